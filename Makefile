@@ -11,6 +11,9 @@ PLATFORMS := darwin/arm64 windows/amd64 linux/s390x js/wasm
 CORE = $$($(GO) list ./... | grep -v -e /cmd/ -e /examples/ -e /docs/ -e /internal/archtest -e /internal/interleave -e /internal/history \
 	-e /internal/programs -e /internal/model -e /internal/search -e /internal/chart -e /internal/replay)
 
+# The tests of sim that write reports and tables.
+SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLargeReports|TestReportNamesBothLeaders
+
 .DEFAULT_GOAL := help
 .PHONY: help all quick nightly soak release installable ratios figures compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest page fuzz examples bench hot
@@ -21,12 +24,18 @@ help: ## list the verbs
 all: ## everything that CI runs
 	@.ci/run
 
-generate: ## write what is generated: spec/MAP.md, api/coir.txt, the counts in documents, the reports of sim and the table of metrics in them
+# The figures that are measured are not here: see figures, and measure/services of the command. The release makes all
+# this in a copy of the tree, and fails if a file changes; installable, a step of CI, makes a release.
+generate: ## write all that is generated: spec/MAP.md, api, schema.json, golden reports, the counts and tables in documents
 	$(GO) run ./internal/archtest/specmap
 	$(GO) run ./internal/archtest/figures
-	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update
+	$(GO) test -count=1 -timeout 5m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update
 	$(GO) test -count=1 -timeout 5m ./docs/guide -run 'TestReports' -update
 	$(GO) -C verify test -count=1 -timeout 5m ./export -run 'TestTheGuide' -update
+	$(GO) test -count=1 -timeout 5m ./inspect -run 'TestSchemaIsThatOfTheTypes|TestTextOfASnapshot' -update
+	$(GO) test -count=1 -timeout 5m ./stream -run 'TestGuideTable' -update
+	$(GO) test -count=1 -timeout 20m ./sim -run '$(SIMGOLDEN)' -update
+	$(GO) test -count=1 -timeout 20m ./cmd/coir -run 'TestLargeReports' -update
 
 files: ## fail on binaries and on large files that are not listed
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestTracked'

@@ -87,7 +87,8 @@ type async[T any] struct {
 // value of a send is in the cell.
 //
 //go:norace
-func (a *async[T]) begin(n *Nursery, c *Chan[T], side channel.Side, what string, pc uintptr, fn func(context.Context) error) {
+func (a *async[T]) begin(n *Nursery, c *Chan[T], side channel.Side, what string, pc uintptr,
+	fn func(context.Context) error) {
 	if c.core.ch == nil {
 		panic(notMade("Chan"))
 	}

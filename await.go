@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// arm begins a wait of the fiber for on, a subject, under sc, one of its own scopes, or noScope. It records both before it arms, so
-// that they belong to the ticket.
+// arm begins a wait of the fiber for on under sc, one of its own scopes, or noScope. It records both before it arms, so
+// that they belong to the ticket. on is a subject; its type is any because package wait, which keeps it, is below.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 //

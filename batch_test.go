@@ -258,8 +258,8 @@ func TestManyAtTheEndOfAChannel(t *testing.T) {
 	})
 }
 
-// RecvBatch among goroutines and fibers, in a bubble, where time is exact: a batch ends when it is full, when linger has
-// passed since its first value, and when the channel is closed.
+// RecvBatch among goroutines and fibers, in a bubble, where time is exact: a batch ends when it is full, when linger
+// has passed since its first value, and when the channel is closed.
 func TestRecvBatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fiber := range []bool{true, false} {

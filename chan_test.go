@@ -1,9 +1,9 @@
 package coir_test
 
-// How an operation on a channel ends: by data, a timeout, a cancel or a close. Exactly one of them ends a wait, the value
-// is accounted for, and no part of the wait is left in the channel. The tests run over the table of conform_test.go.
-// chan_close_test.go has the tests of Close and Abort, chan_errors_test.go those of the errors, and chan_cost_test.go
-// those of scheduling, allocation and memory.
+// How an operation on a channel ends: by data, a timeout, a cancel or a close. Exactly one of them ends a wait, the
+// value is accounted for, and no part of the wait is left in the channel. The tests run over the table of
+// conform_test.go. chan_close_test.go has the tests of Close and Abort, chan_errors_test.go those of the errors, and
+// chan_cost_test.go those of scheduling, allocation and memory.
 
 import (
 	"context"

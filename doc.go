@@ -49,14 +49,14 @@
 //
 // Exactly one of these ends an operation, and errors.Is tells which:
 //
-//	it ended because                     errors.Is says                         text, on a channel named jobs
-//	it was done                          nil
-//	the channel is closed                ErrClosed                              coir: receive from jobs: channel is closed
-//	the channel was aborted, for E       ErrClosed, E                           coir: send on jobs: channel was aborted: E
-//	its own time limit passed            ErrTimeout, context.DeadlineExceeded   coir: send on jobs: timed out
-//	the deadline of its context passed   ErrTimeout, context.DeadlineExceeded   coir: send on jobs: timed out
-//	its context was cancelled, for E     context.Canceled                       coir: send on jobs: cancelled: E
-//	it would have blocked, and is a Try  ErrWouldBlock                          coir: send on jobs: would block
+//	it ended because                    errors.Is says                         text, on a channel named jobs
+//	it was done                         nil
+//	the channel is closed               ErrClosed                              coir: receive from jobs: channel is closed
+//	the channel was aborted, for E      ErrClosed, E                           coir: send on jobs: channel was aborted: E
+//	its own time limit passed           ErrTimeout, context.DeadlineExceeded   coir: send on jobs: timed out
+//	the deadline of its context passed  ErrTimeout, context.DeadlineExceeded   coir: send on jobs: timed out
+//	its context was cancelled, for E    context.Canceled                       coir: send on jobs: cancelled: E
+//	it would have blocked, and is a Try ErrWouldBlock                          coir: send on jobs: would block
 //
 // The cause of a cancel is part of the text but not of the error chain: the timeout of a sibling is not a timeout of
 // this operation, and a channel that a sibling found closed is not this channel. context.Cause(ctx) returns the cause.
@@ -143,11 +143,11 @@
 // schedule from a token: see docs/guide/testing.md. A runtime made with [WithClock] waits by a clock that the test
 // moves.
 //
-// In a bubble of testing/synctest coir works as outside, by the time of the bubble, but for fibers that block in other
-// code than coir's without [Blocking]: no time passes in which the runtime could notice. [Run] has a default runtime
-// for each bubble, which is gone when the bubble ends. A [Runtime] belongs to the bubble that it was made in, and must
-// be used and closed there. A fiber or goroutine that waits in a bubble must be woken from inside that bubble, as with
-// Go's own channels. An operation that breaks these rules panics with a text that says what to write instead.
+// In a bubble of testing/synctest coir works as outside, on the time of the bubble, except for fibers that block in
+// code other than coir's without [Blocking]: no time passes in which the runtime could notice. [Run] has a default
+// runtime for each bubble, which is gone when the bubble ends. A [Runtime] belongs to the bubble that it was made in,
+// and must be used and closed there. A fiber or goroutine that waits in a bubble must be woken from inside that bubble,
+// as with Go's own channels. An operation that breaks these rules panics with a text that says what to write instead.
 //
 // # Ordering
 //

@@ -64,8 +64,8 @@ func ExampleJitter() {
 	// Output: true true
 }
 
-// The fibers share a word outside of coir's operations. With a Point between the look and the store, sim finds the order
-// in which both become the owner.
+// The fibers share a word outside of coir's operations. With a Point between the look and the store, sim finds the
+// order in which both become the owner.
 func ExamplePoint() {
 	failure := sim.Explore(func(ctx context.Context, s *sim.Sim) {
 		var owner, claims atomic.Int32

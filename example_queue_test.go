@@ -61,7 +61,7 @@ func ExampleCond() {
 	// <nil>
 }
 
-// tank is a type of which some can be taken, built with a Queue: litres of a liquid. Fill adds some, up to its size.
+// tank holds litres that fibers can take. It is built with a Queue. Fill adds litres, up to its size.
 type tank struct {
 	queue  coir.Queue
 	litres int

@@ -48,9 +48,9 @@ func checkPot(q *Queue, p *pot) {
 	}
 }
 
-// Fibers take and put back, while their nursery is cancelled. Each that has taken puts back, and then all is there and
-// no one waits: a waiter that leaves passes on what became free for it, and those behind a large one that leaves are
-// served.
+// Fibers take and put back, while their nursery is cancelled. Every fiber returns what it took; at the end nothing is
+// missing and no fiber waits: a waiter that leaves passes on what became free for it, and the waiters behind a large
+// one that leaves are served.
 func TestExploreTakeAgainstPut(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		for _, amounts := range [][]int{{1, 1, 1}, {2, 2, 1}} {

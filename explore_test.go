@@ -75,8 +75,8 @@ func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
 
 type selectFunc func(b *bare, how selectPolicy, cases ...Case) (int, error)
 
-// eachSelect runs a test with both forms of a select: that of few channels, and the general one, which it is with a case
-// that never happens.
+// eachSelect runs a test with both forms of a select: that of few channels, and the general one, which it is with a
+// case that never happens.
 func eachSelect(t *testing.T, test func(*testing.T, selectFunc)) {
 	t.Run("few", func(t *testing.T) { test(t, selects) })
 	t.Run("general", func(t *testing.T) {

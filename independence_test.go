@@ -72,7 +72,8 @@ func stillOpen(t *testing.T, rt *coir.Runtime, name string, c *coir.Chan[int]) {
 	}
 }
 
-// TestCloseCancelsNoNursery: closing or aborting a channel ends the operations on it, and no fiber or nursery is cancelled.
+// TestCloseCancelsNoNursery: closing or aborting a channel ends the operations on it, and no fiber or nursery is
+// cancelled.
 func TestCloseCancelsNoNursery(t *testing.T) {
 	// Spec: NU-16 (cancelling a nursery closes no channel)
 	for _, end := range []struct {

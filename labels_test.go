@@ -117,7 +117,7 @@ func TestCoroutinesDoNotKeepLabels(t *testing.T) {
 	err := rt.Run(t.Context(), func(ctx context.Context, _ *coir.Nursery) error {
 		for i := range 30 {
 			name := fmt.Sprintf("fiber-%d", i)
-			child := func(ctx context.Context) error {
+			child := func(ctx context.Context) {
 				labelsAre(t, fmt.Sprintf(`{"fiber":%q, "nursery":"main"}`, name))
 				pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels("tenant", "left")))
 				switch i % 3 {
@@ -126,11 +126,10 @@ func TestCoroutinesDoNotKeepLabels(t *testing.T) {
 				case 1:
 					runtime.Goexit()
 				}
-				return nil
 			}
 			if v := panicValue(func() {
 				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-					n.Go(name, child)
+					n.Go(name, func(ctx context.Context) error { child(ctx); return nil })
 					return nil
 				})
 			}); (v != nil) != (i%3 == 0) {
@@ -156,8 +155,9 @@ func TestCoroutinesDoNotKeepLabels(t *testing.T) {
 	}
 }
 
-// The goroutine profile names the fibers that wait, in both of its forms.
+// The goroutine profile names the fibers that wait, in each of its forms.
 func TestGoroutineProfileNamesFibers(t *testing.T) {
+	t.Setenv("GODEBUG", "tracebacklabels=1")
 	rt := newRuntime(t, coir.WithLabels())
 	end := inBackground(rt, func(_ context.Context, n *coir.Nursery) error {
 		for i := range 3 {
@@ -168,8 +168,8 @@ func TestGoroutineProfileNamesFibers(t *testing.T) {
 	})
 	snapshotWhen(t, rt, "all fibers wait", waiting("sleeper[0]", "sleeper[1]", "sleeper[2]"))
 	names := []string{"sleeper[0]", "sleeper[1]", "sleeper[2]"}
-	var text, packed bytes.Buffer
-	for debug, to := range []*bytes.Buffer{&packed, &text} {
+	var packed, text, stacks bytes.Buffer
+	for debug, to := range []*bytes.Buffer{&packed, &text, &stacks} {
 		if err := pprof.Lookup("goroutine").WriteTo(to, debug); err != nil {
 			t.Fatal(err)
 		}
@@ -188,6 +188,9 @@ func TestGoroutineProfileNamesFibers(t *testing.T) {
 		}
 		if !bytes.Contains(proto, []byte(name)) {
 			t.Errorf("the profile in its binary form has no %s", name)
+		}
+		if !strings.Contains(stacks.String(), name) {
+			t.Errorf("the profile with all stacks has no %s", name)
 		}
 	}
 	if err := end(); err == nil {

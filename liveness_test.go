@@ -841,8 +841,8 @@ func TestSleepOfWorkersIsCounted(t *testing.T) {
 	}
 }
 
-// TestStealsAreCounted: a fiber that stays on its worker until another has run leaves that to a thief. The monitor may be
-// faster, and then no fiber is stolen: so it is tried again.
+// TestStealsAreCounted: a fiber that stays on its worker until another has run leaves that to a thief. The monitor may
+// be faster, and then no fiber is stolen: so it is tried again.
 //
 // Spec: OB-18 (spawns, workers and steals are counted)
 func TestStealsAreCounted(t *testing.T) {

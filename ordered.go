@@ -85,7 +85,8 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 // the task has ended, and returns the error of ctx. A result that is not queued goes to [OnUndelivered].
 //
 // An error of fn is a result like any other, and cancels nothing. A panic of fn is treated like that of any fiber.
-func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error), opts ...FiberOption) error {
+func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error),
+	opts ...FiberOption) error {
 	// Spec: CH-59 (a task that cannot be queued is joined)
 	// Spec: CH-62 (an ordered queue loses no result)
 	if n == nil || fn == nil {

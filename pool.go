@@ -39,8 +39,10 @@ const maxPool = 1 << 24
 
 // NewPool makes a pool of at most size values; size is at most 16,777,216. create makes one value; it may wait, and
 // several calls may run at the same time. reset, if not nil, prepares a value that was given back for reuse. If it
-// returns an error, the pool discards the value, and may create another instead. Discarded values go to [OnUndelivered].
-func NewPool[T any](size int, create func(context.Context) (T, error), reset func(T) error, opts ...ChanOption) *Pool[T] {
+// returns an error, the pool discards the value, and may create another instead. Discarded values go to
+// [OnUndelivered].
+func NewPool[T any](size int, create func(context.Context) (T, error), reset func(T) error,
+	opts ...ChanOption) *Pool[T] {
 	if size < 1 {
 		panic("coir: NewPool(" + number(size) + "): a pool has at least one place")
 	}

@@ -218,8 +218,8 @@ func (q *Queue) begin(f *Fiber, sc *scope, r Resource, n int) park.Reason {
 	return park.Cancelled
 }
 
-// takeAny is Take for all other callers. If fibers used it too, the comparison semaphore of bench/ratios would take 1.25
-// times as long.
+// takeAny is Take for all other callers. If fibers used it too, the comparison semaphore of bench/ratios would take
+// 1.25 times as long.
 //
 //go:noinline
 //go:norace

@@ -23,9 +23,10 @@ import (
 // corpusRounds is how often each program runs. The detector's report of a program must not depend on the schedule.
 const corpusRounds = 3
 
-// TestRacesAreSeen builds the programs under testdata/race with the race detector and runs each in a process of its own. In the racy ones
-// nothing orders two accesses to a variable of the program, and the detector must report that and nothing else; in the
-// ordered ones coir orders them, and it must report nothing. The first line of each program says why.
+// TestRacesAreSeen builds the programs under testdata/race with the race detector and runs each in a process of its
+// own. In the racy ones nothing orders two accesses to a variable of the program, and the detector must report that and
+// nothing else; in the ordered ones coir orders them, and it must report nothing. The first line of each program says
+// why.
 //
 // It is not part of a race build: the programs are, and once is enough.
 //

@@ -1,7 +1,7 @@
 package coir_test
 
-// What a select costs: it is woken once, does not park if a case is ready, allocates nothing, and keeps no memory of its
-// cases.
+// What a select costs: it is woken once, does not park if a case is ready, allocates nothing, and keeps no memory of
+// its cases.
 
 import (
 	"context"

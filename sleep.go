@@ -37,8 +37,8 @@ func Yield(ctx context.Context) error {
 	return nil
 }
 
-// yieldAny is Yield for every caller. If fibers used it too, the comparison yield of bench/ratios would take 1.4 times as
-// long.
+// yieldAny is Yield for every caller. If fibers used it too, the comparison yield of bench/ratios would take 1.4 times
+// as long.
 //
 //go:noinline
 //go:norace

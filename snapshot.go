@@ -25,7 +25,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Snapshot returns what the runtime's fibers do, and what they wait for. The program goes on meanwhile: see package
+// Snapshot returns what the runtime's fibers do, and what they wait for. The program continues to run: see package
 // [snapshot] for what that means. It may be called at any time, from any goroutine, also from a fiber.
 //
 // A snapshot of a million fibers takes about a second of one processor. It holds no lock for longer than it takes to
@@ -130,7 +130,7 @@ func (v *viewer) task(t *sched.Task) bool {
 	}
 	waits := v.fiber.Wait[:0]
 	v.fiber = snapshot.Fiber{State: g.state, Waits: g.wait.Number, Wait: waits}
-	if g.state == snapshot.Waiting {
+	if g.state == snapshot.StateWaiting {
 		v.fiber.Since, v.fiber.Foreign, v.fiber.More = g.wait.Since, g.foreign, g.more
 		v.fiber.Until = earlier(g.until, earlier(v.time(g.due), v.time(g.wait.Due)))
 		if v.elsewhere {
@@ -164,7 +164,7 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	}
 	var ok bool
 	if g.wait, ok = t.Look(); ok && g.subjects() {
-		g.state = snapshot.Waiting
+		g.state = snapshot.StateWaiting
 		switch sc := f.waiting.Load(); sc {
 		case noScope:
 			g.foreign = true
@@ -177,13 +177,13 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	g.wait = sched.Wait{Number: uint64(t.Word().Ticket())}
 	switch t.Place() {
 	case sched.OnWorker:
-		g.state = snapshot.Running
+		g.state = snapshot.StateRunning
 	case sched.InCall:
-		g.state = snapshot.Blocking
+		g.state = snapshot.StateBlocking
 	case sched.Nowhere:
-		g.state = snapshot.Ready // or it began to wait, or was woken, while Look read it
+		g.state = snapshot.StateReady // or it began to wait, or was woken, while Look read it
 		if !t.Started() {
-			g.state = snapshot.Pending
+			g.state = snapshot.StatePending
 		}
 	}
 	return true
@@ -263,7 +263,7 @@ func (sc *scope) until() (due int64, at time.Time) {
 	return due, at
 }
 
-// earlier returns the earlier of two times, of which zero is none.
+// earlier returns the earlier of two times. A zero time means none.
 //
 //go:norace
 func earlier(a, b time.Time) time.Time {
@@ -276,28 +276,28 @@ func earlier(a, b time.Time) time.Time {
 // wish adds what a fiber waits for.
 func (v *viewer) wish(on subject, x *snapshot.Fiber) {
 	op := on.op()
-	w := snapshot.Wait{Kind: snapshot.Use, Object: op.Object}
+	w := snapshot.Wait{Kind: snapshot.WaitUse, Object: op.Object}
 	name := op.Name
 	switch op.Kind {
 	case policy.Send:
-		w.Kind = snapshot.Send
+		w.Kind = snapshot.WaitSend
 	case policy.Recv:
-		w.Kind = snapshot.Recv
+		w.Kind = snapshot.WaitRecv
 	case policy.Sleep:
-		w.Kind = snapshot.Sleep
+		w.Kind = snapshot.WaitSleep
 	case policy.Wait:
-		w.Kind, w.Fiber, w.Object = snapshot.End, op.Object, 0
+		w.Kind, w.Fiber, w.Object = snapshot.WaitEnd, op.Object, 0
 		if name == "" {
 			name = "fiber"
 		}
 		name += " #" + strconv.FormatUint(op.Object, 10)
 	case policy.Join:
-		w.Kind, w.Nursery, w.Object = snapshot.Join, op.Object, 0
+		w.Kind, w.Nursery, w.Object = snapshot.WaitJoin, op.Object, 0
 	case policy.Go:
-		w.Kind, w.Nursery, w.Object = snapshot.Place, op.Object, 0
+		w.Kind, w.Nursery, w.Object = snapshot.WaitPlace, op.Object, 0
 	case policy.Use:
 		if op.Object == 0 {
-			w.Kind = snapshot.Cancel
+			w.Kind = snapshot.WaitCancel
 		}
 	}
 	if w.Object == 0 {
@@ -311,11 +311,11 @@ func (v *viewer) wish(on subject, x *snapshot.Fiber) {
 }
 
 // countWait counts a fiber that waits for the object.
-func countWait(o *snapshot.Object, kind snapshot.Kind, since time.Time) {
+func countWait(o *snapshot.Object, kind snapshot.WaitKind, since time.Time) {
 	switch kind {
-	case snapshot.Send:
+	case snapshot.WaitSend:
 		o.Senders++
-	case snapshot.Recv:
+	case snapshot.WaitRecv:
 		o.Receivers++
 	default:
 		o.Waiters++
@@ -333,7 +333,7 @@ type met struct {
 }
 
 // text returns a wait for the object in words.
-func (o *met) text(kind snapshot.Kind, op policy.Op) string {
+func (o *met) text(kind snapshot.WaitKind, op policy.Op) string {
 	word := op.Word()
 	text, ok := o.texts[word]
 	if !ok {
@@ -341,7 +341,7 @@ func (o *met) text(kind snapshot.Kind, op policy.Op) string {
 		if name == "" {
 			name = "#" + strconv.FormatUint(o.ID, 10)
 		}
-		if kind == snapshot.Send && o.Cap > 0 {
+		if kind == snapshot.WaitSend && o.Cap > 0 && o.Len >= o.Cap {
 			name += " (full, " + strconv.Itoa(o.Len) + " of " + strconv.Itoa(o.Cap) + ")"
 		}
 		text = op.Waits(name)
@@ -371,7 +371,7 @@ func (o *met) describe() {
 	}
 }
 
-// add adds v.fiber, which is f and runs on the goroutine g. It reports whether to go on.
+// add adds v.fiber, which is f and runs on the goroutine g. It reports whether to continue.
 //
 //go:norace
 func (v *viewer) add(f *Fiber, g uint64) bool {
@@ -424,7 +424,7 @@ func (v *viewer) nursery(n *Nursery) *snapshot.Nursery {
 func (v *viewer) goChildren() {
 	for i := range goChildren.lists {
 		for _, c := range childrenOn(i, v.rt) {
-			v.fiber = snapshot.Fiber{State: snapshot.Outside}
+			v.fiber = snapshot.Fiber{State: snapshot.StateOutside}
 			if !v.add(&c.f, c.goroutine()) {
 				return
 			}

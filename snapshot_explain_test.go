@@ -58,7 +58,8 @@ func TestADeadlockAmongManyFibersIsExplained(t *testing.T) {
 	told := explain(rt)
 	took := time.Since(begin)
 	const want = "transfer[0] waits to lock b, held by transfer[1], which waits to lock a, held by transfer[0]: a deadlock"
-	if len(told) == 0 || !told[0].Certain || told[0].Kind != snapshot.Deadlock || !strings.HasPrefix(told[0].Text, want) {
+	if len(told) == 0 || !told[0].Certain || told[0].Kind != snapshot.ProblemDeadlock ||
+		!strings.HasPrefix(told[0].Text, want) {
 		t.Fatalf("told %+v", told)
 	}
 	if t.Logf("%v for two snapshots and an explanation", took); took > time.Second && !testing.Short() {

@@ -61,7 +61,7 @@ func waiting(names ...string) func(*snapshot.Snapshot) bool {
 	return func(s *snapshot.Snapshot) bool {
 		return !slices.ContainsFunc(names, func(name string) bool {
 			f := fiberIn(s, name)
-			return f == nil || f.State != snapshot.Waiting
+			return f == nil || f.State != snapshot.StateWaiting
 		})
 	}
 }
@@ -185,7 +185,7 @@ func TestSnapshotSaysWhatFibersWaitFor(t *testing.T) {
 		}
 	}
 	holder := fiberIn(s, "holder")
-	if f := fiberIn(s, "joins"); len(f.Wait) != 1 || f.Wait[0].Kind != snapshot.End || f.Wait[0].Fiber != holder.ID {
+	if f := fiberIn(s, "joins"); len(f.Wait) != 1 || f.Wait[0].Kind != snapshot.WaitEnd || f.Wait[0].Fiber != holder.ID {
 		t.Errorf("joins: %+v", f.Wait)
 	}
 	if o := objectIn(s, "accounts"); o.Kind != "mutex" || !slices.Equal(o.Holders, []uint64{holder.ID}) || o.Ends != "unlock" {
@@ -197,7 +197,7 @@ func TestSnapshotSaysWhatFibersWaitFor(t *testing.T) {
 	if o := objectIn(s, "empty"); o.Receivers != 3 || o.Oldest.IsZero() {
 		t.Errorf("%+v", o)
 	}
-	if f := fiberIn(s, "native"); f == nil || f.State != snapshot.Outside {
+	if f := fiberIn(s, "native"); f == nil || f.State != snapshot.StateOutside {
 		t.Errorf("native: %+v", f)
 	}
 	inner, run, main := fiberIn(s, "inner"), fiberIn(s, "run"), fiberIn(s, "main")
@@ -250,7 +250,7 @@ func TestSnapshotOfNurseries(t *testing.T) {
 	if n := s.Nurseries[0]; !n.Ended || n.Cause != "no more orders" || n.Children != 2 || !n.Deadline.Equal(at) {
 		t.Errorf("%+v", n)
 	}
-	if f := fiberIn(s, "behind"); f == nil || f.State != snapshot.Pending {
+	if f := fiberIn(s, "behind"); f == nil || f.State != snapshot.StatePending {
 		t.Errorf("%+v", f)
 	}
 }
@@ -315,7 +315,7 @@ func TestSnapshotBounds(t *testing.T) {
 	})
 	snapshotWhen(t, rt, "all wait", func(s *snapshot.Snapshot) bool {
 		return len(s.Fibers) == fibers+1 && !slices.ContainsFunc(s.Fibers, func(f snapshot.Fiber) bool {
-			return f.State != snapshot.Waiting
+			return f.State != snapshot.StateWaiting
 		})
 	})
 	if s := rt.Snapshot(snapshot.Options{Fibers: 10}); len(s.Fibers) != 10 || s.Omitted != fibers+1-10 {
@@ -351,7 +351,7 @@ func TestSnapshotMarksFibersOfCoir(t *testing.T) {
 	})
 	s := snapshotWhen(t, rt, "two fibers wait", func(s *snapshot.Snapshot) bool {
 		return len(s.Fibers) >= 2 && !slices.ContainsFunc(s.Fibers, func(f snapshot.Fiber) bool {
-			return f.State != snapshot.Waiting
+			return f.State != snapshot.StateWaiting
 		})
 	})
 	for _, f := range s.Fibers {
@@ -440,7 +440,7 @@ func TestSnapshotsUnderLoad(t *testing.T) {
 				t.Fatalf("%s #%d is there twice", f.Name, f.ID)
 			}
 			ids[f.ID] = true
-			if (f.State == snapshot.Waiting) != (len(f.Wait) > 0) {
+			if (f.State == snapshot.StateWaiting) != (len(f.Wait) > 0) {
 				t.Fatalf("%s is %s, and waits for %v", f.Name, f.State, f.Wait)
 			}
 			var group int
@@ -549,7 +549,7 @@ func TestSnapshotOfNewObjects(t *testing.T) {
 	}
 }
 
-// Ages are those of the runtime's time: in another bubble of testing/synctest they are not known.
+// Ages are measured on the runtime's clock: in another bubble of testing/synctest they are not known.
 func TestSnapshotFromAnotherBubble(t *testing.T) {
 	rt := coir.NewRuntime()
 	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error { return coir.Sleep(ctx, time.Hour) })

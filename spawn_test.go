@@ -18,8 +18,8 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// TestSwitchAndSpawnAllocations: a switch allocates nothing, a spawn only the fiber, and the first child of a nursery is
-// allocated with it.
+// TestSwitchAndSpawnAllocations: a switch allocates nothing, a spawn only the fiber, and the first child of a nursery
+// is allocated with it.
 func TestSwitchAndSpawnAllocations(t *testing.T) {
 	// Spec: FB-31 (a switch allocates nothing, a spawn at most once)
 	if raceEnabled || invariant.Enabled {

@@ -80,7 +80,7 @@ func (s Stall) log(at string) {
 // "" if that place is in coir: then the fiber began to wait while the stack was taken.
 func placeIn(stack string) string {
 	lines := strings.Split(stack, "\n")
-	for i := 1; i+1 < len(lines); i += 2 { // after "goroutine 7 [sleep]:", two lines a call: pkg.F(...) and \tfile:line +0x12
+	for i := 1; i+1 < len(lines); i += 2 { // after "goroutine 7 [sleep]:": pkg.F(...) and \tfile:line +0x12
 		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
 		pkg := packageOf(lines[i])
 		if pkg == module || strings.HasPrefix(pkg, module+"/internal/") {

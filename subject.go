@@ -7,8 +7,8 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// subject is what a fiber waits for, as a snapshot sees it. Each wait of a fiber has one: see Fiber.arm. The types below
-// are those of objects, so that a subject is a pointer that the wait has anyway.
+// subject is what a fiber waits for, as a snapshot sees it. Each wait of a fiber has one: see Fiber.arm. The types
+// below are those of objects, so that a subject is a pointer that the wait has anyway.
 //
 // Its methods are called while the fiber waits, or just after, by another goroutine. The fiber's wait has kept the
 // object, and the methods take the object's locks where they need them.

@@ -15,7 +15,7 @@ import (
 //   - Run, and time limits of goroutines, use the default runtime of the bubble that they are called in.
 //   - A runtime is used in the bubble that it was made in. Runtime.Run, Runtime.Close and Nursery.Go panic elsewhere.
 //   - Channels, events and the like are only memory, and belong to no bubble. But a fiber or goroutine that waits in a
-//     bubble must be woken from inside it; otherwise its waker panics. One that waits outside may be woken from anywhere.
+//     bubble must be woken from inside it; otherwise its waker panics. One that waits outside may be woken by any.
 //   - Done of a context that coir made outside must not be called for the first time in a bubble, because the channel
 //     would belong to the bubble. A context made in a bubble must not be cancelled from outside once Done was called.
 //

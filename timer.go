@@ -48,8 +48,8 @@ type Timer struct {
 // Schedule says when the waits of a [Timer] end. Times are those of [Now], by the clock of the caller that waits. n is
 // the number that the caller of the Timer passed.
 //
-// The Timer calls Due and Take under a lock, so they need no lock of their own. They must be short, and must not panic or
-// call an operation of this package. Mark them //go:norace: the race detector does not see that lock, for the reason
+// The Timer calls Due and Take under a lock, so they need no lock of their own. They must be short, and must not panic
+// or call an operation of this package. Mark them //go:norace: the race detector does not see that lock, for the reason
 // that [Resource] gives.
 type Schedule interface {
 	// Due returns the time before which a wait for n must not end. If it is not after now, the wait ends.

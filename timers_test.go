@@ -137,8 +137,8 @@ func sleepAndWake(t *testing.T, count int, lead time.Duration) (judged int, asle
 	return judged, asleep
 }
 
-// Deadlines of scopes: each wait under one ends at its deadline, not before, with ErrTimeout; a scope inside another ends
-// with the earlier of the two.
+// Deadlines of scopes: each wait under one ends at its deadline, not before, with ErrTimeout; a scope inside another
+// ends with the earlier of the two.
 //
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)

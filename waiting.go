@@ -95,7 +95,7 @@ func (f *Fiber) parksFor(on *[mostSaid]any) (n, more int) {
 //go:norace
 func (f *Fiber) waitsFor(on *[mostSaid]any) (n, more int) {
 	g := new(glimpse)
-	if !g.look(&f.task, f.nursery.rt, false) || g.state != snapshot.Waiting {
+	if !g.look(&f.task, f.nursery.rt, false) || g.state != snapshot.StateWaiting {
 		return 0, 0
 	}
 	for i := range min(g.n, mostSaid) {

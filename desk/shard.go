@@ -34,8 +34,8 @@ type shard[T any] struct {
 
 	slots       []*[chunk]slot[T]
 	times       []*[chunk]time.Time // when the tickets in the slots were opened, if the desk is listed
-	used        uint32 // slots that have had a ticket, or are free: all below this
-	first, last uint32 // of the free slots, linked by next
+	used        uint32              // slots that have had a ticket, or are free: all below this
+	first, last uint32              // of the free slots, linked by next
 	free        int
 
 	current *group[T] // of the last ticket; it may be empty

@@ -1,7 +1,7 @@
 package desk_test
 
-// The claims that concern more than one fiber, each under schedules of package sim. A program says what must hold in all
-// schedules, and by Sometimes what must be seen in some.
+// The claims that concern more than one fiber, each under schedules of package sim. A program says what must hold in
+// all schedules, and by Sometimes what must be seen in some.
 
 import (
 	"context"

@@ -43,9 +43,9 @@ func Replay(t *testing.T, token string, f func(t *testing.T)) {
 	f(t)
 }
 
-// Sometimes says that cond must be true under this name in some schedule: that a queue was full, that a retry was needed.
-// If it never is, coir test fails the test, because it does not test what it should; a longer -budget may help. Call it
-// where it is always reached. Under go test, which runs one schedule, Sometimes does nothing.
+// Sometimes says that cond must be true under this name in some schedule: that a queue was full, that a retry was
+// needed. If it never is, coir test fails the test, because it does not test what it should; a longer -budget may help.
+// Call it where it is always reached. Under go test, which runs one schedule, Sometimes does nothing.
 func Sometimes(t *testing.T, cond bool, name string) {
 	if x, ok := any(t).(interface{ CoirSometimes(cond bool, name string) }); ok {
 		x.CoirSometimes(cond, name)

@@ -63,15 +63,15 @@ func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r
 
 func firstOf[T any](all []T, most int) []T { return all[:min(len(all), most)] }
 
-// trim cuts the texts of a fiber, and of its waits. No wait is left out: with a part of its waits, a fiber would seem to
-// be in a deadlock that another wait can end.
+// trim cuts the texts of a fiber, and of its waits. No wait is left out: with a part of its waits, a fiber would seem
+// to be in a deadlock that another wait can end.
 func trim(f *snapshot.Fiber) {
 	f.Name, f.Spawned, f.At = cut(f.Name, nameBytes), cut(f.Spawned, nameBytes), cut(f.At, nameBytes)
 	f.State = snapshot.State(cut(string(f.State), nameBytes))
 	f.Stack = cut(f.Stack, stackBytes)
 	for i := range f.Wait {
 		w := &f.Wait[i]
-		w.Text, w.Kind = cut(w.Text, textBytes), snapshot.Kind(cut(string(w.Kind), nameBytes))
+		w.Text, w.Kind = cut(w.Text, textBytes), snapshot.WaitKind(cut(string(w.Kind), nameBytes))
 	}
 }
 

@@ -31,13 +31,13 @@ type wire struct {
 
 // explanation is a snapshot.Explanation as JSON.
 type explanation struct {
-	Kind    string    `json:"kind"`
-	Certain bool      `json:"certain"` // false: it is likely
-	Text    string    `json:"text"`
-	Fibers  []uint64  `json:"fibers,omitempty"`  // that it is about, the first 100
-	Omitted int       `json:"omitted,omitempty"` // how many others it is about
-	Objects []uint64  `json:"objects,omitempty"` // that it is about
-	Since   time.Time `json:"since,omitzero"`
+	Kind    snapshot.Problem `json:"kind"`
+	Certain bool             `json:"certain"` // false: it is likely
+	Text    string           `json:"text"`
+	Fibers  []uint64         `json:"fibers,omitempty"`  // that it is about, the first 100
+	Omitted int              `json:"omitted,omitempty"` // how many others it is about
+	Objects []uint64         `json:"objects,omitempty"` // that it is about
+	Since   time.Time        `json:"since,omitzero"`
 }
 
 // Read reads the JSON that a handler has served as snapshot.json or dump.
@@ -176,7 +176,7 @@ func (w *writer) explanations(all []snapshot.Explanation) {
 	var shown []explanation
 	for _, e := range firstOf(all, mostExplained) {
 		shown = append(shown, explanation{
-			Kind: cut(e.Kind, nameBytes), Certain: e.Certain, Text: cut(e.Text, textBytes),
+			Kind: snapshot.Problem(cut(string(e.Kind), nameBytes)), Certain: e.Certain, Text: cut(e.Text, textBytes),
 			Fibers: firstOf(e.Fibers, mostListed), Omitted: max(0, len(e.Fibers)-mostListed),
 			Objects: firstOf(e.Objects, mostListed), Since: e.Since,
 		})

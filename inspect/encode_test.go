@@ -66,7 +66,7 @@ func TestFibersAreEncodedAsTheirTagsSay(t *testing.T) {
 	values := []any{
 		7, uint64(7), "plain", "<a & \"b\">\\\x1b\xff\u2028ü", true, noon,
 		noon.Add(time.Nanosecond).In(time.FixedZone("", 3600)),
-		[]snapshot.Wait{{}, {Kind: snapshot.Send, Text: "to send", Object: 1, Fiber: 2, Nursery: 3}}}
+		[]snapshot.Wait{{}, {Kind: snapshot.WaitSend, Text: "to send", Object: 1, Fiber: 2, Nursery: 3}}}
 	fibers := []snapshot.Fiber{{}}
 	for i := range reflect.TypeFor[snapshot.Fiber]().NumField() {
 		set := 0
@@ -178,6 +178,7 @@ func FuzzRead(f *testing.F) {
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	g := generator{docs: map[string]string{}, defs: map[string]any{}}
 	g.comments(t, "../snapshot/snapshot.go")
+	g.comments(t, "../snapshot/explain.go")
 	g.comments(t, "encode.go")
 	root := g.object(reflect.TypeFor[wire]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"

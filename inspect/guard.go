@@ -11,8 +11,8 @@ import (
 
 // The handler is often on localhost, which every page in the user's browser can send requests to. Such a page cannot
 // read the answers, because they have no CORS headers, unless its own name is made to point here (DNS rebinding): then
-// the browser takes the answers for those of the page's site. The name of that site is in the Host header, so only names
-// of this machine are allowed. An address is no name that could be made to point elsewhere.
+// the browser takes the answers for those of the page's site. The name of that site is in the Host header, so only
+// names of this machine are allowed. An address is no name that could be made to point elsewhere.
 
 // protect sets the headers of every response.
 func protect(h http.Header) {

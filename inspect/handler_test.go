@@ -410,7 +410,7 @@ func TestHostileNames(t *testing.T) {
 					f.Stack = bad
 				}
 				for k := range f.Wait {
-					f.Wait[k].Text, f.Wait[k].Kind = bad, snapshot.Kind(bad)
+					f.Wait[k].Text, f.Wait[k].Kind = bad, snapshot.WaitKind(bad)
 				}
 			}
 			for i := range s.Objects {
@@ -425,7 +425,7 @@ func TestHostileNames(t *testing.T) {
 			}
 			h := newHandler(&options{of: []Source{&fake{s: s}}})
 			h.taker.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
-				return []snapshot.Explanation{{Kind: bad, Text: bad, Fibers: []uint64{1, 2}}}
+				return []snapshot.Explanation{{Kind: snapshot.Problem(bad), Text: bad, Fibers: []uint64{1, 2}}}
 			}
 			text := ask(h, "GET", "http://localhost/text").Body.String()
 			if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && unprintable(r) }); i >= 0 {

@@ -34,7 +34,7 @@ type chrome struct {
 	TraceEvents []struct {
 		Ph, Name, Cat, Bp string
 		Pid, Tid          *int
-		Ts                *float64
+		At                *float64 `json:"ts"`
 		ID                uint64
 		Args              map[string]any
 	}
@@ -99,25 +99,25 @@ func readTrace(text []byte) (*seen, error) {
 			continue
 		}
 		switch {
-		case e.Ts == nil || *e.Ts < 0 || *e.Ts < times[tid]:
+		case e.At == nil || *e.At < 0 || *e.At < times[tid]:
 			return fault("time goes back, from %f", times[tid])
 		case names[tid] == "" || tid == 0:
 			return fault("the thread has no name")
 		}
-		times[tid] = *e.Ts
+		times[tid] = *e.At
 		stack := open[tid]
 		switch e.Ph {
 		case "B":
 			if e.Name == "" {
 				return fault("a slice has no name")
 			}
-			open[tid] = append(stack, slice{fiber: names[tid], name: e.Name, from: *e.Ts})
+			open[tid] = append(stack, slice{fiber: names[tid], name: e.Name, from: *e.At})
 		case "E":
 			if len(stack) == 0 {
 				return fault("a slice ends that has not begun")
 			}
 			x := stack[len(stack)-1]
-			x.to = *e.Ts
+			x.to = *e.At
 			_, x.failed = e.Args["failed"]
 			open[tid] = stack[:len(stack)-1]
 			all.slices = append(all.slices, x)
@@ -365,7 +365,7 @@ func TestFibersOfOtherRuntimes(t *testing.T) {
 	<-parks
 	for waits := false; !waits; { // until it has parked: then it is known who wakes it
 		waits = slices.ContainsFunc(rt.Snapshot(snapshot.Options{}).Fibers, func(f snapshot.Fiber) bool {
-			return f.Name == "receiver" && f.State == snapshot.Waiting
+			return f.Name == "receiver" && f.State == snapshot.StateWaiting
 		})
 	}
 	if err := other.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {

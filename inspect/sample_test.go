@@ -60,7 +60,7 @@ func ago(d time.Duration) time.Time { return noon.Add(-d) }
 // deadlock is a snapshot of a shop: two workers wait for each other's lock, and the feeder for room in a full channel.
 func deadlock() *snapshot.Snapshot {
 	use := func(text string, object uint64) []snapshot.Wait {
-		return []snapshot.Wait{{Kind: snapshot.Use, Text: text, Object: object}}
+		return []snapshot.Wait{{Kind: snapshot.WaitUse, Text: text, Object: object}}
 	}
 	s := &snapshot.Snapshot{
 		Taken: noon, Took: 1200 * time.Microsecond,
@@ -73,27 +73,27 @@ func deadlock() *snapshot.Snapshot {
 				Cause: "mail: the server is gone"},
 		},
 		Fibers: []snapshot.Fiber{
-			{ID: 1, Name: "main", Nursery: 1, Main: true, State: snapshot.Waiting, Since: ago(3 * time.Hour), Waits: 1,
-				Wait: []snapshot.Wait{{Kind: snapshot.Join, Text: "for its 7 children", Nursery: 1}}},
-			{ID: 2, Name: "worker[0]", Nursery: 1, State: snapshot.Waiting, Since: ago(12 * time.Second),
+			{ID: 1, Name: "main", Nursery: 1, Main: true, State: snapshot.StateWaiting, Since: ago(3 * time.Hour), Waits: 1,
+				Wait: []snapshot.Wait{{Kind: snapshot.WaitJoin, Text: "for its 7 children", Nursery: 1}}},
+			{ID: 2, Name: "worker[0]", Nursery: 1, State: snapshot.StateWaiting, Since: ago(12 * time.Second),
 				Spawned: "shop/orders.go:31", Waits: 90,
 				Wait: use("to lock stock", 11), At: "shop/orders.go:62"},
-			{ID: 3, Name: "worker[1]", Nursery: 1, State: snapshot.Waiting, Since: ago(11500 * time.Millisecond),
+			{ID: 3, Name: "worker[1]", Nursery: 1, State: snapshot.StateWaiting, Since: ago(11500 * time.Millisecond),
 				Spawned: "shop/orders.go:31", Waits: 88,
 				Wait: use("to lock ledger", 12), At: "shop/orders.go:71"},
-			{ID: 4, Name: "front", Nursery: 1, State: snapshot.Waiting, Since: ago(400 * time.Millisecond),
+			{ID: 4, Name: "front", Nursery: 1, State: snapshot.StateWaiting, Since: ago(400 * time.Millisecond),
 				Spawned: "shop/main.go:24", Waits: 7,
-				Wait: []snapshot.Wait{{Kind: snapshot.Recv, Text: "to receive from requests (empty)", Object: 14},
-					{Kind: snapshot.Sleep, Text: "until a timer fires"}},
+				Wait: []snapshot.Wait{{Kind: snapshot.WaitRecv, Text: "to receive from requests (empty)", Object: 14},
+					{Kind: snapshot.WaitSleep, Text: "until a timer fires"}},
 				Until: noon.Add(600 * time.Millisecond)},
-			{ID: 5, Name: "feed", Nursery: 1, State: snapshot.Waiting, Since: ago(10 * time.Second),
+			{ID: 5, Name: "feed", Nursery: 1, State: snapshot.StateWaiting, Since: ago(10 * time.Second),
 				Spawned: "shop/main.go:26", Waits: 5000,
-				Wait: []snapshot.Wait{{Kind: snapshot.Send, Text: "to send to orders (full, 64 of 64)", Object: 13}}},
-			{ID: 6, Name: "mail", Nursery: 1, State: snapshot.Running, Spawned: "shop/main.go:28", Waits: 12},
-			{ID: 7, Name: "report", Nursery: 1, State: snapshot.Blocking, Spawned: "shop/main.go:29", Waits: 1},
-			{ID: 8, Name: "smtp", Nursery: 3, State: snapshot.Waiting, Since: ago(2 * time.Minute),
+				Wait: []snapshot.Wait{{Kind: snapshot.WaitSend, Text: "to send to orders (full, 64 of 64)", Object: 13}}},
+			{ID: 6, Name: "mail", Nursery: 1, State: snapshot.StateRunning, Spawned: "shop/main.go:28", Waits: 12},
+			{ID: 7, Name: "report", Nursery: 1, State: snapshot.StateBlocking, Spawned: "shop/main.go:29", Waits: 1},
+			{ID: 8, Name: "smtp", Nursery: 3, State: snapshot.StateWaiting, Since: ago(2 * time.Minute),
 				Spawned: "shop/mail.go:14", Waits: 3,
-				Wait: []snapshot.Wait{{Kind: snapshot.End, Text: "for the end of report", Fiber: 7}}},
+				Wait: []snapshot.Wait{{Kind: snapshot.WaitEnd, Text: "for the end of report", Fiber: 7}}},
 		},
 		Objects: []snapshot.Object{
 			{ID: 11, Kind: "mutex", Name: "stock", Holders: []uint64{3}, Ends: "unlock",
@@ -111,16 +111,16 @@ func deadlock() *snapshot.Snapshot {
 	}
 	for i := range uint64(100) {
 		s.Fibers = append(s.Fibers, snapshot.Fiber{
-			ID: 100 + i, Name: fmt.Sprintf("order[%d]", i), Nursery: 2, State: snapshot.Waiting,
+			ID: 100 + i, Name: fmt.Sprintf("order[%d]", i), Nursery: 2, State: snapshot.StateWaiting,
 			Since:   ago(time.Duration(i+1) * 100 * time.Millisecond),
 			Spawned: "shop/orders.go:52", Wait: use("to lock ledger", 12), Waits: 1,
 		})
 	}
 	for i := range uint64(4) {
 		s.Fibers = append(s.Fibers, snapshot.Fiber{
-			ID: 300 + i, Name: fmt.Sprintf("retry[%d]", i), Nursery: 2, State: snapshot.Waiting, Since: ago(time.Second),
+			ID: 300 + i, Name: fmt.Sprintf("retry[%d]", i), Nursery: 2, State: snapshot.StateWaiting, Since: ago(time.Second),
 			Spawned: "shop/orders.go:58",
-			Wait:    []snapshot.Wait{{Kind: snapshot.Sleep, Text: fmt.Sprintf("to sleep for %ds", i+1)}},
+			Wait:    []snapshot.Wait{{Kind: snapshot.WaitSleep, Text: fmt.Sprintf("to sleep for %ds", i+1)}},
 			Waits:   i + 1, Until: noon.Add(time.Duration(i) * time.Second),
 		})
 	}
@@ -130,11 +130,11 @@ func deadlock() *snapshot.Snapshot {
 // whyDeadlock is what is wrong in deadlock.
 func whyDeadlock() []snapshot.Explanation {
 	return []snapshot.Explanation{
-		{Kind: "cycle", Certain: true, Fibers: []uint64{2, 3}, Objects: []uint64{11, 12},
+		{Kind: snapshot.ProblemDeadlock, Certain: true, Fibers: []uint64{2, 3}, Objects: []uint64{11, 12},
 			Since: ago(11500 * time.Millisecond),
 			Text: "worker[0] waits to lock stock (shop/orders.go:62), which worker[1] holds; " +
 				"worker[1] waits to lock ledger (shop/orders.go:71), which worker[0] holds"},
-		{Kind: "full", Fibers: []uint64{5}, Objects: []uint64{13}, Since: ago(10 * time.Second),
+		{Kind: snapshot.ProblemChannelFull, Fibers: []uint64{5}, Objects: []uint64{13}, Since: ago(10 * time.Second),
 			Text: "orders is full, and worker[0], which received from it last, waits itself"},
 	}
 }
@@ -143,7 +143,9 @@ func whyDeadlock() []snapshot.Explanation {
 func many(n int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{Taken: noon, Took: 9 * time.Millisecond,
 		Process: snapshot.Process{PID: 1, Program: "many", Live: int64(n), Spawned: int64(n)}}
-	states := []snapshot.State{snapshot.Waiting, snapshot.Waiting, snapshot.Waiting, snapshot.Ready, snapshot.Running}
+	states := []snapshot.State{
+		snapshot.StateWaiting, snapshot.StateWaiting, snapshot.StateWaiting, snapshot.StateReady, snapshot.StateRunning,
+	}
 	for i := range 10 {
 		s.Nurseries = append(s.Nurseries, snapshot.Nursery{ID: uint64(i + 1), Children: n / 10})
 	}
@@ -158,9 +160,9 @@ func many(n int) *snapshot.Snapshot {
 			ID: uint64(i + 1), Name: fmt.Sprintf("fiber[%d]", i), Nursery: uint64(i%10 + 1), State: states[i%len(states)],
 			Spawned: fmt.Sprintf("many/main.go:%d", 40+i%7), Waits: uint64(i),
 		}
-		if f.State == snapshot.Waiting {
+		if f.State == snapshot.StateWaiting {
 			f.Since = ago(time.Duration(i%977) * time.Millisecond)
-			f.Wait = []snapshot.Wait{{Kind: snapshot.Recv,
+			f.Wait = []snapshot.Wait{{Kind: snapshot.WaitRecv,
 				Text: fmt.Sprintf("to receive from queue[%d] (empty)", i%200), Object: uint64(i%200 + 1)}}
 		}
 		s.Fibers = append(s.Fibers, f)

@@ -19,8 +19,8 @@ import (
 // and which all requests of the next moment share. So the memory does not depend on the number of readers:
 //
 //   - At most one snapshot is taken at a time.
-//   - A document is made only while fewer than mostHeld are being read. Otherwise a request shares the newest one of its
-//     kind, and if there is none, it is refused. So there are at most mostHeld and the newest one of each kind.
+//   - A document is made only while fewer than mostHeld are being read. Otherwise a request shares the newest one of
+//     its kind, and if there is none, it is refused. So there are at most mostHeld and the newest one of each kind.
 //
 // TestSlowReadersHoldFewSnapshots checks both.
 
@@ -132,7 +132,8 @@ func (t *taker) used() {
 	}
 }
 
-// forget drops what is kept. Documents with readers stay: they may be shared, and the last reader starts the time again.
+// forget drops what is kept. Documents with readers stay: they may be shared, and the last reader starts the time
+// again.
 func (t *taker) forget() {
 	select {
 	case t.busy <- struct{}{}:
@@ -244,8 +245,8 @@ func (t *taker) fiber(ctx context.Context, of int, id uint64) (found *snapshot.F
 	return found, nil
 }
 
-// kept is the last snapshot of a source. Its memory is used again for the one after the next: a page asks once a second,
-// and garbage of that size would start the collector each time, which scans the stacks of all fibers.
+// kept is the last snapshot of a source. Its memory is used again for the one after the next: a page asks once a
+// second, and garbage of that size would start the collector each time, which scans the stacks of all fibers.
 type kept struct {
 	last   *snapshot.Snapshot // its fibers are in before
 	before room

@@ -103,7 +103,8 @@ func (t *tree) head() {
 	}
 	var parts []string
 	for _, s := range []snapshot.State{
-		snapshot.Waiting, snapshot.Ready, snapshot.Running, snapshot.Blocking, snapshot.Outside, snapshot.Pending,
+		snapshot.StateWaiting, snapshot.StateReady, snapshot.StateRunning, snapshot.StateBlocking,
+		snapshot.StateOutside, snapshot.StatePending,
 	} {
 		if states[s] > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", grouped(states[s]), s))

@@ -32,10 +32,10 @@ type variable struct {
 
 // numbers is what a variable shows.
 type numbers struct {
-	Fibers map[snapshot.State]int `json:"fibers"`
-	Waits  map[snapshot.Kind]int  `json:"waits"`
-	Oldest float64                `json:"oldest_wait_seconds"`
-	Stats  *coir.Stats            `json:"stats,omitempty"`
+	Fibers map[snapshot.State]int    `json:"fibers"`
+	Waits  map[snapshot.WaitKind]int `json:"waits"`
+	Oldest float64                   `json:"oldest_wait_seconds"`
+	Stats  *coir.Stats               `json:"stats,omitempty"`
 }
 
 func (v *variable) String() string {
@@ -50,7 +50,7 @@ func (v *variable) String() string {
 
 // numbersOf counts the fibers of a source.
 func numbersOf(of Source) *numbers {
-	n := &numbers{Fibers: map[snapshot.State]int{}, Waits: map[snapshot.Kind]int{}}
+	n := &numbers{Fibers: map[snapshot.State]int{}, Waits: map[snapshot.WaitKind]int{}}
 	var oldest time.Time
 	c := collect{most: math.MaxInt, each: func(f *snapshot.Fiber) bool {
 		n.Fibers[f.State]++

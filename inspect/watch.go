@@ -143,7 +143,7 @@ func (w *watcher) look(ctx context.Context, of *watched) {
 	var files []string
 	var failed error
 	if w.dir != "" {
-		files, failed = w.write(of, why, news[0].Kind)
+		files, failed = w.write(of, why, string(news[0].Kind))
 	}
 	for _, e := range news {
 		w.log(ctx, &e, files, failed)
@@ -152,7 +152,7 @@ func (w *watcher) look(ctx context.Context, of *watched) {
 
 func (w *watcher) log(ctx context.Context, e *snapshot.Explanation, files []string, failed error) {
 	attrs := []slog.Attr{
-		slog.String("kind", cut(e.Kind, nameBytes)), slog.Bool("certain", e.Certain),
+		slog.String("kind", cut(string(e.Kind), nameBytes)), slog.Bool("certain", e.Certain),
 		slog.String("text", cut(e.Text, textBytes)), slog.Any("fibers", firstOf(e.Fibers, mostListed)),
 		slog.Any("objects", firstOf(e.Objects, mostListed)),
 	}
@@ -173,7 +173,7 @@ func (w *watcher) log(ctx context.Context, e *snapshot.Explanation, files []stri
 	if l == nil {
 		l = slog.Default()
 	}
-	l.LogAttrs(ctx, level, "inspect: "+cut(e.Kind, nameBytes), attrs...)
+	l.LogAttrs(ctx, level, "inspect: "+cut(string(e.Kind), nameBytes), attrs...)
 }
 
 // unlike returns the explanations that are not like one of those told before. They are alike if they are of one kind,
@@ -184,7 +184,7 @@ func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
 		fibers, objects map[uint64]bool // true: of one that is certain
 		texts           map[string]bool
 	}
-	known := map[string]*marks{} // by kind
+	known := map[snapshot.Problem]*marks{}
 	for _, e := range told {
 		m := known[e.Kind]
 		if m == nil {
@@ -211,7 +211,7 @@ func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
 }
 
 // passing are the kinds that are about other fibers and objects at each look, for the same reason.
-var passing = []string{snapshot.Starved, snapshot.BlockingCalls, snapshot.TicketOld}
+var passing = []snapshot.Problem{snapshot.ProblemStarved, snapshot.ProblemBlockingCalls, snapshot.ProblemTicketOld}
 
 // knows reports whether one of the keys is in a map of marks; if certain, that of an explanation that is certain.
 func knows[K comparable](marks map[K]bool, certain bool, keys ...K) bool {
@@ -272,7 +272,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	part := name + ".part"
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return fmt.Errorf("inspect: %w", err)
 	}
 	err = write(&capped{f, mostBytes})
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -280,7 +280,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	}
 	if err != nil {
 		_ = os.Remove(part)
-		return fmt.Errorf("%s: %w", filepath.Base(name), err)
+		return fmt.Errorf("inspect: %s is not written: %w", filepath.Base(name), err)
 	}
 	return nil
 }
@@ -291,7 +291,7 @@ type capped struct {
 	left int
 }
 
-var errTooLarge = errors.New("it would have more than " + strconv.Itoa(mostBytes>>20) + " MB")
+var errTooLarge = errors.New("it would have more than 32 MB")
 
 func (c *capped) Write(b []byte) (int, error) {
 	if len(b) > c.left {
@@ -303,9 +303,9 @@ func (c *capped) Write(b []byte) (int, error) {
 
 // removeOld removes the oldest sets of files in a directory, so that mostSets are left.
 func removeOld(dir string) error {
-	entries, err := os.ReadDir(dir) // sorted by name
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("inspect: %w", err)
 	}
 	var sets []string
 	files := map[string][]string{}
@@ -321,7 +321,7 @@ func removeOld(dir string) error {
 	for _, set := range sets[:max(0, len(sets)-mostSets)] {
 		for _, name := range files[set] {
 			if failed := os.Remove(filepath.Join(dir, name)); failed != nil && !errors.Is(failed, os.ErrNotExist) {
-				err = errors.Join(err, failed)
+				err = errors.Join(err, fmt.Errorf("inspect: %w", failed))
 			}
 		}
 	}

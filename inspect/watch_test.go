@@ -63,13 +63,13 @@ func (l *logged) take(t *testing.T) (all []record) {
 // What is logged depends on whether an explanation was there at the look before.
 func TestWhatIsNewIsLogged(t *testing.T) {
 	full := func(text string, fibers ...uint64) snapshot.Explanation {
-		return snapshot.Explanation{Kind: snapshot.ChannelFull, Text: text, Fibers: fibers, Objects: []uint64{7}}
+		return snapshot.Explanation{Kind: snapshot.ProblemChannelFull, Text: text, Fibers: fibers, Objects: []uint64{7}}
 	}
 	calls := func(fiber uint64) snapshot.Explanation {
-		return snapshot.Explanation{Kind: snapshot.BlockingCalls, Fibers: []uint64{fiber},
+		return snapshot.Explanation{Kind: snapshot.ProblemBlockingCalls, Fibers: []uint64{fiber},
 			Text: fmt.Sprintf("%d fibers hold their workers, for %ds", fiber, fiber)}
 	}
-	cycle := snapshot.Explanation{Kind: snapshot.Deadlock, Text: "a cycle", Fibers: []uint64{1, 2}}
+	cycle := snapshot.Explanation{Kind: snapshot.ProblemDeadlock, Text: "a cycle", Fibers: []uint64{1, 2}}
 	certain := cycle
 	certain.Certain = true
 	looks := []struct {
@@ -87,8 +87,8 @@ func TestWhatIsNewIsLogged(t *testing.T) {
 		{[]snapshot.Explanation{calls(10)}, "blocking-calls"},
 		{[]snapshot.Explanation{calls(11)}, ""}, // the text differs in numbers only
 		{[]snapshot.Explanation{calls(12), full("7 is full", 4)}, "channel-full"},
-		{[]snapshot.Explanation{{Kind: snapshot.ChannelFull, Text: "8 is full", Objects: []uint64{8}}}, "channel-full"},
-		{[]snapshot.Explanation{calls(12), {Kind: snapshot.Starved, Text: "5 fibers", Fibers: []uint64{12}}}, "blocking-calls starved"},
+		{[]snapshot.Explanation{{Kind: snapshot.ProblemChannelFull, Text: "8 is full", Objects: []uint64{8}}}, "channel-full"},
+		{[]snapshot.Explanation{calls(12), {Kind: snapshot.ProblemStarved, Text: "5 fibers", Fibers: []uint64{12}}}, "blocking-calls starved"},
 	}
 	var l logged
 	source := watched{Source: &fake{s: deadlock()}}
@@ -114,7 +114,7 @@ func TestWatchIsBounded(t *testing.T) {
 	w.explain = func(_, _ *snapshot.Snapshot) (why []snapshot.Explanation) {
 		for i := range 1000 {
 			why = append(why, snapshot.Explanation{
-				Kind: strings.Repeat("../", 1000) + fmt.Sprint(rune('a'+i)), Text: strings.Repeat("\x1b\xff", 1000),
+				Kind: snapshot.Problem(strings.Repeat("../", 1000) + fmt.Sprint(rune('a'+i))), Text: strings.Repeat("\x1b\xff", 1000),
 				Fibers: make([]uint64, 200), Objects: make([]uint64, 200),
 			})
 		}
@@ -171,8 +171,8 @@ func TestWatchWritesFiles(t *testing.T) {
 	for i := range 2 * mostSets {
 		w.explain = func(_, _ *snapshot.Snapshot) []snapshot.Explanation {
 			return []snapshot.Explanation{
-				{Kind: snapshot.Deadlock, Text: "a cycle", Fibers: []uint64{uint64(i)}, Certain: true},
-				{Kind: snapshot.AllWaiting, Text: "all wait", Fibers: []uint64{uint64(i)}},
+				{Kind: snapshot.ProblemDeadlock, Text: "a cycle", Fibers: []uint64{uint64(i)}, Certain: true},
+				{Kind: snapshot.ProblemAllWaiting, Text: "all wait", Fibers: []uint64{uint64(i)}},
 			}
 		}
 		source.told = nil
@@ -227,12 +227,12 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 	source := watched{Source: &fake{s: deadlock()}}
 	w := newWatcher(&options{logger: l.logger(), dir: dir, flight: trace.NewFlightRecorder(trace.FlightRecorderConfig{})})
 	w.explain = func(_, _ *snapshot.Snapshot) []snapshot.Explanation {
-		return []snapshot.Explanation{{Kind: snapshot.Deadlock, Fibers: []uint64{1}}}
+		return []snapshot.Explanation{{Kind: snapshot.ProblemDeadlock, Fibers: []uint64{1}}}
 	}
 	w.look(t.Context(), &source)
 	w.look(t.Context(), &source)
 	all := l.take(t)
-	if len(all) != 1 || len(all[0].Files) != 1 || !strings.Contains(all[0].Error, ".trace: ") {
+	if len(all) != 1 || len(all[0].Files) != 1 || !strings.Contains(all[0].Error, ".trace is not written: ") {
 		t.Errorf("with a flight recorder that does not run the log has %+v", all)
 	}
 	large := filepath.Join(dir, "large")

@@ -106,8 +106,8 @@ func TestNeverMoreThanThereIs(t *testing.T) {
 }
 
 // Eight contenders that yield while they hold the lock: there are always some that wait. From when all have had it once
-// they are served about as often. There are enough rounds for two workers: the system may stop one for milliseconds, and
-// the contender that it runs misses them. The short test has few, and one worker.
+// they are served about as often. There are enough rounds for two workers: the system may stop one for milliseconds,
+// and the contender that it runs misses them. The short test has few, and one worker.
 func TestContendersAreServedEqually(t *testing.T) {
 	workers, all := 2, 2_000_000
 	if testing.Short() {

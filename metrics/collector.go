@@ -54,7 +54,7 @@ func (c *Collector) scrape() []Sample {
 	c.scrapes++
 	v := &view{
 		began: time.Now(), scrapes: c.scrapes,
-		states: map[snapshot.State]int{}, waits: map[snapshot.Kind]waited{},
+		states: map[snapshot.State]int{}, waits: map[snapshot.WaitKind]waited{},
 	}
 	c.next.reset()
 	s := c.of.Snapshot(snapshot.Options{Each: func(f *snapshot.Fiber) bool {
@@ -101,7 +101,7 @@ type view struct {
 	stats   coir.Stats
 
 	states  map[snapshot.State]int
-	waits   map[snapshot.Kind]waited
+	waits   map[snapshot.WaitKind]waited
 	looked  int  // fibers
 	cut     bool // there were more
 	omitted int
@@ -121,10 +121,10 @@ type waited struct {
 func (v *view) fiber(f *snapshot.Fiber) {
 	v.looked++
 	v.states[f.State]++
-	if f.State != snapshot.Waiting {
+	if f.State != snapshot.StateWaiting {
 		return
 	}
-	kind := snapshot.Use
+	kind := snapshot.WaitUse
 	switch {
 	case len(f.Wait) > 1:
 		kind = choice

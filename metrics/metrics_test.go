@@ -139,8 +139,8 @@ var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 func ago(seconds int) time.Time { return noon.Add(-time.Duration(seconds) * time.Second) }
 
 // waiter is a fiber that waits for something since some seconds ago.
-func waiter(id uint64, seconds int, kinds ...snapshot.Kind) snapshot.Fiber {
-	f := snapshot.Fiber{ID: id, Nursery: 1, State: snapshot.Waiting, Since: ago(seconds)}
+func waiter(id uint64, seconds int, kinds ...snapshot.WaitKind) snapshot.Fiber {
+	f := snapshot.Fiber{ID: id, Nursery: 1, State: snapshot.StateWaiting, Since: ago(seconds)}
 	for _, k := range kinds {
 		f.Wait = append(f.Wait, snapshot.Wait{Kind: k})
 	}
@@ -159,11 +159,11 @@ func TestSamples(t *testing.T) {
 		s: snapshot.Snapshot{
 			Taken: noon,
 			Fibers: []snapshot.Fiber{
-				{ID: 1, State: snapshot.Running}, {ID: 2, State: snapshot.Ready}, {ID: 3, State: snapshot.Pending},
-				{ID: 4, State: snapshot.Blocking}, {ID: 5, State: snapshot.Outside},
-				waiter(6, 3, snapshot.Send), waiter(7, 9, snapshot.Send), waiter(8, 4, snapshot.Send, snapshot.Sleep),
-				waiter(9, 1), {ID: 10, State: snapshot.Waiting, Wait: []snapshot.Wait{{Kind: snapshot.Sleep}}},
-				waiter(11, -1, snapshot.Join), // it began after the snapshot
+				{ID: 1, State: snapshot.StateRunning}, {ID: 2, State: snapshot.StateReady}, {ID: 3, State: snapshot.StatePending},
+				{ID: 4, State: snapshot.StateBlocking}, {ID: 5, State: snapshot.StateOutside},
+				waiter(6, 3, snapshot.WaitSend), waiter(7, 9, snapshot.WaitSend), waiter(8, 4, snapshot.WaitSend, snapshot.WaitSleep),
+				waiter(9, 1), {ID: 10, State: snapshot.StateWaiting, Wait: []snapshot.Wait{{Kind: snapshot.WaitSleep}}},
+				waiter(11, -1, snapshot.WaitJoin), // it began after the snapshot
 			},
 			Nurseries: []snapshot.Nursery{{ID: 1}, {ID: 2, Ended: true}, {ID: 3}},
 			Objects: []snapshot.Object{
@@ -451,7 +451,7 @@ func TestFibersAreBounded(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
 	long := strings.Repeat("x", 1<<20)
 	for id := uint64(1); id <= mostFibers+5; id++ {
-		one := waiter(id, 1, snapshot.Send)
+		one := waiter(id, 1, snapshot.WaitSend)
 		one.Wait[0].Object, one.Wait[0].Text, one.Name, one.Nursery = id, long, long, id
 		f.s.Fibers = append(f.s.Fibers, one)
 		f.s.Objects = append(f.s.Objects, snapshot.Object{ID: id, Kind: "channel", Name: long, Senders: 1})
@@ -482,7 +482,7 @@ func TestFibersAreBounded(t *testing.T) {
 // A select of many cases does not make the snapshot large that is kept.
 func TestWaitsAreBounded(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
-	kinds := slices.Repeat([]snapshot.Kind{snapshot.Recv}, 64)
+	kinds := slices.Repeat([]snapshot.WaitKind{snapshot.WaitRecv}, 64)
 	for id := uint64(1); id <= mostKept; id++ {
 		f.s.Fibers = append(f.s.Fibers, waiter(id, 1, kinds...))
 	}

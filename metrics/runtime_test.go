@@ -182,7 +182,7 @@ func TestExplanationsAreCounted(t *testing.T) {
 			for _, e := range explanations {
 				name := fmt.Sprintf("coir_explanations{%s,%s}", e.kind, e.certainty)
 				want := 0.0
-				if e.kind == snapshot.Deadlock && e.certainty == "certain" {
+				if e.kind == snapshot.ProblemDeadlock && e.certainty == "certain" {
 					want = 1
 				}
 				if v, ok := got[name]; !ok || v != want {

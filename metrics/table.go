@@ -206,27 +206,30 @@ var table = []row{
 }
 
 var states = []snapshot.State{
-	snapshot.Pending, snapshot.Ready, snapshot.Running, snapshot.Blocking, snapshot.Waiting, snapshot.Outside,
+	snapshot.StatePending, snapshot.StateReady, snapshot.StateRunning, snapshot.StateBlocking, snapshot.StateWaiting, snapshot.StateOutside,
 }
 
 // choice is the kind of a wait for any one of several things.
-const choice snapshot.Kind = "select"
+const choice snapshot.WaitKind = "select"
 
-var waits = []snapshot.Kind{
-	snapshot.Send, snapshot.Recv, snapshot.Sleep, snapshot.End, snapshot.Join, snapshot.Place, snapshot.Cancel,
-	snapshot.Use, choice,
+var waits = []snapshot.WaitKind{
+	snapshot.WaitSend, snapshot.WaitRecv, snapshot.WaitSleep, snapshot.WaitEnd, snapshot.WaitJoin, snapshot.WaitPlace, snapshot.WaitCancel,
+	snapshot.WaitUse, choice,
 }
 
 // explanation is what an explanation is counted by.
-type explanation struct{ kind, certainty string }
+type explanation struct {
+	kind      snapshot.Problem
+	certainty string
+}
 
 // explanations are those that are counted in each scrape, also if there are none. A kind that is not among them is
 // counted when it is there.
 var explanations = []explanation{
-	{snapshot.Deadlock, "certain"}, {snapshot.Deadlock, "likely"}, {snapshot.AllWaiting, "likely"},
-	{snapshot.CancelIgnored, "likely"}, {snapshot.ReceiverGone, "likely"}, {snapshot.Starved, "likely"},
-	{snapshot.NeverYields, "likely"}, {snapshot.ChannelFull, "likely"}, {snapshot.BlockingCalls, "likely"},
-	{snapshot.TicketOld, "likely"},
+	{snapshot.ProblemDeadlock, "certain"}, {snapshot.ProblemDeadlock, "likely"}, {snapshot.ProblemAllWaiting, "likely"},
+	{snapshot.ProblemCancelIgnored, "likely"}, {snapshot.ProblemReceiverGone, "likely"}, {snapshot.ProblemStarved, "likely"},
+	{snapshot.ProblemNeverYields, "likely"}, {snapshot.ProblemChannelFull, "likely"}, {snapshot.ProblemBlockingCalls, "likely"},
+	{snapshot.ProblemTicketOld, "likely"},
 }
 
 func readExplanations(v *view, add adder) {
@@ -234,11 +237,11 @@ func readExplanations(v *view, add adder) {
 		return
 	}
 	for _, e := range explanations {
-		add(float64(v.told[e]), e.kind, e.certainty)
+		add(float64(v.told[e]), string(e.kind), e.certainty)
 	}
 	for e, n := range v.told {
 		if !slices.Contains(explanations, e) {
-			add(float64(n), e.kind, e.certainty)
+			add(float64(n), string(e.kind), e.certainty)
 		}
 	}
 }

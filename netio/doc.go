@@ -80,12 +80,12 @@
 //
 // There is no socket: the network begins empty with each schedule, ends with it, and knows only the fibers of the
 // simulation. So make listeners and connections in the function that sim runs. An operation on one of an earlier
-// schedule panics; for a goroutine, and after the simulation, it returns an error, and sim reports the goroutine. On one
-// that was made outside, an operation of the simulation that has to wait returns an error. Every name of a host is good,
-// and has an address of its own: a listener of one name is not found by another. An end that dials has the address that
-// it dials. Each address has 16,384 ports for callers that ask for none. Results and errors are those of Linux on the
-// loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a writer that needs more
-// waits. So a deadlock of two that write and do not read is found, and reported as "write chat:1234".
+// schedule panics; for a goroutine, and after the simulation, it returns an error, and sim reports the goroutine. On
+// one that was made outside, an operation of the simulation that has to wait returns an error. Every name of a host is
+// good, and has an address of its own: a listener of one name is not found by another. An end that dials has the
+// address that it dials. Each address has 16,384 ports for callers that ask for none. Results and errors are those of
+// Linux on the loopback device. A direction of a connection holds up to 64 KiB that have not been read, and a writer
+// that needs more waits. So a deadlock of two that write and do not read is found, and reported as "write chat:1234".
 //
 // Time is virtual. Data arrives immediately, and a deadline passes when no fiber can run. A deadline that is made of
 // [time.Now] is taken as the time left, rounded up to two digits, so that a moment of real time between the two does
@@ -121,6 +121,6 @@
 //
 // Not simulated: packets, whose functions return an error that is [errors.ErrUnsupported], [FD], options of sockets,
 // and the channel Cancel of a Dialer if it is closed during the dial. Package net/http is not for a simulation: it
-// starts goroutines, and waits for them. A schedule that does so fails, however fast the answer is. Nor is crypto/tls for
-// one, which draws random numbers, and holds mutexes while it waits.
+// starts goroutines, and waits for them. A schedule that does so fails, however fast the answer is. Nor is crypto/tls
+// for one, which draws random numbers, and holds mutexes while it waits.
 package netio

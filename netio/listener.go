@@ -42,7 +42,10 @@ func newListener(l net.Listener, lc *net.ListenConfig, made bool) (*Listener, er
 	if err != nil {
 		return nil, err
 	}
-	n := &Listener{d: newDescriptor(fd, l.Addr().String(), acceptVerb), network: l.Addr().Network(), addr: l.Addr(), keep: keepAlive(lc)}
+	n := &Listener{
+		d: newDescriptor(fd, l.Addr().String(), acceptVerb), network: l.Addr().Network(), addr: l.Addr(),
+		keep: keepAlive(lc),
+	}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
 		if path := u.Addr().String(); made && path != "" && path[0] != '@' {

@@ -94,8 +94,8 @@ func (b *Broadcast[T]) forgetLate() {
 // Subscribe adds a subscriber, which gets the values that are published from now on. The capacity and the options are
 // those of its channel: see [coir.NewChan]. [coir.WithOverflow] says what happens when the subscriber is slow; without
 // it publishers wait. With the other policies it misses values, which [Subscription.Lagged] counts, and Publish returns
-// nil. [coir.OnUndelivered] gets the values that it misses, but for those of [coir.OverflowFail], which drops the newest
-// like [coir.OverflowDropNewest]; it must not call Publish. The channel has the name of the Broadcast, unless
+// nil. [coir.OnUndelivered] gets the values that it misses, but for those of [coir.OverflowFail], which drops the
+// newest like [coir.OverflowDropNewest]; it must not call Publish. The channel has the name of the Broadcast, unless
 // [coir.WithName] gives it another. After Close, a new subscriber finds its channel closed.
 func (b *Broadcast[T]) Subscribe(capacity int, opts ...coir.ChanOption) *Subscription[T] {
 	return b.add(capacity, opts)

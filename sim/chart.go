@@ -37,7 +37,7 @@ func (r *findings) chart() *chart.Chart {
 	return c
 }
 
-// drawing adds what is drawn of a schedule, without what is said about it.
+// drawing adds the drawing of a schedule, without its texts.
 func (r *findings) drawing() *chart.Chart {
 	c := r.told.Chart
 	if c.Steps != nil {

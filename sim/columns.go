@@ -14,7 +14,7 @@ const (
 	mostDecided = 12 // decisions that each give their fibers a column
 )
 
-// traced returns the failure as package report tells it.
+// traced returns the failure in the form that package report writes.
 //
 // Guarded by TestLongTraces, TestColumnsAreOfTheFibersThatMatter.
 func (r *findings) traced() *report.Trace {

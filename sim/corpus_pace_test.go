@@ -115,7 +115,7 @@ func forgetfulRestart(fixed bool) program {
 				}
 				if s.Intn(4) == 3 {
 					if fixed {
-						_ = jobs.TrySend(job) // there is room: this is where it was
+						_ = jobs.TrySend(job) // it came from here, so there is room
 					}
 					return errors.New("connection lost")
 				}

@@ -22,8 +22,8 @@ import (
 //   - a call of Len, Stats or State, of [coir.Watch.Covers], or of pubsub's Lagged,
 //   - a cancel of a context of package context,
 //   - that one fiber closes an endpoint of a pipe while another uses the same endpoint,
-//   - what goroutines and the kernel do, by [coir.Blocking], [coir.FromChan], [coir.ToChan], [coir.OnGoroutine], another
-//     [coir.Runtime], or the descriptors and packets of package netio.
+//   - what goroutines and the kernel do, by [coir.Blocking], [coir.FromChan], [coir.ToChan], [coir.OnGoroutine],
+//     another [coir.Runtime], or the descriptors and packets of package netio.
 //
 // A [coir.Point] before such an access announces it, if a fiber makes it. [Exhaustive] sees all but the last.
 //
@@ -280,7 +280,8 @@ func (s *dpor) Conflict(a, b transition) bool {
 //
 //go:norace
 func (s *dpor) mayBeSeen(t transition) bool {
-	return t.clock || !t.rest && !t.resumed && (t.kind == policy.Cancel || t.kind == opAdvance || t.kind == policy.End && s.failing)
+	return t.clock || !t.rest && !t.resumed &&
+		(t.kind == policy.Cancel || t.kind == opAdvance || t.kind == policy.End && s.failing)
 }
 
 // mayMissTheEnd reports whether a starts a fiber in a nursery that b may end.
@@ -416,7 +417,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 }
 
 // Awaited implements search.Model: event i is the end of a wait for event j, the end of a fiber. It comes after j,
-// whichever began first.
+// no matter which began first.
 func (s *dpor) Awaited(events []search.Event[transition], i, j int) bool {
 	d, e := &events[j], &events[i]
 	if d.T.kind != policy.End {

@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/pace"
 )
 
-// A cache that writes behind: a put changes the memory, and a flusher writes what has changed to the store, now and then
-// and when much has changed. Readers that miss load from the store.
+// A cache that writes behind: a put changes the memory, and a flusher writes what has changed to the store, now and
+// then and when much has changed. Readers that miss load from the store.
 
 // slowStore is a store that takes time.
 type slowStore struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/pace"
 )
 
-// A job queue. A worker that takes a job has a lease for it, which it renews while it works. The janitor looks for leases
-// that have run out, because their workers hang, and gives these jobs to others.
+// A job queue. A worker that takes a job has a lease for it, which it renews while it works. The janitor looks for
+// leases that have run out, because their workers hang, and gives these jobs to others.
 
 const (
 	leaseTime   = 40 * time.Millisecond

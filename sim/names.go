@@ -128,7 +128,7 @@ func (r *findings) capacity(t *thing, n int) string {
 	return text
 }
 
-// full returns that a channel is full, to which a fiber waits to send, in words that follow its name.
+// full returns words to append to the name of a channel that a fiber waits to send to, and which is full.
 func (r *findings) full(object int32) string {
 	if t := r.things[object]; t != nil && t.room > 0 && t.room <= mostKept {
 		return fmt.Sprintf(" (capacity %d, full)", t.room)

@@ -22,9 +22,9 @@ import (
 // Finding places in the user's files on stacks that mostly have functions of the library, and goroutines that use
 // objects of the simulation although sim does not control them.
 
-// exposed is what goroutines outside use of a world: those that watch whether a schedule makes progress (see watch), that
-// use objects of the simulation, and the one that called Explore. So all of it is atomic, or a channel, or has a lock.
-// Only quit and exited are not: exited is set before the schedule's fiber ends, and read after that.
+// exposed is what goroutines outside use of a world: those that watch whether a schedule makes progress (see watch),
+// that use objects of the simulation, and the one that called Explore. So all of it is atomic, or a channel, or has a
+// lock. Only quit and exited are not: exited is set before the schedule's fiber ends, and read after that.
 type exposed struct {
 	beat     atomic.Int64                            // steps of all schedules
 	nexts    atomic.Int64                            // switches

@@ -15,9 +15,9 @@ import (
 )
 
 // A report says only what the trace shows. The trace has the operations, with their channel, fiber or nursery, all
-// cases of a select, and how each operation ended. Package report finds out from that why no fiber can go on. Of a very
-// long schedule only the end is kept, which does not show all users of a channel, or to which nursery a name belongs:
-// then the report does not say so.
+// cases of a select, and how each operation ended. Package report finds out from that why no fiber can continue. Of a
+// very long schedule only the end is kept, which does not show all users of a channel, or to which nursery a name
+// belongs: then the report does not say so.
 
 // findings is a failure with what its readers need in addition.
 type findings struct {
@@ -28,9 +28,9 @@ type findings struct {
 	number map[int32]int           // fibers by their object
 	nests  map[nest]bool           // which names were given to fibers of which nursery
 	mixed  map[string]bool         // names of fibers in more than one nursery
-	told   *report.Trace           // what the report tells; traced completes it
+	told   *report.Trace           // what the report shows; traced completes it
 	whole  bool                    // it is complete
-	shut   map[int32]string        // how and when channels were closed, in words that follow their name
+	shut   map[int32]string        // how and when channels were closed, as words to append to their name
 	taken  map[int32][]report.Hold // which fibers hold an object, the longest first
 }
 
@@ -127,7 +127,8 @@ func (r *findings) used(s int) {
 
 // outcomes are those of package report.
 var outcomes = [...]report.Outcome{
-	policy.Unknown: report.Failed, policy.Done: report.Done, policy.WouldBlock: report.Failed, policy.Closed: report.Closed,
+	policy.Unknown: report.Failed, policy.Done: report.Done, policy.WouldBlock: report.Failed,
+	policy.Closed:   report.Closed,
 	policy.TimedOut: report.Failed, policy.Cancelled: report.Failed, policy.Dropped: report.Dropped,
 	policy.Displaced: report.Displaced, policy.Again: report.Failed, policy.Yes: report.Failed, policy.No: report.Failed,
 }
@@ -293,7 +294,7 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// said writes the texts of Errorf that are not in the head.
+// said writes the texts of Errorf that the head does not have.
 func (r *findings) said(b *strings.Builder) {
 	for i, text := range r.errs {
 		if i > 0 || r.Kind != KindError {
@@ -388,7 +389,7 @@ func (r *findings) wait() {
 	}
 }
 
-// at returns the place of a site, in words that follow others.
+// at returns the place of a site, as words to append.
 func (s site) at() string {
 	if s.file == "" {
 		return ""

@@ -39,7 +39,7 @@ type fiber struct {
 	paused  bool // it did op without waiting, and what follows is not allowed yet
 	took    bool // op has taken something, or given it back
 	acted   bool // it did op, which is step of the trace
-	told    bool // how has been told, and is not an inference
+	told    bool // how was reported by the operation, and is not an inference
 	how     policy.Outcome
 	ended   bool
 	since   time.Duration

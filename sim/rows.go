@@ -98,7 +98,7 @@ func (c *call) goesOn(at site) bool {
 	return c.at.file == at.file && c.at.line == at.line && c.at.call == at.call && c.at.path != at.path
 }
 
-// ended returns how an operation ended, in words that follow what it was.
+// ended returns how an operation ended, as words to append to the operation.
 func ended(how policy.Outcome) string {
 	if text := how.String(); text != "" {
 		return " → " + text
@@ -187,7 +187,8 @@ func (r *findings) index() string {
 		}
 		fibers = append(fibers, text+strings.Replace(spawned(c), ";", ",", 1)+")")
 	}
-	for _, g := range r.groups(func(t *thing) bool { return t.channel && !t.inside && t.name != "" && t.made.file != "" }) {
+	named := func(t *thing) bool { return t.channel && !t.inside && t.name != "" && t.made.file != "" }
+	for _, g := range r.groups(named) {
 		made := strings.TrimPrefix(g.first.made.at(), ", at ")
 		channels = append(channels, g.labels+" ("+made+r.capacity(g.first, g.n)+")")
 	}

@@ -26,8 +26,8 @@
 //     sync.WaitGroup, a sync.Cond, or the network.
 //   - A fiber that starts a goroutine, or calls the Run of another runtime, fails as [KindUncontrolled], and so does a
 //     goroutine that uses what a fiber has made. Goroutines that are started are looked for in the first 64 schedules,
-//     and in every eighth after them, unless only one is asked for: a schedule in which one may have been started is run
-//     again.
+//     and in every eighth after them, unless only one is asked for: a schedule in which one may have been started is
+//     run again.
 //   - A program that does no operation of coir, and draws no number, fails as [KindEmpty].
 //
 // These are not found, and pass:
@@ -37,8 +37,8 @@
 //   - a system call that blocks its thread, as reading a file does, and a computation, however long
 //   - a receive that finds its value, or a send that finds room, where the other side is a goroutine that was started
 //     before the simulation, and was faster
-//   - a loop that asks again and again, as of an atomic, whether such a goroutine, or one that the fiber has started and
-//     that has ended, has done something; and a wait for such a goroutine by a native mutex
+//   - a loop that asks again and again, as of an atomic, whether such a goroutine, or one that the fiber has started
+//     and that has ended, has done something; and a wait for such a goroutine by a native mutex
 //   - the function of a time.AfterFunc, unless it uses what a fiber has made
 //   - a wait after which the fiber has waited for the garbage collector or for a native mutex, or has called a function
 //     of [iter.Pull], before its next operation: only the last wait is known. So such a wait may be found in one
@@ -209,8 +209,8 @@ func (s *Sim) Fatalf(format string, args ...any) {
 }
 
 // Logf adds a text to the report of a schedule that fails, at the step where it is called; of a text with several lines
-// the first. It formats nothing and prints nothing in other schedules, so it may be called often; but its arguments must
-// have no effects.
+// the first. It formats nothing and prints nothing in other schedules, so it may be called often; but its arguments
+// must have no effects.
 //
 // The texts are those of a second run of the schedule. So there are none if a fiber is blocked outside of coir, or if
 // the schedule does not fail again.
@@ -386,7 +386,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
 				if f.over {
 					f = w.told(ctx, s, fn, f)
-				} else if f.Kind != KindBlocked && f.Kind != KindEmpty && !outside { // a blocked schedule takes real time, each time
+				} else if f.Kind != KindBlocked && f.Kind != KindEmpty && !outside { // a blocked schedule takes real time
 					if w.confirm(ctx, s, fn, f); !f.unsure {
 						f = w.shrink(ctx, s, fn, f)
 						f = w.told(ctx, s, fn, f)
@@ -438,7 +438,7 @@ func Run(seed uint64, fn func(ctx context.Context, s *Sim), opts ...Option) *Fai
 	return Explore(fn, append(opts, WithSeed(seed), WithStrategy(Random), WithSchedules(1))...).Failure
 }
 
-// guardEvery is the number of schedules of which one is run a second time, to check that it repeats itself.
+// guardEvery: one of so many schedules is run a second time, to check that it repeats.
 const guardEvery = 16
 
 // again runs the last schedule a second time. A program that then behaves differently depends on something that sim

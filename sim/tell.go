@@ -36,7 +36,7 @@ type making struct {
 type mark struct {
 	step  int // operations before it
 	fiber int32
-	kind  string // errorMark, logMark, or what Sometimes is told as
+	kind  string // errorMark, logMark, or the mark of Sometimes
 	text  string
 	at    site
 }
@@ -63,7 +63,7 @@ func (w *world) told(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	return g
 }
 
-// site returns where the running fiber is, if the world tells.
+// site returns where the running fiber is, if the world records for a report.
 //
 //go:norace
 func (r *recorder) site() (at site) {
@@ -234,7 +234,7 @@ func (w *world) markOnce(i int, kind, text string) int {
 	return w.marks.n - 1
 }
 
-// tell copies what was recorded for the report. Like freeze, of which it is a part, it only copies.
+// tell copies what was recorded for the report. It is a part of freeze, and like it only copies.
 //
 //go:norace
 func (f *Failure) tell(w *world) {

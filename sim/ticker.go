@@ -17,7 +17,7 @@ import (
 // leastTicks is how often time has to pass in the second half of a schedule that is too long.
 const leastTicks = 8
 
-// lookBehindTickers makes a livelock a deadlock if it is one of all fibers but for tickers. The last limit operations
+// lookBehindTickers makes a livelock a deadlock if all fibers except tickers are deadlocked. The last limit operations
 // are those that all fibers did in turn.
 //
 // Guarded by TestADeadlockBesideATickerIsADeadlock, TestRetriesBesideAnIdleServerAreALivelock.

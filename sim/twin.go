@@ -22,7 +22,7 @@ type twin struct {
 	passed *Failure // the schedule that passes, as a failure is kept; nil: none was found
 }
 
-// branch is a decision, as a report tells it.
+// branch is a decision, as a report shows it.
 type branch struct {
 	step   int32 // operations before it
 	by     int32 // the fiber that ran
@@ -95,7 +95,7 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	return t
 }
 
-// way returns which way the schedule went at a decision, in words that are a sentence.
+// way returns which way the schedule went at a decision, as a sentence.
 func (r *findings) way(at int) string {
 	t := &r.branches[at]
 	step := int(t.step) - r.before // the operation that comes next
@@ -186,7 +186,8 @@ func parted(here, there []chart.Step, step int) (i, j int) {
 		return len(rows)
 	}
 	i, j = first(here, step), first(there, step)
-	if i < len(here) && j < len(there) && here[i].Number == step && there[j].Number == step && here[i].Text != there[j].Text {
+	if i < len(here) && j < len(there) && here[i].Number == step && there[j].Number == step &&
+		here[i].Text != there[j].Text {
 		return i, j
 	}
 	return first(here, step+1), first(there, step+1)

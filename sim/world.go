@@ -57,7 +57,8 @@ func newWorld(mode ClockMode, limit int) *world {
 	w.sees = seesWaits()
 	w.ids.init()
 	w.objects.init()
-	w.rt = coir.NewRuntime(policy.Option(w).(coir.RuntimeOption), coir.WithClock(w.clock), coir.OnStall(stallAfter, w.watch))
+	w.rt = coir.NewRuntime(policy.Option(w).(coir.RuntimeOption), coir.WithClock(w.clock),
+		coir.OnStall(stallAfter, w.watch))
 	return w
 }
 

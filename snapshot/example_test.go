@@ -14,8 +14,8 @@ func ExampleExplain() {
 	take := func(at time.Time) *snapshot.Snapshot {
 		waits := func(id uint64, name, text string, object uint64) snapshot.Fiber {
 			return snapshot.Fiber{
-				ID: id, Name: name, State: snapshot.Waiting, Waits: 5, Since: now.Add(-3100 * time.Millisecond),
-				Wait: []snapshot.Wait{{Kind: snapshot.Use, Text: text, Object: object}},
+				ID: id, Name: name, State: snapshot.StateWaiting, Waits: 5, Since: now.Add(-3100 * time.Millisecond),
+				Wait: []snapshot.Wait{{Kind: snapshot.WaitUse, Text: text, Object: object}},
 			}
 		}
 		return &snapshot.Snapshot{

@@ -20,10 +20,10 @@ import (
 
 // Explanation says one thing that is wrong with a program.
 type Explanation struct {
-	Kind string `json:"kind"` // one of the constants, such as [Deadlock]
+	Kind Problem `json:"kind"`
 
 	// Certain says that by what both snapshots show it cannot be otherwise. What is not certain is likely. Only a
-	// Deadlock can be certain: its fibers wait until one of the waits is cancelled, or until another fiber unlocks a
+	// deadlock can be certain: its fibers wait until one of the waits is cancelled, or until another fiber unlocks a
 	// lock that it has not locked.
 	Certain bool `json:"certain"`
 
@@ -36,31 +36,35 @@ type Explanation struct {
 	Since   time.Time `json:"since,omitzero"`    // when the oldest of the waits began, if known
 }
 
-// The kinds of explanations, the most severe first.
+// Problem is a kind of explanation: what is wrong.
+type Problem string
+
+// The problems, the most severe first.
 const (
-	// Deadlock: fibers wait for each other in a cycle.
-	Deadlock = "deadlock"
-	// AllWaiting: every fiber waits, none of them for a time. Only a goroutine outside of coir could end that.
-	AllWaiting = "all-waiting"
-	// CancelIgnored: the context of a nursery has ended, and fibers of the nursery have not.
-	CancelIgnored = "cancel-ignored"
-	// ReceiverGone: fibers wait to send to a channel, and the last fiber that received from it has ended.
-	ReceiverGone = "receiver-gone"
-	// Starved: a fiber is ready, and does not get to run.
-	Starved = "starved"
-	// NeverYields: a fiber holds its worker, and does not yield.
-	NeverYields = "never-yields"
-	// ChannelFull: a channel has been full for long, and nothing is received from it.
-	ChannelFull = "channel-full"
-	// BlockingCalls: fibers hold their workers in calls that block. There is one explanation for each spawn site.
-	BlockingCalls = "blocking-calls"
-	// TicketOld: fibers wait for the answer of a ticket for long.
-	TicketOld = "ticket-old"
+	// ProblemDeadlock: fibers wait for each other in a cycle.
+	ProblemDeadlock Problem = "deadlock"
+	// ProblemAllWaiting: every fiber waits, none of them for a time. Only a goroutine outside of coir could end that.
+	ProblemAllWaiting Problem = "all-waiting"
+	// ProblemCancelIgnored: the context of a nursery has ended, and fibers of the nursery have not.
+	ProblemCancelIgnored Problem = "cancel-ignored"
+	// ProblemReceiverGone: fibers wait to send to a channel, and the last fiber that received from it has ended.
+	ProblemReceiverGone Problem = "receiver-gone"
+	// ProblemStarved: a fiber is ready, and does not get to run.
+	ProblemStarved Problem = "starved"
+	// ProblemNeverYields: a fiber holds its worker, and does not yield.
+	ProblemNeverYields Problem = "never-yields"
+	// ProblemChannelFull: a channel has been full for long, and nothing is received from it.
+	ProblemChannelFull Problem = "channel-full"
+	// ProblemBlockingCalls: fibers hold their workers in calls that block. There is one explanation for each spawn site.
+	ProblemBlockingCalls Problem = "blocking-calls"
+	// ProblemTicketOld: fibers wait for the answer of a ticket for long.
+	ProblemTicketOld Problem = "ticket-old"
 )
 
-// severity is the order of the kinds.
-var severity = []string{
-	Deadlock, AllWaiting, CancelIgnored, ReceiverGone, Starved, NeverYields, ChannelFull, BlockingCalls, TicketOld,
+// severity is the order of the problems.
+var severity = []Problem{
+	ProblemDeadlock, ProblemAllWaiting, ProblemCancelIgnored, ProblemReceiverGone, ProblemStarved, ProblemNeverYields,
+	ProblemChannelFull, ProblemBlockingCalls, ProblemTicketOld,
 }
 
 // How long something lasts before it is told.
@@ -113,11 +117,11 @@ type pair struct {
 	ended     map[uint64]bool     // the nurseries whose context has ended in both
 	members   map[uint64][]int    // the fibers of a nursery, as indexes
 
-	hogs  map[int]bool // the fibers that NeverYields is about
+	hogs  map[int]bool // the fibers that ProblemNeverYields is about
 	still bool         // no worker has run another fiber
 
 	told  []found
-	stuck map[int]bool // the fibers that a Deadlock is about
+	stuck map[int]bool // the fibers that a deadlock is about
 }
 
 // both is a fiber of the later snapshot.
@@ -206,14 +210,14 @@ func (p *pair) compareFibers() {
 		p.at[f.ID] = i
 		p.members[f.Nursery] = append(p.members[f.Nursery], i)
 		f.before = p.earlierOf[f.ID]
-		f.same = f.before != nil && f.State == Waiting && f.before.State == Waiting && f.Waits == f.before.Waits &&
-			f.More == 0 && // else another case may end it
+		f.same = f.before != nil && f.State == StateWaiting && f.before.State == StateWaiting &&
+			f.Waits == f.before.Waits && f.More == 0 && // else another case may end it
 			slices.EqualFunc(f.Wait, f.before.Wait, sameWait)
 		f.limit = f.Until
 		if f.before != nil {
 			f.limit = first(f.limit, f.before.Until)
 		}
-		if !slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind != Join }) {
+		if !slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind != WaitJoin }) {
 			continue // neither a cancel nor a deadline ends the wait for children
 		}
 		f.limit = first(f.limit, p.deadline(f.Nursery, deadlines))
@@ -286,9 +290,9 @@ func (p *pair) compareObjects() {
 			o := p.object(w.Object)
 			switch {
 			case o == nil:
-			case w.Kind == Send:
+			case w.Kind == WaitSend:
 				o.senders = add(o.senders, i)
-			case w.Kind == Use:
+			case w.Kind == WaitUse:
 				o.users = add(o.users, i)
 			}
 		}
@@ -348,12 +352,12 @@ func (p *pair) isQuiet() bool {
 // mayEnd reports whether a wait may end without another fiber, as far as its kind says.
 func (p *pair) mayEnd(w Wait) bool {
 	switch w.Kind {
-	case Send, Recv, Join, Place:
+	case WaitSend, WaitRecv, WaitJoin, WaitPlace:
 		return false
-	case End:
+	case WaitEnd:
 		_, ok := p.at[w.Fiber]
 		return !ok
-	case Use:
+	case WaitUse:
 		o := p.object(w.Object)
 		return o == nil || o.Ends == "" || o.Kind == ticket || o.Kind == condition
 	}
@@ -411,7 +415,7 @@ func (p *pair) ids(fibers []int) []uint64 {
 }
 
 // tell adds an explanation about fibers.
-func (p *pair) tell(kind, like, text string, fibers []int, since time.Time, objects ...uint64) {
+func (p *pair) tell(kind Problem, like, text string, fibers []int, since time.Time, objects ...uint64) {
 	p.told = append(p.told, found{Explanation{
 		Kind: kind, Text: text, Fibers: p.ids(fibers), Objects: objects, Since: since,
 	}, like})
@@ -421,8 +425,9 @@ func (p *pair) tell(kind, like, text string, fibers []int, since time.Time, obje
 func (p *pair) result() (all []Explanation) {
 	slices.SortStableFunc(p.told, func(a, b found) int { return before(&a.Explanation, &b.Explanation) })
 	type group struct {
-		kind, like string
-		certain    bool
+		kind    Problem
+		like    string
+		certain bool
 	}
 	groups := map[group][]int{}
 	for i := range p.told {

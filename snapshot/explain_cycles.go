@@ -56,7 +56,7 @@ type vertex struct {
 
 // target is what a vertex that is no fiber stands for.
 type target struct {
-	kind Kind
+	kind WaitKind
 	id   uint64
 }
 
@@ -151,10 +151,10 @@ func (p *pair) graph(r rule) *graph {
 func (g *graph) waitFor(i int, w Wait) int {
 	self, o := g.fibers[i].ID, g.object(w.Object)
 	switch {
-	case w.Kind == End:
+	case w.Kind == WaitEnd:
 		return g.fiber(w.Fiber)
-	case w.Kind == Join:
-		t := target{Join, w.Nursery}
+	case w.Kind == WaitJoin:
+		t := target{WaitJoin, w.Nursery}
 		if v, ok := g.of[t]; ok {
 			return v
 		}
@@ -162,19 +162,19 @@ func (g *graph) waitFor(i int, w Wait) int {
 		kids = slices.DeleteFunc(kids, func(k int) bool { return k == i || g.all[k].free })
 		return g.vertex(t, kids, true)
 	case o == nil:
-	case w.Kind == Use:
+	case w.Kind == WaitUse:
 		// A semaphore is often released by another fiber than the one that has acquired it.
 		if _, own := slices.BinarySearch(o.holders, self); !o.isLock() && (g.rule != soft || own) {
 			return -1
 		}
-		return g.users(target{Use, o.ID}, o.holders...)
+		return g.users(target{WaitUse, o.ID}, o.holders...)
 	case g.rule != soft || o.Closed || o.before.Closed:
-	case w.Kind == Send && o.Receiver != 0 && o.Receiver == o.before.Receiver && o.Received == o.before.Received &&
+	case w.Kind == WaitSend && o.Receiver != 0 && o.Receiver == o.before.Receiver && o.Received == o.before.Received &&
 		o.Receivers == 0:
-		return g.users(target{Send, o.ID}, o.Receiver)
-	case w.Kind == Recv && o.Sender != 0 && o.Sender == o.before.Sender && o.Sent == o.before.Sent && o.Senders == 0 &&
+		return g.users(target{WaitSend, o.ID}, o.Receiver)
+	case w.Kind == WaitRecv && o.Sender != 0 && o.Sender == o.before.Sender && o.Sent == o.before.Sent && o.Senders == 0 &&
 		o.Sender != self: // a fiber that has put work into its own queue now waits for that of others
-		return g.users(target{Recv, o.ID}, o.Sender)
+		return g.users(target{WaitRecv, o.ID}, o.Sender)
 	}
 	return -1
 }
@@ -333,7 +333,7 @@ func (g *graph) cycle(start int) (way []link) {
 // tellRing tells about a cycle among the fibers of a ring. around are they and the fibers that wait for them.
 func (g *graph) tellRing(ring, around []int) {
 	start := slices.IndexFunc(ring, func(v int) bool {
-		return slices.ContainsFunc(g.fibers[v].Wait, func(w Wait) bool { return w.Kind != Recv })
+		return slices.ContainsFunc(g.fibers[v].Wait, func(w Wait) bool { return w.Kind != WaitRecv })
 	})
 	if start < 0 {
 		if !g.quiet {
@@ -373,7 +373,7 @@ func (g *graph) tellRing(ring, around []int) {
 		like = append(like, key)
 	}
 	slices.Sort(like)
-	g.tell(Deadlock, strings.Join(like, "\x01"), text, all, g.oldest(all), unique(objects)...)
+	g.tell(ProblemDeadlock, strings.Join(like, "\x01"), text, all, g.oldest(all), unique(objects)...)
 	g.told[len(g.told)-1].Certain = g.rule == hard
 }
 
@@ -416,11 +416,11 @@ func (g *graph) linkText(l link, to int, last bool) string {
 		name = "itself"
 	}
 	switch w.Kind {
-	case End:
+	case WaitEnd:
 		return text + which // the text has the name
-	case Join:
+	case WaitJoin:
 		return text + ": " + name + which
-	case Use:
+	case WaitUse:
 		n := len(g.object(w.Object).holders)
 		switch {
 		case n == 1:
@@ -431,7 +431,7 @@ func (g *graph) linkText(l link, to int, last bool) string {
 		return text + fmt.Sprintf(", held by %d fibers, all of them stuck, of which %s ", n, name)
 	}
 	how := " the last to receive from it"
-	if w.Kind == Recv {
+	if w.Kind == WaitRecv {
 		how = " the last to send to it"
 	}
 	switch {

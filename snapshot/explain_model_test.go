@@ -39,7 +39,7 @@ func newModel(seed uint64, ordered bool) *model {
 	m := &model{Rand: rand.New(rand.NewPCG(seed, 0)), ordered: ordered}
 	m.fibers, m.locks = make([]modelFiber, 2+m.IntN(5)), make([]modelLock, 2+m.IntN(3))
 	for i := range m.fibers {
-		m.fibers[i] = modelFiber{state: Ready, want: -1, joins: -1, rounds: 3 + m.IntN(40)}
+		m.fibers[i] = modelFiber{state: StateReady, want: -1, joins: -1, rounds: 3 + m.IntN(40)}
 	}
 	return m
 }
@@ -48,8 +48,8 @@ func newModel(seed uint64, ordered bool) *model {
 func (m *model) run(most int) {
 	for range m.IntN(most + 1) {
 		i := m.IntN(len(m.fibers))
-		if f := &m.fibers[i]; f.state == Ready || f.state == Running {
-			f.state = Running
+		if f := &m.fibers[i]; f.state == StateReady || f.state == StateRunning {
+			f.state = StateRunning
 			m.step(i, f)
 			m.steps++
 		}
@@ -76,13 +76,13 @@ func (m *model) step(i int, f *modelFiber) {
 	case f.rounds == 0:
 		f.state = ""
 		for k := range m.fibers {
-			if w := &m.fibers[k]; w.state == Waiting && w.joins == i {
-				w.state, w.joins = Ready, -1
+			if w := &m.fibers[k]; w.state == StateWaiting && w.joins == i {
+				w.state, w.joins = StateReady, -1
 			}
 		}
 	case m.IntN(8) == 0 && i+1 < len(m.fibers):
 		if to := i + 1 + m.IntN(len(m.fibers)-i-1); m.fibers[to].state != "" {
-			f.state, f.joins = Waiting, to
+			f.state, f.joins = StateWaiting, to
 			f.waits++
 		}
 	default:
@@ -102,7 +102,7 @@ func (m *model) lock(i int, f *modelFiber, k int) {
 		return
 	}
 	l.line = append(l.line, i)
-	f.state = Waiting
+	f.state = StateWaiting
 	f.waits++
 }
 
@@ -113,7 +113,7 @@ func (m *model) unlock(k int) {
 		l.locked = false
 		return
 	}
-	m.fibers[l.line[0]].state = Ready
+	m.fibers[l.line[0]].state = StateReady
 	l.line = l.line[1:]
 }
 
@@ -144,7 +144,7 @@ func (m *model) readFiber(i int) Fiber {
 	f := &m.fibers[i]
 	x := Fiber{ID: uint64(i + 1), Name: fmt.Sprintf("f[%d]", i), State: f.state, Waits: f.waits}
 	switch {
-	case f.state != Waiting:
+	case f.state != StateWaiting:
 	case f.joins >= 0:
 		x.Wait = []Wait{end(uint64(f.joins + 1))}
 	default:
@@ -166,10 +166,10 @@ func (m *model) stuck() bool {
 	waits := false
 	for i := range m.fibers {
 		f := &m.fibers[i]
-		if f.state == Ready || f.state == Running {
+		if f.state == StateReady || f.state == StateRunning {
 			return false
 		}
-		waits = waits || f.state == Waiting
+		waits = waits || f.state == StateWaiting
 	}
 	return waits
 }
@@ -199,7 +199,7 @@ func TestOrderedLocksAreNoDeadlock(t *testing.T) {
 		runs = 2_000
 	}
 	eachExplained(runs, true, false, func(seed uint64, _ *model, x Explanation) {
-		if x.Kind != Starved { // the model does not schedule fairly
+		if x.Kind != ProblemStarved { // the model does not schedule fairly
 			t.Errorf("seed %d: %s", seed, x.Text)
 		}
 	})
@@ -250,7 +250,7 @@ func TestUnorderedLocksAreDeadlocks(t *testing.T) {
 			m.run(100)
 		}
 		for _, id := range x.Fibers {
-			if f := &m.fibers[id-1]; f.state != Waiting || f.waits != waits[id-1] {
+			if f := &m.fibers[id-1]; f.state != StateWaiting || f.waits != waits[id-1] {
 				t.Errorf("seed %d: fiber %d went on after: %s", seed, id, x.Text)
 			}
 		}

@@ -55,7 +55,7 @@ var shapes = []shapeOf{
 	{"ready", func(n int) Snapshot {
 		var s Snapshot
 		for k := range n {
-			s.Fibers = append(s.Fibers, Fiber{ID: uint64(k + 1), Name: fmt.Sprintf("f[%d]", k), State: Ready,
+			s.Fibers = append(s.Fibers, Fiber{ID: uint64(k + 1), Name: fmt.Sprintf("f[%d]", k), State: StateReady,
 				Spawned: fmt.Sprint("x.go:", k%9)})
 		}
 		return s
@@ -123,8 +123,13 @@ func TestAnySnapshot(t *testing.T) {
 			}
 			return noon.Add(time.Duration(r.IntN(300)-290) * time.Second)
 		}
-		kinds := []Kind{Send, Recv, Sleep, End, Join, Place, Cancel, Use, Use, Send, "?"}
-		states := []State{Pending, Ready, Running, Blocking, Waiting, Waiting, Waiting, Outside, "?"}
+		kinds := []WaitKind{
+			WaitSend, WaitRecv, WaitSleep, WaitEnd, WaitJoin, WaitPlace, WaitCancel, WaitUse, WaitUse, WaitSend, "?",
+		}
+		states := []State{
+			StatePending, StateReady, StateRunning, StateBlocking, StateWaiting, StateWaiting, StateWaiting, StateOutside,
+			"?",
+		}
 		for range r.IntN(8) {
 			f := Fiber{ID: id(), Nursery: id(), State: states[r.IntN(len(states))], System: r.IntN(9) == 0, Since: at()}
 			for range r.IntN(3) {

@@ -32,7 +32,7 @@ func (p *pair) findAllWaiting() {
 	since := p.oldest(all)
 	text := fmt.Sprintf("%s%s: %s; only a goroutine outside of coir could end that",
 		pick(all, "the only fiber waits", "every fiber waits"), p.lasts(since, all), p.does(all))
-	p.tell(AllWaiting, "", text, all, since)
+	p.tell(ProblemAllWaiting, "", text, all, since)
 }
 
 // findCancelIgnored tells which fibers have not ended although their nursery was cancelled.
@@ -60,7 +60,7 @@ func (p *pair) findCancelIgnored() {
 		}
 		text += fmt.Sprintf(" %s ago, and %s not ended: %s", span{p.gap, true},
 			pick(left, "1 fiber has", fmt.Sprintf("%d fibers have", len(left))), p.does(left))
-		p.tell(CancelIgnored, p.fibers[left[0]].like(), text, left, p.oldest(left))
+		p.tell(ProblemCancelIgnored, p.fibers[left[0]].like(), text, left, p.oldest(left))
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *pair) findCancelIgnored() {
 func (p *pair) left(id uint64) (left []int) {
 	for _, i := range p.members[id] {
 		f := &p.fibers[i]
-		joins := slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind == Join && w.Nursery == id })
+		joins := slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind == WaitJoin && w.Nursery == id })
 		if f.before != nil && !f.System && !joins {
 			left = append(left, i)
 		}
@@ -79,7 +79,7 @@ func (p *pair) left(id uint64) (left []int) {
 // joinsTold reports whether a fiber waits for the children of a nursery that was cancelled too, and has some left.
 func (p *pair) joinsTold(f *both) bool {
 	return slices.ContainsFunc(f.Wait, func(w Wait) bool {
-		return w.Kind == Join && p.ended[w.Nursery] && len(p.left(w.Nursery)) > 0
+		return w.Kind == WaitJoin && p.ended[w.Nursery] && len(p.left(w.Nursery)) > 0
 	})
 }
 
@@ -100,7 +100,7 @@ func (p *pair) findReceiverGone() {
 		since := p.oldest(stuck)
 		text := fmt.Sprintf("%s %s%s; %s, which was the last to receive from it, has ended",
 			p.who(stuck), p.verb(stuck), p.lasts(since, stuck), p.nameOf(o.Receiver))
-		p.tell(ReceiverGone, o.like(), text, stuck, since, o.ID)
+		p.tell(ProblemReceiverGone, o.like(), text, stuck, since, o.ID)
 	}
 }
 
@@ -140,7 +140,7 @@ func (p *pair) findNeverYields() {
 		if f.At != "" {
 			text += fmt.Sprintf("; %s is at %s", f.name(), place(f.At))
 		}
-		p.tell(NeverYields, f.like(), text, same, p.oldest(same))
+		p.tell(ProblemNeverYields, f.like(), text, same, p.oldest(same))
 	}
 }
 
@@ -149,7 +149,7 @@ func busy(w *Worker) bool { return w.State == "running" || w.State == "held" }
 
 // holds reports whether a fiber of the program has a worker in both snapshots, as far as it says itself.
 func (p *pair) holds(f *both) bool {
-	on := func(s State) bool { return s == Running || s == Blocking }
+	on := func(s State) bool { return s == StateRunning || s == StateBlocking }
 	return !f.System && f.before != nil && on(f.State) && on(f.before.State) && f.Waits == f.before.Waits
 }
 
@@ -192,7 +192,7 @@ func (p *pair) findStarved() {
 			text += fmt.Sprintf("; %s, which %s the workers", p.names(hogs),
 				pick(hogs, "does not yield, holds", "do not yield, hold"))
 		}
-		p.tell(Starved, f.like(), text, same, p.oldest(same))
+		p.tell(ProblemStarved, f.like(), text, same, p.oldest(same))
 	}
 }
 
@@ -203,7 +203,7 @@ func (p *pair) starves(i int) bool {
 		return false
 	}
 	n := p.nurseries[f.Nursery]
-	return f.State == Ready || f.State == Pending && p.still && len(p.hogs) > 0 && n != nil && n.Limit == 0
+	return f.State == StateReady || f.State == StatePending && p.still && len(p.hogs) > 0 && n != nil && n.Limit == 0
 }
 
 // findChannelFull tells which channels are full, and nothing is received from them. Those whose receiver has ended, or
@@ -211,7 +211,7 @@ func (p *pair) starves(i int) bool {
 func (p *pair) findChannelFull() {
 	gone := map[uint64]bool{}
 	for i := range p.told {
-		if p.told[i].Kind == ReceiverGone {
+		if p.told[i].Kind == ProblemReceiverGone {
 			gone[p.told[i].Objects[0]] = true
 		}
 	}
@@ -230,7 +230,7 @@ func (p *pair) findChannelFull() {
 		} else {
 			text += "; nothing was received from it for " + span{p.gap, true}.String()
 		}
-		p.tell(ChannelFull, o.like(), text, o.senders, o.Oldest, o.ID)
+		p.tell(ProblemChannelFull, o.like(), text, o.senders, o.Oldest, o.ID)
 	}
 }
 
@@ -251,7 +251,7 @@ func (p *pair) findBlockingCalls() {
 	}
 	blocks := func(i int) bool {
 		f := &p.fibers[i]
-		return f.State == Blocking && f.before != nil && f.before.State == Blocking && f.Waits == f.before.Waits &&
+		return f.State == StateBlocking && f.before != nil && f.before.State == StateBlocking && f.Waits == f.before.Waits &&
 			!p.hogs[i] && !moved[f.ID]
 	}
 	for _, same := range p.bySite(blocks) {
@@ -261,7 +261,7 @@ func (p *pair) findBlockingCalls() {
 		if f.At != "" {
 			text += fmt.Sprintf("; %s is at %s", f.name(), place(f.At))
 		}
-		p.tell(BlockingCalls, f.like(), text, same, p.oldest(same))
+		p.tell(ProblemBlockingCalls, f.like(), text, same, p.oldest(same))
 	}
 }
 
@@ -278,6 +278,6 @@ func (p *pair) findTicketOld() {
 		}
 		text := fmt.Sprintf("%s %s for the answer of %s%s%s", p.who(o.users), pick(o.users, "waits", "wait"), name,
 			p.line(o.users), p.lasts(o.Oldest, o.users))
-		p.tell(TicketOld, o.like(), text, o.users, o.Oldest, o.ID)
+		p.tell(ProblemTicketOld, o.like(), text, o.users, o.Oldest, o.ID)
 	}
 }

@@ -18,32 +18,34 @@ var (
 
 // waiting returns a fiber that waits since 3.1 s before noon.
 func waiting(id uint64, name string, waits ...Wait) Fiber {
-	return Fiber{ID: id, Name: name, Nursery: 100, State: Waiting, Waits: 7, Since: ago(3100 * time.Millisecond),
+	return Fiber{ID: id, Name: name, Nursery: 100, State: StateWaiting, Waits: 7, Since: ago(3100 * time.Millisecond),
 		Wait: waits}
 }
 
 func lock(object uint64, name string) Wait {
-	return Wait{Kind: Use, Object: object, Text: "to lock " + name}
+	return Wait{Kind: WaitUse, Object: object, Text: "to lock " + name}
 }
 
-func send(object uint64) Wait { return Wait{Kind: Send, Object: object, Text: "to send to something"} }
+func send(object uint64) Wait {
+	return Wait{Kind: WaitSend, Object: object, Text: "to send to something"}
+}
 
 func recv(object uint64) Wait {
-	return Wait{Kind: Recv, Object: object, Text: "to receive from something"}
+	return Wait{Kind: WaitRecv, Object: object, Text: "to receive from something"}
 }
 
-func end(fiber uint64) Wait { return Wait{Kind: End, Fiber: fiber, Text: "for something to end"} }
+func end(fiber uint64) Wait { return Wait{Kind: WaitEnd, Fiber: fiber, Text: "for something to end"} }
 
 func join(nursery uint64) Wait {
-	return Wait{Kind: Join, Nursery: nursery, Text: "for its children to end"}
+	return Wait{Kind: WaitJoin, Nursery: nursery, Text: "for its children to end"}
 }
 
 func mutex(id uint64, name string, holders ...uint64) Object {
 	return Object{ID: id, Kind: "mutex", Name: name, Ends: "unlock", Holders: holders, Waiters: 1}
 }
 
-// runs is a fiber that keeps AllWaiting away.
-var runs = Fiber{ID: 99, Name: "other", Nursery: 100, State: Running}
+// runs is a fiber that keeps ProblemAllWaiting away.
+var runs = Fiber{ID: 99, Name: "other", Nursery: 100, State: StateRunning}
 
 // change changes two snapshots that were equal.
 type change func(earlier, later *Snapshot)
@@ -72,7 +74,7 @@ func pairOf(t testing.TB, s Snapshot, changes ...change) (earlier, later *Snapsh
 func lines(all []Explanation) []string {
 	texts := make([]string, len(all))
 	for k, x := range all {
-		texts[k] = x.Kind + ": " + x.Text
+		texts[k] = string(x.Kind) + ": " + x.Text
 		if x.Certain {
 			texts[k] = "certain " + texts[k]
 		}
@@ -117,8 +119,8 @@ var orders = Object{ID: 11, Kind: "channel", Name: "orders", Len: 64, Cap: 64, R
 // A producer whose consumer does something else.
 var full = Snapshot{
 	Fibers: []Fiber{
-		{ID: 1, Name: "producer", State: Waiting, Waits: 3, Since: ago(12 * time.Second), Wait: []Wait{send(11)}},
-		{ID: 2, Name: "consumer", State: Running, At: "/src/shop/db.go:7"},
+		{ID: 1, Name: "producer", State: StateWaiting, Waits: 3, Since: ago(12 * time.Second), Wait: []Wait{send(11)}},
+		{ID: 2, Name: "consumer", State: StateRunning, At: "/src/shop/db.go:7"},
 	},
 	Objects: []Object{orders},
 }
@@ -129,10 +131,10 @@ var gone = Snapshot{Fibers: []Fiber{full.Fibers[0], runs}, Objects: []Object{ord
 // A worker pool of which one fiber does not yield.
 var busyPool = Snapshot{
 	Fibers: []Fiber{
-		{ID: 1, Name: "crunch", State: Running, Waits: 2, Spawned: "/src/app/main.go:10", At: "/src/app/sum.go:4"},
-		{ID: 2, Name: "web[0]", State: Ready, Waits: 2, Spawned: "/src/app/main.go:20"},
-		{ID: 3, Name: "web[1]", State: Ready, Waits: 5, Spawned: "/src/app/main.go:20"},
-		{ID: 4, Name: "web[2]", State: Ready, Waits: 6, Spawned: "/src/app/main.go:20"},
+		{ID: 1, Name: "crunch", State: StateRunning, Waits: 2, Spawned: "/src/app/main.go:10", At: "/src/app/sum.go:4"},
+		{ID: 2, Name: "web[0]", State: StateReady, Waits: 2, Spawned: "/src/app/main.go:20"},
+		{ID: 3, Name: "web[1]", State: StateReady, Waits: 5, Spawned: "/src/app/main.go:20"},
+		{ID: 4, Name: "web[2]", State: StateReady, Waits: 6, Spawned: "/src/app/main.go:20"},
 	},
 	Workers: []Worker{{ID: 1, State: "running", Fiber: 1, Beats: 50}},
 }
@@ -140,10 +142,10 @@ var busyPool = Snapshot{
 // A nursery that was cancelled.
 var cancelled = Snapshot{
 	Fibers: []Fiber{
-		{ID: 1, Name: "main", Main: true, Nursery: 100, State: Waiting, Waits: 1, Wait: []Wait{join(101)}},
-		{ID: 2, Name: "flush", Nursery: 101, State: Blocking, Waits: 4},
-		{ID: 3, Name: "poll[0]", Nursery: 101, State: Running},
-		{ID: 4, Name: "poll[1]", Nursery: 101, State: Running},
+		{ID: 1, Name: "main", Main: true, Nursery: 100, State: StateWaiting, Waits: 1, Wait: []Wait{join(101)}},
+		{ID: 2, Name: "flush", Nursery: 101, State: StateBlocking, Waits: 4},
+		{ID: 3, Name: "poll[0]", Nursery: 101, State: StateRunning},
+		{ID: 4, Name: "poll[1]", Nursery: 101, State: StateRunning},
 	},
 	Nurseries: []Nursery{{
 		ID: 101, Owner: 1, Parent: 100, Children: 3, Ended: true, Cause: "signal: interrupt",
@@ -151,7 +153,7 @@ var cancelled = Snapshot{
 }
 
 var tickets = Snapshot{
-	Fibers: []Fiber{waiting(1, "pay", Wait{Kind: Use, Object: 11, Text: "for the answer of ticket payments"}), runs},
+	Fibers: []Fiber{waiting(1, "pay", Wait{Kind: WaitUse, Object: 11, Text: "for the answer of ticket payments"}), runs},
 	Objects: []Object{{ID: 11, Kind: "ticket", Name: "payments", Ends: "complete", Waiters: 1,
 		Oldest: ago(4*time.Minute + 10*time.Second)}},
 }
@@ -193,7 +195,7 @@ func TestExplain(t *testing.T) {
 		{"a lock and a join, although a sibling runs", Snapshot{
 			Fibers: []Fiber{
 				waiting(1, "main", join(100)),
-				{ID: 2, Name: "quick", Nursery: 100, State: Running},
+				{ID: 2, Name: "quick", Nursery: 100, State: StateRunning},
 				waiting(3, "child", lock(11, "mu")),
 			},
 			Objects:   []Object{mutex(11, "mu", 1)},
@@ -203,8 +205,8 @@ func TestExplain(t *testing.T) {
 		{"a lock and a join, although a sibling is free at the end of a chain", Snapshot{
 			Fibers: []Fiber{
 				waiting(1, "main", join(101)), runs,
-				{ID: 2, Name: "quick", Nursery: 101, State: Waiting, Wait: []Wait{end(99)}},
-				{ID: 3, Name: "child", Nursery: 101, State: Waiting, Wait: []Wait{lock(11, "mu")}},
+				{ID: 2, Name: "quick", Nursery: 101, State: StateWaiting, Wait: []Wait{end(99)}},
+				{ID: 3, Name: "child", Nursery: 101, State: StateWaiting, Wait: []Wait{lock(11, "mu")}},
 			},
 			Objects: []Object{mutex(11, "mu", 1)},
 		}, nil, []string{"certain deadlock: main waits for its children to end: child, which waits to lock mu, held by " +
@@ -243,8 +245,8 @@ func TestExplain(t *testing.T) {
 
 		// What is almost such a cycle.
 		{"another wait", crossed, func(_, later *Snapshot) { later.Fibers[1].Waits++ }, nil},
-		{"ready in between", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[0].State = Ready }, nil},
-		{"about to run", crossed, func(_, later *Snapshot) { later.Fibers[0].State = Ready }, nil},
+		{"ready in between", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[0].State = StateReady }, nil},
+		{"about to run", crossed, func(_, later *Snapshot) { later.Fibers[0].State = StateReady }, nil},
 		{"not seen before", crossed, func(earlier, _ *Snapshot) { earlier.Fibers = earlier.Fibers[1:] }, nil},
 		{"not seen again", crossed, func(_, later *Snapshot) { later.Fibers = later.Fibers[1:] }, nil},
 		{"another object", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[0].Wait[0].Object = 11 }, nil},
@@ -260,7 +262,7 @@ func TestExplain(t *testing.T) {
 			s.Fibers[0].Wait = append(s.Fibers[0].Wait, recv(50))
 		}), nil},
 		{"a select with a time", crossed, edit(func(s *Snapshot) {
-			s.Fibers[0].Wait = append(s.Fibers[0].Wait, Wait{Kind: Sleep, Text: "for time to pass"})
+			s.Fibers[0].Wait = append(s.Fibers[0].Wait, Wait{Kind: WaitSleep, Text: "for time to pass"})
 		}), nil},
 		{"a select with a case that is free at the end of a chain", crossed, edit(func(s *Snapshot) {
 			s.Fibers[0].Wait = append(s.Fibers[0].Wait, end(50))
@@ -277,7 +279,7 @@ func TestExplain(t *testing.T) {
 		{"another process", crossed, func(earlier, _ *Snapshot) { earlier.Process.PID++ }, nil},
 		{"a chain without a cycle", crossed, edit(func(s *Snapshot) { s.Objects[0].Holders[0] = 99 }), nil},
 		{"a semaphore that another fiber releases", Snapshot{
-			Fibers:  []Fiber{waiting(1, "producer", Wait{Kind: Use, Object: 11, Text: "to acquire room"}), runs},
+			Fibers:  []Fiber{waiting(1, "producer", Wait{Kind: WaitUse, Object: 11, Text: "to acquire room"}), runs},
 			Objects: []Object{{ID: 11, Kind: "semaphore", Name: "room", Ends: "release", Holders: []uint64{1}}},
 		}, nil, nil},
 
@@ -352,7 +354,7 @@ func TestExplain(t *testing.T) {
 			Fibers: []Fiber{
 				waiting(1, "main", join(100)),
 				waiting(2, "worker[0]", recv(11)), waiting(3, "worker[1]", recv(11)), waiting(4, "worker[2]", recv(11)),
-				waiting(5, "late", Wait{Kind: Use, Object: 12, Text: "for the event start"}),
+				waiting(5, "late", Wait{Kind: WaitUse, Object: 12, Text: "for the event start"}),
 			},
 			Objects: []Object{{ID: 11, Kind: "channel", Name: "jobs"}, {ID: 12, Kind: "event", Name: "start", Ends: "set"}},
 		}, nil, []string{"all-waiting: every fiber waits, the oldest for 3.1s: main waits for its children to end; " +
@@ -360,7 +362,7 @@ func TestExplain(t *testing.T) {
 			"coir could end that"}},
 		{"a server waits for the network", Snapshot{
 			Fibers: []Fiber{
-				waiting(1, "main", join(100)), waiting(2, "accept", Wait{Kind: Use, Object: 11, Text: "for a signal of #11"}),
+				waiting(1, "main", join(100)), waiting(2, "accept", Wait{Kind: WaitUse, Object: 11, Text: "for a signal of #11"}),
 			},
 			Objects: []Object{{ID: 11, Kind: "condition", Ends: "signal"}},
 		}, nil, nil},
@@ -376,9 +378,9 @@ func TestExplain(t *testing.T) {
 			"that"}},
 		{"one runs", lonely, edit(func(s *Snapshot) { s.Fibers = append(s.Fibers, runs) }), nil},
 		{"one is outside", lonely,
-			edit(func(s *Snapshot) { s.Fibers = append(s.Fibers, Fiber{ID: 3, State: Outside}) }), nil},
+			edit(func(s *Snapshot) { s.Fibers = append(s.Fibers, Fiber{ID: 3, State: StateOutside}) }), nil},
 		{"one blocks", lonely, edit(func(s *Snapshot) {
-			s.Fibers = append(s.Fibers, Fiber{ID: 3, Name: "io", State: Blocking, System: true})
+			s.Fibers = append(s.Fibers, Fiber{ID: 3, Name: "io", State: StateBlocking, System: true})
 		}), nil},
 		{"one is new", lonely,
 			func(_, later *Snapshot) { later.Fibers = append(later.Fibers, waiting(5, "new", recv(1))) }, nil},
@@ -392,10 +394,10 @@ func TestExplain(t *testing.T) {
 		{"it has a deadline", lonely, edit(func(s *Snapshot) {
 			s.Nurseries = []Nursery{{ID: 100, Deadline: noon.Add(time.Hour)}}
 		}), nil},
-		{"it may be cancelled", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = Wait{Kind: Cancel} }), nil},
-		{"it sleeps", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = Wait{Kind: Sleep} }), nil},
+		{"it may be cancelled", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = Wait{Kind: WaitCancel} }), nil},
+		{"it sleeps", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = Wait{Kind: WaitSleep} }), nil},
 		{"it waits for the network", lonely, edit(func(s *Snapshot) {
-			s.Fibers[0].Wait[1] = Wait{Kind: Use, Object: 50, Text: "to read from 10.0.0.1:80"}
+			s.Fibers[0].Wait[1] = Wait{Kind: WaitUse, Object: 50, Text: "to read from 10.0.0.1:80"}
 			s.Objects = append(s.Objects, Object{ID: 50, Kind: "network"})
 		}), nil},
 		{"it waits for a ticket", tickets, edit(func(s *Snapshot) {
@@ -419,8 +421,8 @@ func TestExplain(t *testing.T) {
 				"app/sum.go:4"}},
 		{"a fiber that has not begun", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:2]
-			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = Pending, 100, []Nursery{{ID: 100}}
-			s.Workers[0].State, s.Fibers[0].State = "held", Blocking
+			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100}}
+			s.Workers[0].State, s.Fibers[0].State = "held", StateBlocking
 		}), []string{
 			"starved: web[0], spawned at app/main.go:20, is ready to run, and likely has not run for at least 2s; crunch, " +
 				"which does not yield, holds the workers",
@@ -428,15 +430,15 @@ func TestExplain(t *testing.T) {
 				"app/sum.go:4"}},
 		{"fibers in line for a place", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:2]
-			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = Pending, 100, []Nursery{{ID: 100, Limit: 1}}
+			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100, Limit: 1}}
 		}), []string{"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 2s; " +
 			"crunch is at app/sum.go:4"}},
 		{"fibers that wait to begin", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[1:2]
-			s.Fibers[0].State, s.Fibers[0].Nursery, s.Nurseries = Pending, 100, []Nursery{{ID: 100}}
+			s.Fibers[0].State, s.Fibers[0].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100}}
 		}), nil},
 		{"it was not on the worker", busyPool, func(earlier, later *Snapshot) {
-			earlier.Fibers[0].State = Ready
+			earlier.Fibers[0].State = StateReady
 			later.Fibers = later.Fibers[:1]
 		}, nil},
 		{"the worker has run others", busyPool, func(_, later *Snapshot) {
@@ -491,7 +493,7 @@ func TestExplain(t *testing.T) {
 		{"a channel that is full, of coir", full, edit(func(s *Snapshot) { s.Fibers[0].System = true }), nil},
 
 		{"a receiver that is gone", gone, func(earlier, _ *Snapshot) {
-			earlier.Fibers = append(earlier.Fibers, Fiber{ID: 2, Name: "consumer", State: Running})
+			earlier.Fibers = append(earlier.Fibers, Fiber{ID: 2, Name: "consumer", State: StateRunning})
 		}, []string{"receiver-gone: producer waits to send to orders (full, 64 of 64) for 12s; consumer, which was the " +
 			"last to receive from it, has ended"}},
 		{"a receiver that is long gone", gone,
@@ -535,7 +537,7 @@ func TestExplain(t *testing.T) {
 				"net/dial.go:1"}},
 		{"calls that block, not before", blocked, func(earlier, _ *Snapshot) {
 			for k := range earlier.Fibers {
-				earlier.Fibers[k].State = Running
+				earlier.Fibers[k].State = StateRunning
 			}
 		}, nil},
 		{"calls that block, others", blocked, func(_, later *Snapshot) {
@@ -559,7 +561,7 @@ func TestExplain(t *testing.T) {
 		{"a cancel, and the fiber that waits for the others is of the nursery", cancelled, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:3]
 			s.Fibers[0].Nursery = 101
-			s.Fibers[1].State = Running
+			s.Fibers[1].State = StateRunning
 		}), []string{"cancel-ignored: the nursery of main was cancelled (signal: interrupt) at " +
 			"least 2s ago, and 2 fibers have not ended: flush, poll[0] run"}},
 		{"a cancel in a nursery within", cancelled, edit(func(s *Snapshot) {
@@ -609,11 +611,11 @@ var lonely = Snapshot{
 }
 
 var blocked = Snapshot{Fibers: []Fiber{
-	{ID: 1, Name: "scan[0]", State: Blocking, Spawned: "/src/app/main.go:8"},
-	{ID: 2, Name: "scan[1]", State: Blocking, Spawned: "/src/app/main.go:8"},
-	{ID: 3, Name: "scan[2]", State: Blocking, Spawned: "/src/app/main.go:8"},
-	{ID: 4, Name: "dial", State: Blocking, Spawned: "/src/app/main.go:9", At: "/go/net/dial.go:1"},
-	{ID: 5, Name: "poller", State: Blocking, System: true},
+	{ID: 1, Name: "scan[0]", State: StateBlocking, Spawned: "/src/app/main.go:8"},
+	{ID: 2, Name: "scan[1]", State: StateBlocking, Spawned: "/src/app/main.go:8"},
+	{ID: 3, Name: "scan[2]", State: StateBlocking, Spawned: "/src/app/main.go:8"},
+	{ID: 4, Name: "dial", State: StateBlocking, Spawned: "/src/app/main.go:9", At: "/go/net/dial.go:1"},
+	{ID: 5, Name: "poller", State: StateBlocking, System: true},
 }}
 
 // circle returns a snapshot with a cycle of n fibers.
@@ -687,12 +689,14 @@ func TestTheWorstComesFirst(t *testing.T) {
 	}
 	earlier, later := pairOf(t, s)
 	all := Explain(earlier, later)
-	var kinds []string
+	var kinds []Problem
 	for _, x := range all {
 		kinds = append(kinds, x.Kind)
 	}
-	want := []string{Deadlock, Deadlock, CancelIgnored, Starved, NeverYields, ChannelFull, BlockingCalls, BlockingCalls,
-		BlockingCalls, TicketOld}
+	want := []Problem{
+		ProblemDeadlock, ProblemDeadlock, ProblemCancelIgnored, ProblemStarved, ProblemNeverYields, ProblemChannelFull,
+		ProblemBlockingCalls, ProblemBlockingCalls, ProblemBlockingCalls, ProblemTicketOld,
+	}
 	if !slices.Equal(kinds, want) || !all[0].Certain || all[1].Certain {
 		t.Errorf("Explain returned\n\t%s", strings.Join(lines(all), "\n\t"))
 	}

@@ -206,22 +206,22 @@ func (p *pair) who(fibers []int) string {
 // waitText returns a wait in words that follow "waits".
 func (p *pair) waitText(w Wait) string {
 	switch w.Kind {
-	case Send, Recv:
+	case WaitSend, WaitRecv:
 		o := p.object(w.Object)
 		switch {
 		case o == nil:
-		case w.Kind == Recv:
+		case w.Kind == WaitRecv:
 			return "to receive from " + o.name()
 		case o.Cap > 0 && o.Len >= o.Cap:
 			return fmt.Sprintf("to send to %s (full, %d of %d)", o.name(), o.Len, o.Cap)
 		default:
 			return "to send to " + o.name()
 		}
-	case End:
+	case WaitEnd:
 		if w.Fiber != 0 {
 			return "for " + p.nameOf(w.Fiber) + " to end"
 		}
-	case Join:
+	case WaitJoin:
 		return "for its children to end"
 	}
 	if w.Text == "" {
@@ -234,17 +234,17 @@ func (p *pair) waitText(w Wait) string {
 func (p *pair) doing(f *Fiber) (one, many string) {
 	at := f.line()
 	switch f.State {
-	case Pending:
+	case StatePending:
 		return "has not begun", "have not begun"
-	case Ready:
+	case StateReady:
 		return "is ready to run" + at, "are ready to run" + at
-	case Running:
+	case StateRunning:
 		return "runs" + at, "run" + at
-	case Blocking:
+	case StateBlocking:
 		return "is in a call that blocks, or computes" + at, "are in calls that block, or compute" + at
-	case Outside:
+	case StateOutside:
 		return "runs on a goroutine of its own" + at, "run on goroutines of their own" + at
-	case Waiting:
+	case StateWaiting:
 		text := p.waitsFor(f) + at
 		return "waits" + text, "wait" + text
 	}

@@ -6,16 +6,15 @@
 //
 // # Consistency
 //
-// The program goes on while a snapshot is taken. What is said of one fiber is true of one moment, and so is what is said
-// of one object, but the moments differ: those of the objects come after those of all fibers. A fiber that begins or
-// ends meanwhile may be missing. To know that several
-// fibers wait for each other, compare two snapshots: a fiber that is in the same wait in both (see [Fiber.Waits]) has
-// waited all the time between them. [Explain] does that.
+// The program continues to run while a snapshot is taken. Each fiber is read at one moment, and so is each object, but
+// the moments differ: objects are read after all fibers. A fiber that begins or ends meanwhile may be missing. To know
+// that several fibers wait for each other, compare two snapshots: a fiber that is in the same wait in both (see
+// [Fiber.Waits]) has waited all the time between them. [Explain] does that.
 package snapshot
 
 import "time"
 
-// Snapshot is what a runtime did at some moment.
+// Snapshot is what a runtime was doing at some moment.
 type Snapshot struct {
 	Taken     time.Time     `json:"taken"` // when it was begun
 	Took      time.Duration `json:"took"`  // how long it took, in nanoseconds
@@ -29,10 +28,10 @@ type Snapshot struct {
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// Options says what a snapshot has.
+// Options select what a snapshot contains.
 type Options struct {
-	// Fibers is how many fibers a snapshot has at most; 0 means 100,000. It bounds the memory, which is about 500 bytes
-	// for each. The others are counted in [Snapshot.Omitted].
+	// Fibers is the maximum number of fibers in a snapshot; 0 means 100,000. It bounds the memory, which is about 500
+	// bytes for each. The others are counted in [Snapshot.Omitted].
 	Fibers int
 	// Stacks adds the stack of each fiber that has begun. It stops the program for as long as a goroutine profile does.
 	Stacks bool
@@ -57,12 +56,12 @@ type State string
 
 // The states of a fiber.
 const (
-	Pending  State = "pending"  // it has not begun
-	Ready    State = "ready"    // it can run, and waits for a worker
-	Running  State = "running"  // a worker runs it
-	Blocking State = "blocking" // it holds its worker in a call that blocks, such as coir.Blocking, or computes for long
-	Waiting  State = "waiting"  // it waits for what Wait says
-	Outside  State = "outside"  // it runs on a goroutine of its own, and waits for nothing of coir
+	StatePending  State = "pending"  // it has not begun
+	StateReady    State = "ready"    // it can run, and waits for a worker
+	StateRunning  State = "running"  // a worker runs it
+	StateBlocking State = "blocking" // it holds its worker: in a blocking call, such as coir.Blocking, or computing
+	StateWaiting  State = "waiting"  // it waits for what Wait says
+	StateOutside  State = "outside"  // it runs on a goroutine of its own, and waits for nothing of coir
 )
 
 // Fiber is a fiber, or the body of a Run.
@@ -86,7 +85,7 @@ type Fiber struct {
 
 // Wait is something that a fiber waits for.
 type Wait struct {
-	Kind Kind `json:"kind"`
+	Kind WaitKind `json:"kind"`
 	// Text is the wait in words that follow "waits": to send to orders.
 	Text    string `json:"text"`
 	Object  uint64 `json:"object,omitempty"`  // the number of the object, if there is one
@@ -94,19 +93,19 @@ type Wait struct {
 	Nursery uint64 `json:"nursery,omitempty"` // whose children, or a place in which, it waits for
 }
 
-// Kind is a kind of wait.
-type Kind string
+// WaitKind is a kind of wait.
+type WaitKind string
 
 // The kinds of waits.
 const (
-	Send   Kind = "send"   // to a channel
-	Recv   Kind = "recv"   // from a channel
-	Sleep  Kind = "sleep"  // for a time
-	End    Kind = "end"    // for the end of a fiber
-	Join   Kind = "join"   // for the children of a nursery
-	Place  Kind = "place"  // for a place in a nursery with a limit
-	Cancel Kind = "cancel" // for the cancel of a context
-	Use    Kind = "use"    // for another object, such as a lock, an event or a promise
+	WaitSend   WaitKind = "send"   // to a channel
+	WaitRecv   WaitKind = "recv"   // from a channel
+	WaitSleep  WaitKind = "sleep"  // for a time
+	WaitEnd    WaitKind = "end"    // for the end of a fiber
+	WaitJoin   WaitKind = "join"   // for the children of a nursery
+	WaitPlace  WaitKind = "place"  // for a place in a nursery with a limit
+	WaitCancel WaitKind = "cancel" // for the cancel of a context
+	WaitUse    WaitKind = "use"    // for another object, such as a lock, an event or a promise
 )
 
 // Nursery is a nursery that has not ended.
@@ -121,8 +120,8 @@ type Nursery struct {
 	Cause    string    `json:"cause,omitempty"` // why: the result of the Error method
 }
 
-// Object is something that fibers wait for, or hold. It is in the snapshot if a fiber of the snapshot waits for it, or if
-// the program lists its objects.
+// Object is something that fibers wait for, or hold. It is in the snapshot if a fiber of the snapshot waits for it, or
+// if the program lists its objects.
 type Object struct {
 	ID   uint64 `json:"id"`
 	Kind string `json:"kind"` // "channel", "mutex", "event", ...
@@ -148,7 +147,7 @@ type Object struct {
 	Waiters   int       `json:"waiters,omitempty"`   // fibers of the snapshot that wait for it otherwise
 	Oldest    time.Time `json:"oldest,omitzero"`     // when the oldest of these waits began
 
-	Tickets []Ticket `json:"tickets,omitempty"` // of a desk: those that have been open for longest, at most 100
+	Tickets []Ticket `json:"tickets,omitempty"` // of a desk: the oldest open ones, at most 100
 }
 
 // Ticket is an open ticket of a desk.

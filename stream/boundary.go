@@ -26,8 +26,8 @@ import (
 //
 // The fiber of an input returns no error, because that would cancel the consumer before it has got the elements.
 
-// within opens a nursery for fn, and cancels it when fn returns. Reports and snapshots show its fibers as spawned at at;
-// if that is 0, as fibers of coir.
+// within opens a nursery for fn, and cancels it when fn returns. Reports and snapshots show its fibers as spawned at
+// at; if that is 0, as fibers of coir.
 func within(ctx context.Context, at uintptr, fn func(ctx context.Context, n *home) error) error {
 	// Spec: ST-06 (a torn-down pipeline leaves no fiber)
 	var result error

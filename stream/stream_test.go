@@ -284,7 +284,8 @@ func TestParallelPerKey(t *testing.T) {
 	})
 }
 
-// TestParallelFails: the results before a failure come, the failure is returned once, and calls that run are waited for.
+// TestParallelFails: the results before a failure come, the failure is returned once, and calls that run are waited
+// for.
 //
 // Spec: ST-08 (an ordered stage waits for started work)
 func TestParallelFails(t *testing.T) {

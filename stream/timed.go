@@ -45,7 +45,7 @@ func Batch[T any](s Stream[T], size int, linger time.Duration) Stream[[]T] {
 // maxRoom is the most elements for which a batch has room before they come, unless the batch before it had more.
 const maxRoom = 1024
 
-// batch receives a batch. The one before it had last elements.
+// batch receives a batch. last is the length of the previous batch.
 func (in *inlet[T]) batch(ctx context.Context, size int, linger time.Duration, last int) ([]T, error) {
 	batch := make([]T, min(size, max(last, maxRoom)))
 	if len(batch) == size {

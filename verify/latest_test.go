@@ -121,7 +121,8 @@ func latestHistory(t *testing.T, seed uint64) []porcupine.Operation {
 	return ops
 }
 
-// TestNoLeakAfterPubsub: subscribers that left or were closed, and publishers that were cancelled, leave nothing behind.
+// TestNoLeakAfterPubsub: subscribers that left or were closed, and publishers that were cancelled, leave nothing
+// behind.
 func TestNoLeakAfterPubsub(t *testing.T) {
 	b, l := pubsub.NewBroadcast[int](), pubsub.NewLatest(0)
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {

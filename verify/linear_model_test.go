@@ -257,7 +257,8 @@ const (
 	isAborted
 )
 
-// chanState is a channel between two steps. Values and ids of operations are a byte each, so that states can be compared.
+// chanState is a channel between two steps. Values and ids of operations are a byte each, so that states can be
+// compared.
 type chanState struct {
 	buf                     string // values, the oldest first
 	senders, receivers      string // operations that wait, in the order of arrival. A select stands once for all its clauses

@@ -396,7 +396,8 @@ func (h *history) selfEnding() bool {
 	return false
 }
 
-// help is what the keeper does, one after the other, when nobody else does anything. After the last of them nobody waits.
+// help is what the keeper does, one after the other, when nobody else does anything. After the last of them nobody
+// waits.
 func (h *history) help() (all []*operation) {
 	for range 8 {
 		ch := h.rng.IntN(2)
@@ -520,8 +521,8 @@ func (h *history) note(o *operation, err error) {
 	}
 }
 
-// normalise says which clause happened to an operation with one. A send that the policy Fail refuses has happened, as it
-// would have in a select.
+// normalise says which clause happened to an operation with one. A send that the policy Fail refuses has happened, as
+// it would have in a select.
 func (h *history) normalise(o *operation) {
 	c := o.clauses[0]
 	fails := c.kind == clauseSend && h.shapes[c.ch].policy() == coir.OverflowFail

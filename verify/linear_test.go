@@ -12,8 +12,8 @@ import (
 )
 
 // Channels are linearizable: whatever several clients do at once to one or two channels, there is an order in which the
-// same operations, one after the other, return the same, and in which nothing comes before what had returned when it was
-// called. Random histories of the real channels are recorded, and porcupine looks for that order.
+// same operations, one after the other, return the same, and in which nothing comes before what had returned when it
+// was called. Random histories of the real channels are recorded, and porcupine looks for that order.
 //
 // # What is proved of each history
 //
@@ -40,13 +40,15 @@ import (
 //
 // # What is not linearizable by nature
 //
-//   - Contexts. A cancel ends waits one after the other, so that one may still succeed when another has been cancelled.
-//     What holds: nothing is cancelled before a cancel was called, and an operation that is called when its context is over
-//     fails. Which cause the error of a closed channel has is decided after the operation, when Close and Abort overlap.
+//   - Contexts. A cancel ends waits one after the other, so that one may still succeed when another has been
+//     cancelled. What holds: nothing is cancelled before a cancel was called, and an operation fails if its context has
+//     ended when it is called. Which cause the error of a closed channel has is decided after the operation, when Close
+//     and Abort overlap.
 //   - SendMany and RecvMany: each value by itself is a send or a receive, others may come between.
 //   - All is a Recv for each value.
-//   - Two calls of Len or Stats, or Len of two channels: each tells of a moment of its own. The counters of failures in
-//     Stats are counted after the failure, and Dropped of an aborted channel grows while Abort hands over what was left.
+//   - Two calls of Len or Stats, or Len of two channels: each is about a moment of its own. The counters of failures in
+//     Stats are counted after the failure, and Dropped of an aborted channel grows while Abort hands over what was
+//     left.
 //   - Selector.Wait: a registered case does not wait in its channel, so TrySend does not see it.
 //
 // # Running it

@@ -21,8 +21,8 @@ import (
 // What is idle: fibers with timers, and connections. A process with nothing else should use no processor time: nobody
 // spins, nobody polls, and the wheel does not tick.
 
-// idle measures the processor time of the process while n things are idle. It sleeps natively, so it is not coir's clock
-// that wakes it.
+// idle measures the processor time of the process while n things are idle. It sleeps natively, so it is not coir's
+// clock that wakes it.
 func idle(setUp func(n int) (stop func())) func(n int) subject {
 	return func(n int) subject {
 		return subject{workers: runtime.NumCPU(), cost: func(round time.Duration) float64 {

@@ -25,13 +25,15 @@ var libraries = []library{
 	{"errgroup", func() int {
 		var g errgroup.Group
 		g.SetLimit(places)
-		return withWaitGroups(func(task func()) { g.Go(func() error { task(); return nil }) }, func(*sync.WaitGroup) { check(g.Wait()) })
+		return withWaitGroups(func(task func()) { g.Go(func() error { task(); return nil }) },
+			func(*sync.WaitGroup) { check(g.Wait()) })
 	}},
 	{"pond", onPond},
 	{"ants", func() int {
 		p, err := ants.NewPool(places)
 		check(err)
-		return withWaitGroups(func(task func()) { check(p.Submit(task)) }, func(all *sync.WaitGroup) { all.Wait(); p.Release() })
+		return withWaitGroups(func(task func()) { check(p.Submit(task)) },
+			func(all *sync.WaitGroup) { all.Wait(); p.Release() })
 	}},
 	{"workerpool", func() int {
 		p := workerpool.New(places)

@@ -286,7 +286,8 @@ var table = []comparison{
 		name: "native-goroutine-1000x5ms", bound: 1.1, goal: 1, unit: "ns", rounds: longRounds,
 		what:    "1000 children with OnGoroutine, each sleeps natively for 5 ms, 20 times",
 		against: "goroutines and sync.WaitGroup",
-		coir:    nativeFibers(native1000x5ms, undeclared, coir.OnGoroutine()), other: nativeGoroutines(native1000x5ms, undeclared),
+		coir:    nativeFibers(native1000x5ms, undeclared, coir.OnGoroutine()),
+		other:   nativeGoroutines(native1000x5ms, undeclared),
 	},
 	{
 		name: "native-1000x1ms", bound: 2.5, goal: 1.2, unit: "ns", rounds: longRounds,

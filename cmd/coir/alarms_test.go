@@ -93,8 +93,8 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// With -race a test of which each schedule has a process of its own is explored as far as without: the race detector does
-// not sleep at the end of each process.
+// With -race a test of which each schedule has a process of its own is explored as far as without: the race detector
+// does not sleep at the end of each process.
 func TestRaceDoesNotSleepAtExit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

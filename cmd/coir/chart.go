@@ -302,7 +302,8 @@ func (r *result) handOvers(order []*step) (all []arrow) {
 	return all
 }
 
-// moved returns the arrows from writes to the reads of their bytes, or to the answer that net/http has read for a client.
+// moved returns the arrows from writes to the reads of their bytes, or to the answer that net/http has read for a
+// client.
 func (r *result) moved(order []*step) (all []arrow) {
 	for _, s := range order {
 		if s.from == nil || s.from.g == s.g {

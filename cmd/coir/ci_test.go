@@ -430,8 +430,8 @@ func TestJUnitThatCannotBeWritten(t *testing.T) {
 	dir := module(t, map[string]string{"c/notes.txt": "", "report.xml": "old"})
 	for args, want := range map[string]string{
 		"-junit=c/notes.txt/x.xml .":  "-junit: ",
-		"-junit=x.xml -c -o=a.test .": "-junit does not go with -c or -list",
-		"-junit=x.xml -list=. .":      "-junit does not go with -c or -list",
+		"-junit=x.xml -c -o=a.test .": "-junit cannot be combined with -c or -list",
+		"-junit=x.xml -list=. .":      "-junit cannot be combined with -c or -list",
 		"-junit=report.xml ./c/...":   "there are no packages to test",
 	} {
 		var out, errs bytes.Buffer

@@ -60,7 +60,7 @@ func debugTest(args []string, out, errs io.Writer) int {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		return exit.ExitCode() // Delve has said why
+		return exit.ExitCode() // Delve has printed why
 	case err != nil:
 		fmt.Fprintf(errs, "coir debug: %v\nRun 'coir help debug' for more.\n", err)
 		return 2

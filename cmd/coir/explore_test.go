@@ -106,7 +106,8 @@ func TestSlowMachine(t *testing.T) {
 	}
 }
 
-// Tests in bubbles of testing/synctest may wait for locks and for the network, which keep time from moving under go test.
+// Tests in bubbles of testing/synctest may wait for locks and for the network, which keep time from moving under go
+// test.
 func TestSynctest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

@@ -91,7 +91,7 @@ func escapeProperty(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(text)
 }
 
-// telling returns the line of the user's code that tells the most about a failure. It is the first of these that is in
+// telling returns the line of the user's code that explains a failure best. It is the first of these that is in
 // the user's module:
 //
 //   - where a goroutine panics, or the test is failed;

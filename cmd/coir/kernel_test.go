@@ -13,8 +13,8 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
-// Goroutines that wait only for each other are a deadlock, although others wait in the kernel. A test whose waits in the
-// kernel end is none. A schedule that waits for something outside is counted, and others are run after it.
+// Goroutines that wait only for each other are a deadlock, although others wait in the kernel. A test whose waits in
+// the kernel end is none. A schedule that waits for something outside is counted, and others are run after it.
 func TestTheKernel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -49,8 +49,8 @@ func TestTheKernel(t *testing.T) {
 	}
 }
 
-// Goroutines that wait for locks of each other are a deadlock, although a signal or a goroutine from before the test may
-// end other waits.
+// Goroutines that wait for locks of each other are a deadlock, although a signal or a goroutine from before the test
+// may end other waits.
 func TestLocksBesideOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -58,8 +58,8 @@ func TestLocksBesideOthers(t *testing.T) {
 	coirtest.Compare(t, explored(t, "./testdata/beside"), coirtest.Expected(t, "testdata/beside"))
 }
 
-// callsBack starts a server that reads an address from each connection, and after a while connects to it. It returns the
-// server's own address.
+// callsBack starts a server that reads an address from each connection, and after a while connects to it. It returns
+// the server's own address.
 func callsBack(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

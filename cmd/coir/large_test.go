@@ -12,9 +12,9 @@ import (
 
 var update = flag.Bool("update", false, "write the reports of large failures anew: go test -run TestLargeReports -update")
 
-// The reports of large failures, word for word: hundreds of steps, more than ten goroutines, tickers and selects. Someone
-// who does not know the program must find the cause on the first screen, so look at them when they change. The bugs of
-// verify/large are in modules from outside.
+// The reports of large failures, word for word: hundreds of steps, more than ten goroutines, tickers and selects.
+// Someone who does not know the program must find the cause on the first screen, so look at them when they change. The
+// bugs of verify/large are in modules from outside.
 func TestLargeReports(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

@@ -123,8 +123,8 @@ func (r *result) goesOn(o *options) bool {
 		(r.uncontrolled < fewUncontrolled || r.waited() < min(o.budget/2, mostWaited))
 }
 
-// settled returns the result with its final outcome: a test of which some schedules are controlled has passed if none of
-// them failed, and was skipped if all of them were.
+// settled returns the result with its final outcome: a test with some controlled schedules has passed if none of
+// these failed, and was skipped if all of these were.
 func (r *result) settled() *result {
 	if r.outcome == coir.VerdictMore || r.outcome == coir.VerdictUncontrolled && r.schedules > r.uncontrolled {
 		r.outcome = coir.VerdictPass

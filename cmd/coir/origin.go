@@ -79,7 +79,8 @@ func (o origin) started() string {
 	return "started by " + function(o.called) + " at " + o.line()
 }
 
-// function returns the name of a function as a program writes it, with that of its package: http.Get, grpc.Server.Serve.
+// function returns the name of a function as a program writes it, with that of its package: http.Get,
+// grpc.Server.Serve.
 func function(name string) string {
 	dir, last := "", name
 	if i := strings.LastIndex(name, "/"); i >= 0 {

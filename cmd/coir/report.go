@@ -45,7 +45,7 @@ func (r *result) channel(id int, dir string, full bool) string {
 	return name
 }
 
-// capacity returns how many values a channel holds, and that it is full if it is, in words that follow others. Channels
+// capacity returns how many values a channel holds, and that it is full if it is, as words to append. Channels
 // of timers and those without a buffer need none.
 func (c channel) capacity(full bool) string {
 	switch {
@@ -136,7 +136,8 @@ func (r *result) explain(dir string) string {
 	}
 	for _, s := range r.stepsOf {
 		if coir.IsFault(s.op) {
-			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[s.g], s.place.said(", at %s", dir), chart.Grouped(s.n))
+			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[s.g], s.place.said(", at %s", dir),
+				chart.Grouped(s.n))
 		}
 	}
 	if a := r.actors[f.panicked]; f.kind == coir.KindPanic && a != nil {
@@ -150,7 +151,7 @@ func (r *result) explain(dir string) string {
 	return b.String()
 }
 
-// waiters describes what goroutines wait for. Those that wait for the same, at the same line, are told together.
+// waiters describes what goroutines wait for. Those that wait for the same thing at the same line are grouped.
 func (r *result) waiters(b *strings.Builder, dir string) {
 	r.ending(dir).SayWaits(b, func(same []report.Wait) (text string) {
 		if len(same) > 1 {
@@ -247,7 +248,7 @@ func (r *result) starters() map[int]*step {
 	return by
 }
 
-// traced returns the failure as package report tells it.
+// traced returns the failure in the form that package report writes.
 func (r *result) traced(dir string) *report.Trace {
 	t := r.ending(dir)
 	if t.Steps != nil {

@@ -63,11 +63,11 @@ type result struct {
 	waiting      *result       // the last schedule that was not controlled
 	waitsIn      int           // the code of what it waits for; see notControlled
 	never        []string      // the conditions of explore.Sometimes that were never true
-	next         int           // the schedule with which another process must go on; negative: each needs its own
+	next         int           // the schedule with which another process must continue; negative: each needs its own
 	used         time.Duration // the used part of the budget, without the schedule that was not controlled
 	once         *result       // a failure that did not come again, of a test that passes
 	slow         *result       // the failure on a slow machine of a test that passes
-	stopped      bool          // whether the strategy could not go on in another process
+	stopped      bool          // whether the strategy could not continue in another process
 }
 
 // dependsOnOthers reports whether a test may have failed because of what other tests did at the same time: it needs no

@@ -41,7 +41,7 @@ func saved(dir, test string) (tokens, files []string) {
 	return tokens, files
 }
 
-// failsAgain runs the schedules of earlier failures of a test of which each schedule has a process of its own. It
+// failsAgain runs the schedules of earlier failures of a test whose schedules each have a process of their own. It
 // returns the first that fails.
 func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	for _, token := range o.saved {
@@ -54,7 +54,7 @@ func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name 
 	return nil
 }
 
-// keepFailure writes what -save and -emit ask for, and tells of a failure that was kept before.
+// keepFailure writes what -save and -emit ask for, and reports a failure that was kept before.
 func (w *writer) keepFailure(p *pkg, r *result, f *events.Failure) {
 	tokens, files := saved(p.Dir, r.test)
 	for i, token := range tokens {
@@ -81,7 +81,7 @@ func (w *writer) keepFailure(p *pkg, r *result, f *events.Failure) {
 	}
 }
 
-// wrote writes a file, unless there is an error already, and tells.
+// wrote writes a file and prints its name, unless there is an error already.
 func (w *writer) wrote(p *pkg, r *result, done, name, text string, err error) {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(name), 0o777)

@@ -212,7 +212,7 @@ func parse(args []string) (*options, error) {
 		return nil, errors.New("-c needs -o with the file to write, and -o needs -c")
 	}
 	if o.junit != "" && (o.compile || o.list != "") {
-		return nil, errors.New("-junit does not go with -c or -list, which run no tests")
+		return nil, errors.New("-junit cannot be combined with -c or -list, which run no tests")
 	}
 	flagged := slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") })
 	if o.atomics && flagged {
@@ -230,7 +230,7 @@ func parse(args []string) (*options, error) {
 		o.atomics = true // interactions through atomics would be lost
 	}
 	if o.total > 0 && (o.replay != "" || o.fresh) {
-		return nil, errors.New("-for does not go with -replay or -fresh")
+		return nil, errors.New("-for cannot be combined with -replay or -fresh")
 	}
 	if len(o.packages) == 0 {
 		o.packages = []string{"."}

@@ -35,8 +35,8 @@ type tool struct {
 }
 
 // baseTime returns when the schedules of tests begin, on the virtual clock, if they are run now: after the times of
-// files, before certificates end, and at no turn of an hour, a month or a year, when programs may have work to do. It is
-// the same for a month, because a program may do something else on another day.
+// files, before certificates end, and at no turn of an hour, a month or a year, when programs may have work to do. It
+// is the same for a month, because a program may do something else on another day.
 func baseTime(now time.Time) time.Time {
 	y, m, _ := now.UTC().Date()
 	return time.Date(y, m+1, 15, 10, 20, 30, 0, time.UTC)
@@ -387,8 +387,8 @@ func (o *options) testArgs(r *result) []string {
 
 // setting adds to a variable of the environment. The tests need GODEBUG=asynctimerchan=0, because a module below go
 // 1.23 asks for timers that have no virtual clock. The race detector must report the same race again when a schedule is
-// run again, and must not sleep for a second at the end of a process, which would use up the budget of a test of which
-// each schedule has a process of its own.
+// run again, and must not sleep for a second at the end of a process, which would use up the budget of a test whose
+// schedules each have a process of their own.
 func setting(env []string, name, separator, add string) string {
 	value := add
 	for _, e := range env {

@@ -10,14 +10,14 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// Why here and not there: beside the schedule that fails, one that passes and that has as many of the first decisions as
-// possible in common with it. Package replay finds it, in the process of the test; see also package sim.
+// Why here and not there: beside the schedule that fails, one that passes and that has as many of the first decisions
+// as possible in common with it. Package replay finds it, in the process of the test; see also package sim.
 
 // parting is where a failure and its twin part: the operations of both from the first on in which they differ, in the
 // order in which they began.
 type parting struct{ here, there []*step }
 
-// diverge returns where the failure and its twin part, of which both are traced; nil if that is not known.
+// diverge returns where the failure and its twin, both traced, diverge; nil if that is not known.
 func (r *result) diverge() *parting {
 	if r.parted != nil || r.cut() || r.twin.cut() {
 		return r.parted
@@ -106,9 +106,10 @@ func (r *result) why(p *parting, dir string) string {
 	return fmt.Sprintf("%s first; in the schedule that passes, %s first", a, b)
 }
 
-// way returns what a goroutine did, in words that are a sentence.
+// way returns what a goroutine did, as a sentence.
 func (r *result) way(s *step, dir string) string {
-	return fmt.Sprintf("%s did %s%s", r.end.Of[r.end.Steps[r.rows[s]].Actor].Label(), r.words(*s), s.place.said(", at %s", dir))
+	return fmt.Sprintf("%s did %s%s", r.end.Of[r.end.Steps[r.rows[s]].Actor].Label(), r.words(*s),
+		s.place.said(", at %s", dir))
 }
 
 // passing returns the twin, as the chart has it; nil if there is none.

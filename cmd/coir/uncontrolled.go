@@ -17,8 +17,8 @@ func (a *actor) inKernel() bool {
 	return a.state == coir.Calling || a.state == coir.Waiting && a.reason == "IO wait"
 }
 
-// kernelCall returns the function that waits in the kernel, as "net read": the outermost of the innermost calls that are
-// of the packages below.
+// kernelCall returns the function that waits in the kernel, as "net read": the outermost of the innermost calls that
+// are of the packages below.
 func kernelCall(stack []place) (call string) {
 	for _, p := range stack {
 		slash := strings.LastIndex(p.function, "/") + 1
@@ -85,8 +85,8 @@ func foreign(r *result, id int) int {
 	return 0
 }
 
-// notControlled describes what the last schedule that was not controlled waits for, of a test with all schedules or some
-// of this kind.
+// notControlled describes what the last schedule that was not controlled waits for, of a test with all schedules or
+// some of this kind.
 func (r *result) notControlled(dir string) string {
 	last := r.waiting
 	if last == nil {

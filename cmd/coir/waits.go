@@ -17,7 +17,7 @@ import (
 // panicsToo is what a goroutine does that panics after the first one.
 const panicsToo = "panics too"
 
-// exact is how exactly times are told. Steps and timers move the clock a little.
+// exact is the precision of printed times. Steps and timers move the clock a little.
 const exact = 10 * time.Microsecond
 
 // ending returns the goroutines of the test, and what they wait for at the end.
@@ -63,7 +63,7 @@ func (r *result) ending(dir string) *report.Trace {
 		w := &t.Waiting[k]
 		a := r.columnOf[w.Actor]
 		if w.At != "" && strings.HasPrefix(w.Does, "waits ") {
-			if w.Same = t.Need(w); f == nil || f.kind == coir.KindLeak { // whichever object each of them waits for
+			if w.Same = t.Need(w); f == nil || f.kind == coir.KindLeak { // group them even if they wait for different objects
 				w.Same, _, _ = strings.Cut(w.Does, "#")
 			}
 			w.Same += a.at.String() + a.made.String() + r.origin(a).String()
@@ -200,7 +200,7 @@ func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
 	return text
 }
 
-// waitedFor returns for how long goroutines have waited, in words that follow others.
+// waitedFor returns how long goroutines have waited, as words to append.
 func (r *result) waitedFor(all []report.Wait) string {
 	if r.failure == nil || r.failure.now < exact || all[0].Does == panicsToo {
 		return ""
@@ -252,9 +252,9 @@ func (l *lock) holders() []*step { return append(slices.Clone(l.writer), l.reade
 // locks returns the holders of each lock at the end, by the steps that locked it: those of goroutines that passed its
 // Lock, and not its Unlock. The result of a TryLock is not known, so it does not count.
 //
-// It also marks the steps that certainly waited for a lock: another goroutine held it when they began. A goroutine whose
-// Lock waited may have the lock as soon as it is unlocked, or another one may come first, so it certainly holds the lock
-// only from its next step on. Of a lock with a TryLock nothing is certain.
+// It also marks the steps that certainly waited for a lock: another goroutine held it when they began. A goroutine
+// whose Lock waited may have the lock as soon as it is unlocked, or another one may come first, so it certainly holds
+// the lock only from its next step on. Of a lock with a TryLock nothing is certain.
 func (r *result) locks() map[int]*lock {
 	locks, end := map[int]*lock{}, map[int]*step{}
 	for i := range r.stepsOf {
@@ -275,7 +275,8 @@ func (r *result) locks() map[int]*lock {
 		at := max(0, slices.IndexFunc(from, func(s *step) bool { return s.g == g })) // 0: another goroutine has locked it
 		return slices.Delete(from, min(at, len(from)), min(at+1, len(from)))
 	}
-	latest, sure := map[int]*step{}, map[*step]bool{} // the last step of each goroutine; those that certainly have the lock
+	latest := map[int]*step{} // the last step of each goroutine
+	sure := map[*step]bool{}  // those that certainly have the lock
 	for _, s := range order {
 		sure[latest[s.g]], latest[s.g] = true, s
 		l := locks[s.object]

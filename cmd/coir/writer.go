@@ -24,7 +24,7 @@ type writer struct {
 	tty     bool
 	lastBar time.Time
 	bar     bool
-	leaks   map[string]string // the test whose report tells of a go statement, by the package and that
+	leaks   map[string]string // the test whose report names a go statement, by package and statement
 
 	failedBuilds map[string]bool // packages whose events have been printed
 
@@ -57,8 +57,8 @@ func (w *writer) event(e events.Event) {
 	_, _ = fmt.Fprintf(w.out, "%s\n", b)
 }
 
-// line writes a text of whole lines, or an output event for each line, as go test does: tools take a line that begins with
-// "--- FAIL" for no more than the end of the test.
+// line writes a text of whole lines, or an output event for each line, as go test does: tools take a line that begins
+// with "--- FAIL" for no more than the end of the test.
 func (w *writer) line(p *pkg, test, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.said.WriteString(text)
@@ -355,8 +355,8 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	return failed
 }
 
-// leakTold returns the test of the package whose report tells of the same go statements as this one, if all that the
-// test did is to leave goroutines behind; or "".
+// leakTold returns the test of the package whose report names the same go statements as this one, if the only failure
+// is that goroutines were left behind; or "".
 func (w *writer) leakTold(p *pkg, r *result) (test string) {
 	if r.failure.kind != coir.KindLeak {
 		return ""
@@ -381,7 +381,8 @@ func (w *writer) leakTold(p *pkg, r *result) (test string) {
 func (w *writer) failed(p *pkg, r *result) *events.Failure {
 	t := r.ending(p.Dir)
 	f := &events.Failure{
-		Kind: string(r.failure.kind), Text: r.failure.text, Headline: r.headline(), Waits: []events.Wait{}, Token: r.failure.token,
+		Kind: string(r.failure.kind), Text: r.failure.text, Headline: r.headline(), Waits: []events.Wait{},
+		Token:    r.failure.token,
 		Schedule: r.failure.schedule, Steps: r.failure.steps, Switches: r.failure.switches, Report: r.report(p.Dir),
 		Stable: r.failure.stable, OutsideSeen: r.failure.outside > 0,
 	}
@@ -409,7 +410,8 @@ func (w *writer) failed(p *pkg, r *result) *events.Failure {
 		}
 	}
 	if f.Token != "" {
-		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), strings.Join(p.args(), " "), r.pattern(w.o.run), f.Token)
+		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), strings.Join(p.args(), " "),
+			r.pattern(w.o.run), f.Token)
 	}
 	if w.o.html != "" {
 		path, err := r.page(w.o.html, p.Dir, f.Replay)

@@ -6,7 +6,8 @@ package guide_test
 //	mkdir DIR; go test ./docs/guide -run TestTheChart -artifacts -outputdir DIR
 //	mv DIR/.../chart.html DIR/deadlock.html; COIR_PICTURES=DIR make page
 //
-// That leaves deadlock.png in DIR, 5000-light.png, which is page-5000.png here, and 300-twin.png, which is page-300.png.
+// That leaves deadlock.png in DIR, 5000-light.png, which is page-5000.png here, and 300-twin.png, which is
+// page-300.png.
 
 import (
 	"context"

@@ -57,7 +57,8 @@ func settled(t *testing.T, rt *coir.Runtime, fibers int) *snapshot.Snapshot {
 		for _, f := range s.Fibers {
 			waits = append(waits, f.ID, f.Waits)
 			holds := f.Name == "compress" || strings.HasPrefix(f.Name, "query")
-			moves = moves || f.State != snapshot.Waiting && !(holds && f.State != snapshot.Ready && f.State != snapshot.Pending)
+			moves = moves || f.State != snapshot.StateWaiting &&
+				!(holds && f.State != snapshot.StateReady && f.State != snapshot.StatePending)
 		}
 		if !moves && slices.Equal(waits, last) {
 			return s

@@ -1,8 +1,8 @@
 // Package webhook is an HTTP service for jobs that others do: it passes a job to a provider together with a callback
 // address, waits, and answers its own client when the provider has called back.
 //
-// The callback address has the id of a ticket of package desk. It cannot be guessed, so it needs no other secret, and it
-// serves once. A provider that calls back too late, twice, or with a made-up id gets an error that says which.
+// The callback address has the id of a ticket of package desk. It cannot be guessed, so it needs no other secret, and
+// it serves once. A provider that calls back too late, twice, or with a made-up id gets an error that says which.
 package webhook
 
 import (

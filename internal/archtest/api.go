@@ -6,18 +6,41 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// API lists what the root package exports, one symbol a line, sorted, so that a change of the surface is a line in a
-// review. With no files in the root it lists nothing.
+// Public returns the directories of the packages that users import, the root first. Those of the command, the examples
+// and the documents are not among them.
+func Public(root string) ([]string, error) {
+	imports, err := Imports(root)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(imports)), func(dir string) bool {
+		top, _, _ := strings.Cut(dir, "/")
+		return slices.Contains([]string{"cmd", "docs", "examples"}, top) ||
+			slices.Contains(strings.Split(dir, "/"), "internal")
+	}), nil
+}
+
+// APIFile returns the file that records what the package in dir exports.
+func APIFile(dir string) string {
+	if dir == "." {
+		dir = "coir"
+	}
+	return "api/" + strings.ReplaceAll(dir, "/", "-") + ".txt"
+}
+
+// API lists what the package in dir exports, one symbol a line, sorted, so that a change of the surface is a line in a
+// review.
 //
 // It reads every file regardless of build tags: a symbol that exists only on one platform is part of the surface too.
-func API(root string) ([]string, error) {
+func API(dir string) ([]string, error) {
 	var lines []string
-	err := eachDecl(root, func(_ token.Position, decl ast.Decl) { lines = append(lines, exported(decl)...) })
+	err := eachDecl(dir, func(_ token.Position, decl ast.Decl) { lines = append(lines, exported(decl)...) })
 	slices.Sort(lines)
 	return slices.Compact(lines), err
 }

@@ -9,44 +9,72 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write api/coir.txt instead of comparing with it")
+var update = flag.Bool("update", false, "write the files in api instead of comparing with them")
 
 // TestAPIIsRecorded: the exported surface changes only on purpose.
 func TestAPIIsRecorded(t *testing.T) {
-	lines, err := API(root(t))
+	records, err := filepath.Glob(filepath.Join(root(t), "api", "*.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(root(t), "api", "coir.txt")
-	want := ""
-	if len(lines) > 0 {
-		want = strings.Join(lines, "\n") + "\n"
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+	for _, dir := range public(t) {
+		lines, err := API(filepath.Join(root(t), dir))
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
+		file := filepath.Join(root(t), APIFile(dir))
+		records = slices.DeleteFunc(records, func(record string) bool { return record == file })
+		if *update {
+			if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		have := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
+		compareAPI(t, APIFile(dir), have, lines)
 	}
-	text, err := os.ReadFile(file)
+	for _, record := range records {
+		t.Errorf("api/%s is of no package: remove it, and say in CHANGELOG.md what to use instead", filepath.Base(record))
+	}
+}
+
+// public returns the directories of the packages that users import.
+func public(t *testing.T) []string {
+	t.Helper()
+	dirs, err := Public(root(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
-	if slices.Equal(have, lines) {
+	for _, dir := range []string{".", "sim", "explore", "snapshot", Satellites[0]} {
+		if !slices.Contains(dirs, dir) {
+			t.Fatalf("the public packages are %q, without %s: the reader is wrong", dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// compareAPI compares a record with what a package exports.
+func compareAPI(t *testing.T, file string, have, want []string) {
+	t.Helper()
+	if slices.Equal(have, want) {
 		return
 	}
-	for _, l := range lines {
+	for _, l := range want {
 		if !slices.Contains(have, l) {
-			t.Errorf("new: %s", l)
+			t.Errorf("%s, new: %s", file, l)
 		}
 	}
 	for _, l := range have {
-		if !slices.Contains(lines, l) {
-			t.Errorf("gone: %s", l)
+		if !slices.Contains(want, l) {
+			t.Errorf("%s, gone: %s", file, l)
 		}
 	}
-	t.Error("api/coir.txt is not the exported surface: if the change is meant, run `go test ./internal/archtest -run TestAPIIsRecorded -update` and say so in CHANGELOG.md")
+	t.Errorf("%s is not the exported surface: if the change is meant, run "+
+		"`go test ./internal/archtest -run TestAPIIsRecorded -update` and say so in CHANGELOG.md", file)
 }
 
 // TestAPIReadsEveryShape: a change of what the reader leaves out would go unseen.

@@ -140,7 +140,8 @@ type place struct {
 // goComments returns each group of comments of a Go file that cites rules, with the declaration around it. It ignores
 // strings.
 func goComments(root, file string) ([]place, error) {
-	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(file)), nil, parser.ParseComments|parser.SkipObjectResolution)
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(file)), nil,
+		parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}

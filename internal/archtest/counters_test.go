@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCountersDecideNothing: counters are read where they are shown, and nowhere else. The beat of a worker is read also
-// where a worker is looked for that makes no progress.
+// TestCountersDecideNothing: counters are read where they are shown, and nowhere else. The beat of a worker is read
+// also where a worker is looked for that makes no progress.
 //
 // Spec: OB-09 (counters are diagnostic)
 // Spec: OB-16 (each worker keeps a heartbeat)

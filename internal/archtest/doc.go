@@ -1,5 +1,5 @@
 // Package archtest tests the structure of the repository: which package may import which, that every citation of a rule
-// names a rule, and that generated files (spec/MAP.md, api/coir.txt) are up to date.
+// names a rule, and that generated files (spec/MAP.md, api) are up to date.
 //
 // Such rules become outdated if they are only in a document. Here each is data with a short test, and a failing test
 // says what to do.

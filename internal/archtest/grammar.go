@@ -132,8 +132,8 @@ func hasPrefix(name, prefix string) bool {
 	return ok && (rest == "" || rest[0] >= 'A' && rest[0] <= 'Z')
 }
 
-// ungrammaticalConsts checks that constants of a type of the package carry its name. A constant without a type has that
-// of the one above it, if it has no value either.
+// ungrammaticalConsts checks that constants of a type of the package carry its name. A constant without type and
+// value takes the type of the one above.
 func ungrammaticalConsts(d *ast.GenDecl) (found []string) {
 	typ := ""
 	for _, spec := range d.Specs {
@@ -150,7 +150,12 @@ func ungrammaticalConsts(d *ast.GenDecl) (found []string) {
 		if !ast.IsExported(typ) {
 			continue
 		}
-		prefix := strings.TrimSuffix(strings.TrimSuffix(typ, "Policy"), "Mode")
+		prefix := typ
+		for _, noun := range []string{"Policy", "Mode", "Kind"} {
+			if before, ok := strings.CutSuffix(typ, noun); ok && before != "" {
+				prefix = before
+			}
+		}
 		for _, name := range s.Names {
 			if name.IsExported() && !hasPrefix(name.Name, prefix) {
 				found = append(found, fmt.Sprintf("%s is a %s, and does not begin with %s", name.Name, typ, prefix))

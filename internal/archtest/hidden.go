@@ -146,7 +146,8 @@ func (s *Source) check(dir string, rules HiddenRules) (*hiddenCheck, []*types.Fu
 		return nil, nil, err
 	}
 	h := &hiddenCheck{
-		Source: s, pkg: pkg, rules: rules, seen: map[hiddenState]hiddenState{}, told: map[string]bool{}, used: map[string]bool{},
+		Source: s, pkg: pkg, rules: rules, seen: map[hiddenState]hiddenState{}, told: map[string]bool{},
+		used: map[string]bool{},
 	}
 	var funcs []*types.Func
 	for f := range s.decls {
@@ -277,7 +278,7 @@ func (s *Source) Import(imported string) (*types.Package, error) {
 		return pkg, nil
 	}
 	ctx := build.Default
-	if imported != racePackage { // whose functions are the same in every build, and whose race build needs package runtime's
+	if imported != racePackage { // its functions are the same in every build
 		ctx.BuildTags = append(slices.Clone(ctx.BuildTags), "race")
 	}
 	dir := filepath.Join(s.root, filepath.FromSlash(rel))

@@ -31,8 +31,13 @@ var Layers = []Layer{
 	{"locks and pace", Satellites[:2]}, // on which other satellites are built
 	{"satellites", Satellites[2:]},
 	{"users of the face", []string{"sim", "internal/archtest", "internal/history"}},
-	{"programs", []string{"examples/fanout", "examples/etl", "examples/hub", "examples/jobs", "examples/logs", "examples/webhook", "examples/chat"}}, // which have a cmd each
-	{"edits of the standard library, the format of -json", []string{"cmd/coir/internal/overlay", "cmd/coir/internal/events"}},
+	{"programs", []string{ // which have a cmd each
+		"examples/fanout", "examples/etl", "examples/hub", "examples/jobs", "examples/logs", "examples/webhook",
+		"examples/chat",
+	}},
+	{"edits of the standard library, the format of -json", []string{
+		"cmd/coir/internal/overlay", "cmd/coir/internal/events",
+	}},
 	{"the command", []string{"cmd/coir"}},
 	{"measurements", []string{"cmd/coir/measure/internal/build", "cmd/coir/internal/services"}},
 	{"peers", []string{"cmd/coir/measure/internal/peers"}},

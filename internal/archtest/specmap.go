@@ -77,7 +77,8 @@ func renderMap(spec *Spec, citations []Citation) []byte {
 	if len(cited) > 0 {
 		fmt.Fprint(&b, "\n## Cited rules\n\n| rule | defended by | code | tests and models |\n|---|---|---|---|\n")
 		for _, r := range cited {
-			fmt.Fprintf(&b, "| %s (%s) | %s | %s | %s |\n", r.ID, r.Title, marks[defended[r.ID]], places(code[r.ID]), places(tests[r.ID]))
+			fmt.Fprintf(&b, "| %s (%s) | %s | %s | %s |\n", r.ID, r.Title, marks[defended[r.ID]],
+				places(code[r.ID]), places(tests[r.ID]))
 		}
 	}
 	if len(out) > 0 {

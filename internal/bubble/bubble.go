@@ -51,8 +51,8 @@ var Explored, _ = any((*runtime.Func)(nil)).(interface {
 	CoirName(name string)
 })
 
-// Simulates tells coir test that the calling test explores schedules by itself, as package sim does. Then coir test ends
-// the schedule here, and runs the test as go test does. Elsewhere it does nothing.
+// Simulates tells coir test that the calling test explores schedules by itself, as package sim does. Then coir test
+// ends the schedule here, and runs the test as go test does. Elsewhere it does nothing.
 //
 //go:norace
 func Simulates() {

@@ -7,11 +7,11 @@
 // # How an operation goes
 //
 // The caller locks the channel and tries the operation: Put or Take. Either the operation is done, or the channel is
-// closed, or the caller must wait. To wait, the caller arms its parker, publishes a cell with PublishSend or PublishRecv
-// (or Publish, on a plain channel), unlocks and parks. The operation that completes the wait writes or reads the cell's
-// value under the lock, and claims the wait through the parker's word, so that exactly one of data, close, cancel and
-// timeout ends the wait. Then the caller calls Finish. If anything but data ended the wait, Finish takes the cell out of
-// its queue, under the lock, before the cell is used again.
+// closed, or the caller must wait. To wait, the caller arms its parker, publishes a cell with PublishSend or
+// PublishRecv (or Publish, on a plain channel), unlocks and parks. The operation that completes the wait writes or
+// reads the cell's value under the lock, and claims the wait through the parker's word, so that exactly one of data,
+// close, cancel and timeout ends the wait. Then the caller calls Finish. If anything but data ended the wait, Finish
+// takes the cell out of its queue, under the lock, before the cell is used again.
 //
 // # Why a cancelled receive cannot lose a value
 //

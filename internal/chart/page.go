@@ -146,7 +146,8 @@ func (c *Chart) data() *pageData {
 	if t != nil {
 		d.Runs = append(d.Runs, run(w, t.Of, t.Objects, t.Steps, t.Starts, t.Arrows, t.There,
 			func(i int) bool { return few || t.Steps[i].Kind == Said || i < t.There && since[i] }))
-		d.Split = &pageSplit{At: [2]int{t.Here, t.There}, Why: strings.Map(printable, t.Why), Ends: strings.Map(printable, t.Ends)}
+		d.Split = &pageSplit{At: [2]int{t.Here, t.There}, Why: strings.Map(printable, t.Why),
+			Ends: strings.Map(printable, t.Ends)}
 	}
 	d.Words = w.all
 	return d

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Both sides of a comparison run in one loop, in turns, and the median of the turns counts, so that a noisy neighbour hits
-// both, and neither for good.
+// Both sides of a comparison run in one loop, in turns, and the median of the turns counts, so that a noisy neighbour
+// hits both, and neither for good.
 
 const (
 	outstanding = 1_000_000
@@ -101,8 +101,8 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// BenchmarkArmFire is the whole life of a timer, by the million at once, in virtual time: dense, where a slot holds many
-// and splitting sorts them, and sparse.
+// BenchmarkArmFire is the whole life of a timer, by the million at once, in virtual time: dense, where a slot holds
+// many and splitting sorts them, and sparse.
 func BenchmarkArmFire(b *testing.B) {
 	for _, span := range []time.Duration{time.Millisecond, time.Second, time.Hour} {
 		b.Run(span.String(), func(b *testing.B) {

@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// The real clock in a bubble of testing/synctest, where the time that Go's timers see moves only when every goroutine is
-// blocked. So these tests know to the nanosecond when a pass comes, and a day takes no time.
+// The real clock in a bubble of testing/synctest, where the time that Go's timers see moves only when every goroutine
+// is blocked. So these tests know to the nanosecond when a pass comes, and a day takes no time.
 
 // inBubble runs f with a clock whose passes note at what time they fired which ticket.
 func inBubble(t *testing.T, f func(c *Real, note Target, got func(n int) []event)) {

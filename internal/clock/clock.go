@@ -82,8 +82,8 @@ type Timer struct {
 	near       uint16 // names the shard of a real clock; 0: none yet. Changed while the timer is idle
 }
 
-// Look returns when the timer is due, if it was last armed with ticket, or 0. It may be called while its owner waits for
-// the timer.
+// Look returns when the timer is due, if it was last armed with ticket, or 0. It may be called while its owner waits
+// for the timer.
 //
 //go:norace
 func (t *Timer) Look(ticket uint64) int64 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The clock as race builds of coir use it: with its synchronisation hidden from the race detector. Without the pragmas the
-// detector reports the wheel itself; take that of wheel.link away to see it.
+// The clock as race builds of coir use it: with its synchronisation hidden from the race detector. Without the pragmas
+// the detector reports the wheel itself; take that of wheel.link away to see it.
 func TestSilentUnderRaceDisable(t *testing.T) {
 	hidden := func(f func()) {
 		runtime.RaceDisable()

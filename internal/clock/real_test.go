@@ -122,8 +122,8 @@ func TestSpentTimerIsNoticed(t *testing.T) {
 	}
 }
 
-// Each arming ends in exactly one of Stop==true and Expire, with arming, stopping and firing racing. A node is armed anew
-// as soon as Stop has returned, without waiting for the Expire that Stop came too late for.
+// Each arming ends in exactly one of Stop==true and Expire, with arming, stopping and firing racing. A node is armed
+// anew as soon as Stop has returned, without waiting for the Expire that Stop came too late for.
 //
 // Spec: TM-04 (no timer is lost)
 func TestStopRacesFiring(t *testing.T) {

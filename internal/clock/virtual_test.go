@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// ledger is a target that all timers of a big run share. The ticket is the deadline, so that it can check each expiry by
-// itself: not early, not late, not out of order.
+// ledger is a target that all timers of a big run share. The ticket is the deadline, so that it can check each expiry
+// by itself: not early, not late, not out of order.
 type ledger struct {
 	t     *testing.T
 	clock *Virtual
@@ -50,7 +50,8 @@ func TestMillionInOrder(t *testing.T) {
 	}
 }
 
-// Ten million arm and fire while time goes on: a timer that has fired is armed anew, by its Expire, until all are spent.
+// Ten million arm and fire while time goes on: a timer that has fired is armed anew, by its Expire, until all are
+// spent.
 //
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
@@ -102,8 +103,8 @@ func (r *rearmer) Expire(ticket uint64) {
 	}
 }
 
-// Timers that start at different levels for one deadline keep the order of arming: the first is armed from afar, the last
-// from close by, when the slots between have been split.
+// Timers that start at different levels for one deadline keep the order of arming: the first is armed from afar, the
+// last from close by, when the slots between have been split.
 //
 // Spec: TM-05 (timers fire in order)
 func TestTiesAcrossLevels(t *testing.T) {
@@ -173,8 +174,8 @@ func TestPastFiresAtNextAdvance(t *testing.T) {
 	}
 }
 
-// A node is free before its Expire runs: a batch of two, where the first stops and arms the second. The late Expire comes
-// with the ticket of its own arming.
+// A node is free before its Expire runs: a batch of two, where the first stops and arms the second. The late Expire
+// comes with the ticket of its own arming.
 //
 // Spec: TM-11 (a late timer changes nothing)
 func TestRearmBeforeOwnExpire(t *testing.T) {

@@ -56,7 +56,8 @@ func (v verb) String() string {
 
 // verbs has each verb as often as its share.
 var verbs = [32]verb{
-	send, recv, trySend, tryRecv, sendTimeout, recvTimeout, selectFair, selectTimeout, selectPriority, trySelect, cancel, closing, abort,
+	send, recv, trySend, tryRecv, sendTimeout, recvTimeout, selectFair, selectTimeout, selectPriority, trySelect,
+	cancel, closing, abort,
 	send, recv, trySend, tryRecv, send, recv, selectFair, selectTimeout, selectPriority, trySelect, cancel,
 	send, recv, send, recv, selectFair, selectFair, selectPriority, cancel,
 }

@@ -382,7 +382,8 @@ func (r *run) String() string {
 		frames := runtime.CallersFrames(e.places[:])
 		for {
 			f, more := frames.Next()
-			if f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") && !strings.Contains(f.Function, "/internal/xatomic.") && !strings.Contains(f.Function, "/interleave.(*run)") {
+			if f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") &&
+				!strings.Contains(f.Function, "/internal/xatomic.") && !strings.Contains(f.Function, "/interleave.(*run)") {
 				fmt.Fprintf(&b, " %s:%d", f.Function[strings.LastIndexByte(f.Function, '/')+1:], f.Line)
 			}
 			if !more {

@@ -30,7 +30,8 @@ func (r Result) String() string {
 	if !r.Complete {
 		how = "not complete"
 	}
-	return fmt.Sprintf("%d executions (%d redundant), up to %d steps, %s, %.1f s", r.Executions, r.Redundant, r.Longest, how, r.Took.Seconds())
+	return fmt.Sprintf("%d executions (%d redundant), up to %d steps, %s, %.1f s", r.Executions, r.Redundant, r.Longest,
+		how, r.Took.Seconds())
 }
 
 // Explore runs program, which is a thread itself and starts others with [Go], in every order that cfg asks for. The

@@ -288,8 +288,8 @@ func (p *Parker) Wake(t Ticket, r Reason, here Place) Outcome {
 	return o
 }
 
-// MakeReady readies a parker that was claimed Asleep. Until then the parker sleeps: the winner may unlock first. A nil p
-// stands for a parker that was not asleep; MakeReady does nothing.
+// MakeReady readies a parker that was claimed Asleep. Until then the parker sleeps: the winner may unlock first. A nil
+// p stands for a parker that was not asleep; MakeReady does nothing.
 //
 //go:norace
 func (p *Parker) MakeReady(here Place) {

@@ -25,8 +25,8 @@ type Fiber interface {
 	ID() uint64
 }
 
-// Policy is what a simulator does for a runtime. The fibers call it, one at a time. Other goroutines also call Wake, Len
-// and Stray, at any time.
+// Policy is what a simulator does for a runtime. The fibers call it, one at a time. Other goroutines also call Wake,
+// Len and Stray, at any time.
 //
 // In race builds its methods run with their synchronisation hidden from the race detector (internal/race), except for
 // Attach, Stray and Fault.

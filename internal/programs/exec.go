@@ -96,7 +96,8 @@ func (w *world) harness(base *node) {
 // reaped makes the context of the program, whose end ends the program.
 func (w *world) reaped(up *node) *node {
 	kind := [...]ScopeKind{
-		ByTimeout: WithTimeout, ByCancel: WithCancel, ByNursery: WithCancel, ByStdCancel: StdCancel, ByStdDeadline: StdTimeout,
+		ByTimeout: WithTimeout, ByCancel: WithCancel, ByNursery: WithCancel, ByStdCancel: StdCancel,
+		ByStdDeadline: StdTimeout,
 	}[w.p.Reaper.How]
 	n := w.derive("the program's context", kind, up, w.p.Reaper.After)
 	n.bounded = true

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	twinRows  = 6  // of each schedule, from where they part
+	twinRows  = 6  // of each schedule, from where they diverge
 	twinWidth = 62 // letters of each
 )
 
-// Parting is where a schedule that fails and its twin diverge, or that there is no twin.
+// Parting describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
 type Parting struct {
 	Why           string // the decision, in words, with both ways; empty: there is no twin
 	Fails, Passes Listing
@@ -51,8 +51,8 @@ type Listing struct {
 	Steps []chart.Step
 }
 
-// beside writes what a schedule that fails and its twin do from where they part, side by side, as text. Each line
-// begins with indent, and end says how the schedule fails.
+// beside writes the steps of a failing schedule and of its twin side by side, from where they diverge. Each line
+// begins with indent. end is how the schedule fails.
 func beside(w io.Writer, indent string, fails, passes Listing, end string) {
 	left := append([]string{"fails"}, fails.lines(end)...)
 	right := append([]string{"passes"}, passes.lines("passes")...)
@@ -73,14 +73,14 @@ func beside(w io.Writer, indent string, fails, passes Listing, end string) {
 	}
 }
 
-// farAway is after how many steps a failure is far from where the schedule and its twin part.
+// farAway is the number of steps after which a failure is far from the divergence.
 const farAway = 50
 
-// found says how a twin was found, after how many schedules, and how many steps after it the schedule fails. sure says
-// that no schedule that passes has more in common.
+// found returns a sentence about how the twin was found: after how many schedules, and whether it is sure that no
+// passing schedule has more in common. later is how many steps after the divergence the schedule fails.
 //
-// Where a schedule that passes was still possible is not always where the bug is: the two may part because other actors
-// come in another order, which only changes what happens much later.
+// The divergence is not always where the bug is: the two may diverge because other actors run in another order, which
+// only changes what happens much later.
 func found(tried int, sure bool, later int) string {
 	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", Count(tried, "schedule"))
 	if sure {
@@ -93,8 +93,8 @@ func found(tried int, sure bool, later int) string {
 	return text
 }
 
-// alone says that no twin was found, after how many schedules. what is what runs, with that many decisions; sure says
-// that none passes.
+// alone returns a sentence that no twin was found, after how many schedules. what names the program, which makes that
+// many decisions. sure means that all schedules were tried.
 func alone(what string, decisions, tried int, sure bool) string {
 	switch {
 	case decisions == 0:
@@ -106,8 +106,8 @@ func alone(what string, decisions, tried int, sure bool) string {
 		Count(tried, "other schedule"))
 }
 
-// lines returns the first of the steps, each with its number and actor, and at the end how the schedule ends. Steps
-// that wait for time again and again are told once.
+// lines returns the first steps, each with its number and actor, and then how the schedule ends. Repeated waits for
+// time are one line.
 func (l Listing) lines(end string) (all []string) {
 	steps := l.Steps
 	add := func(number, text string) {
@@ -147,7 +147,7 @@ func (l Listing) lines(end string) (all []string) {
 	return all
 }
 
-// placeIn returns the place at the beginning of a title, without the directory, in words that follow others.
+// placeIn returns ", at file:line" for the place that a title starts with, or nothing.
 func placeIn(title string) string {
 	place := Place(title)
 	if place == "" {
@@ -159,7 +159,7 @@ func placeIn(title string) string {
 // Mark marks the step at which a schedule diverges from its twin.
 const Mark = "=>"
 
-// Times says that something comes again, and how often.
+// Times returns how often something is repeated, in words.
 func Times(again int) string {
 	switch again {
 	case 1:

@@ -8,18 +8,18 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// The wait-for graph of a deadlock: why no actor can help. A report says only what the trace shows, and that does not
-// show what an actor could still do. So the graph has two sorts of arrows. Certain ones: to an actor whose end is waited
-// for, to the one that holds a lock, and over a channel to the only remaining actor that ever used its other side. And
-// likely ones: to one of several that hold something, and to the actor that has taken a value from a channel and has not
-// put it back, as with a channel used as a lock. A cycle with one of those is called likely.
+// The wait-for graph of a deadlock: why no actor can help. A report states only what the trace shows, and the trace
+// does not show what an actor could still do. So the graph has two sorts of arrows. Certain ones: to an actor whose end
+// is waited for, to the one that holds a lock, and over a channel to the only remaining actor that ever used its other
+// side. And likely ones: to one of several that hold something, and to the actor that has taken a value from a channel
+// and has not put it back, as with a channel used as a lock. A cycle with one of those is called likely.
 
 // Edge is an arrow of the wait-for graph.
 type Edge struct {
 	To     int
-	Why    string // how it is known that To could end the wait, with what is waited for; empty: the wait says so
+	Why    string // how it is known that To could end the wait, with what is waited for; empty: it follows from the wait
 	Likely bool   // that To could end the wait is a guess
-	OneOf  []int  // if each of several actors could end the wait: they
+	OneOf  []int  // the actors, if each of several could end the wait
 }
 
 // user is an actor that has used an object.
@@ -157,7 +157,7 @@ func (t *Trace) servers(actor int, x *Wish) (left []user, known bool) {
 	return left, t.Complete
 }
 
-// others returns those of some users of a channel that have been on the other side of it, if all of them wait.
+// others returns the users that have used the opposite side of the channel, or nil if one of them does not wait.
 func (t *Trace) others(users []user, x *Wish) (all []int) {
 	for _, u := range users {
 		if !u.other(x.What) {
@@ -235,7 +235,8 @@ func (t *Trace) SayCauses(b *strings.Builder) {
 	}
 }
 
-// abandoned writes that no actor is left, or known, that could end the wait of an actor for x, unless told has it.
+// abandoned writes that no actor is left, or known, that could end the wait of an actor for x, unless that line is in
+// told.
 func (t *Trace) abandoned(b *strings.Builder, actor int, x *Wish, told map[string]bool) {
 	text := "no " + t.one() + " is left to " + x.Ends + " " + x.Name
 	if x.Ends == "" || told[text] {
@@ -318,8 +319,8 @@ func (t *Trace) Holders() (all []int) {
 	return all
 }
 
-// sayCycle writes the cycle, if there is one. An actor stands for all that could end the wait of the one before it, if
-// they wait for the same. What the lines about waits say is not said again.
+// sayCycle writes the cycle, if there is one. An actor stands for all actors that could end the wait of the one before
+// it, if they wait for the same thing. It does not repeat the lines about waits.
 func (t *Trace) sayCycle(b *strings.Builder) {
 	who, way := t.FindCycle(), t.way
 	if len(who) == 0 {

@@ -44,7 +44,8 @@ type flow struct {
 // arrow adds an arrow between the rows of two events, if they have any.
 func (t *Trace) arrow(f *flow, from, to *Event, kind chart.Relation) {
 	if from.Row >= 0 && to.Row >= 0 {
-		a := chart.Arrow{From: from.Row, To: to.Row, Kind: kind, Text: t.Named(f.object), Guess: f.unsure && kind == chart.Message}
+		a := chart.Arrow{From: from.Row, To: to.Row, Kind: kind, Text: t.Named(f.object),
+			Guess: f.unsure && kind == chart.Message}
 		f.arrows = append(f.arrows, a)
 	}
 }
@@ -136,8 +137,8 @@ func (t *Trace) Left(object int) (n int, ok bool) {
 	return len(f.sent), true
 }
 
-// Touch adds to the rows what the events did to objects, and what they waited for. place returns the place of an object
-// among those of the chart, if it has one.
+// Touch adds to the rows what the events did to objects, and what they waited for. place returns the index of an object
+// in the chart, if it has one.
 func (t *Trace) Touch(place func(object int) (i int, ok bool)) {
 	for _, e := range t.Events {
 		if e.Row < 0 {

@@ -1,6 +1,6 @@
-// Package report tells a failed schedule as text: the actors that wait and what for, where the schedule diverges from
+// Package report writes a failed schedule as text: the actors that wait and what for, where the schedule diverges from
 // one that passes, and its steps, with a column for each actor that matters. It knows actors, steps, objects and
-// places, and not what they are: package sim fills a [Trace] with fibers, `coir test` with goroutines. Package chart
+// places, but not what they are: package sim fills a [Trace] with fibers, `coir test` with goroutines. Package chart
 // draws the same trace as a page.
 package report
 
@@ -62,8 +62,8 @@ func (t *Trace) line(b *strings.Builder, format string, args ...any) {
 	fmt.Fprintf(b, format+"\n", args...)
 }
 
-// SayWho writes which of many actors says that the schedule fails, and which others of the same name wait. Where there
-// are few, the table shows it.
+// SayWho writes which of many actors reports the failure, and which others of the same name wait. If there are few
+// actors, the table shows it.
 func (t *Trace) SayWho(b *strings.Builder) {
 	if len(t.Failing) == 0 || len(t.Of) <= mostColumns {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// The steps of a trace as a text: a column for each actor, and behind them the line of the program and the time.
+// The steps of a trace as text: a column for each actor, then the line of the program and the time.
 
 // MostRows is about how many rows a table has.
 const MostRows = 60
@@ -24,16 +24,16 @@ const (
 	fewColumns   = 5  // at least this many, even if they do not matter
 	beforeParts  = 3  // rows that are kept before the one where the schedule diverges
 	afterParts   = 24 // and after it
-	beforeFail   = 8  // rows of an actor that are kept before it says that the schedule fails
+	beforeFail   = 8  // rows of an actor that are kept before it reports the failure
 	mostSwitches = 4  // switches that are kept, and rows on either side of each
 	aroundSwitch = 2
 	mostFaults   = 15 // that have a row
-	mostSaid     = 5  // faults that are kept together with the row behind them
+	mostSaid     = 5  // faults whose next row is also kept
 )
 
-// Table writes a column for each actor, and the steps in order from top to bottom, each with its line. Above it stands
-// what its marks mean. Of a long table it tells repetitions once, and leaves out what is far from the end, from the
-// faults and from what each actor did last.
+// Table writes a column for each actor, and the steps in order from top to bottom, each with its line. Above it are
+// the meanings of its marks. In a long table, repetitions are shown once, and rows are left out that are far from the
+// end, from the faults and from the last step of each actor.
 func (t *Trace) Table(b *strings.Builder) {
 	all := slices.Clone(t.Steps)
 	for len(all) > 0 && all[len(all)-1].Number > t.Total {
@@ -180,7 +180,7 @@ func (c *table) pinned() map[int]bool {
 	return keep
 }
 
-// thin tells repetitions among the rows once, and leaves rows out if there are still too many.
+// thin shows repetitions among the rows once, and leaves rows out if there are still too many.
 func (c *table) thin() {
 	steps, before := make([]chart.Step, len(c.rows)), 0 // those of the rows
 	keep := c.pinned()
@@ -405,11 +405,11 @@ func (c *table) does(rows []int) string {
 	return b.String()
 }
 
-// columns chooses the actors that get a column, if there are too many. Of those that have a row these are first: those
-// that fail; those at the row where the schedule diverges; the one of the last step before the failure; the namesakes
-// of one that fails; those in which faults happened; those of the decisions that matter, if they are few; and of those
-// that wait at the end, the last at each line. If these are few, others join them, by their last step that says
-// something.
+// columns chooses the actors that get a column, if there are too many. Only actors with a row can have one. In this
+// order it chooses: the actors that fail; those at the row where the schedule diverges; the actor of the last step
+// before the failure; the namesakes of an actor that fails; those in which faults happened; those of the decisions that
+// matter, if they are few; and of the actors that wait at the end, the last at each line. If these are few, it adds
+// others, by their last step that has a text.
 func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
 	acts, have, n, most := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0, mostColumns
 	for i := range all {
@@ -490,8 +490,8 @@ func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
 	return actors
 }
 
-// namesakes returns the actors that wait at the end and whose names differ from that of an actor only in their number,
-// if they are few: two that should not be there at a time often have one name.
+// namesakes returns the actors that wait at the end and whose names differ from the name of an actor only in their
+// number, if they are few: two actors that must not run at the same time often have one name.
 func (t *Trace) namesakes(of int) (all []int) {
 	const most = 2
 	name, _, _, ok := numbered(t.Of[of].Label())

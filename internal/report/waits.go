@@ -40,7 +40,7 @@ type Wish struct {
 	Timed     bool   // whether it is that time passes
 }
 
-// Hold says that an actor holds an object.
+// Hold is an object that an actor holds.
 type Hold struct {
 	Actor int
 	Step  int    // the number of the step since when; 0: not said
@@ -107,8 +107,8 @@ func (t *Trace) held(actor int, x *Wish) string {
 	return text
 }
 
-// SayWaits writes what actors wait for. Those that wait for the same are told together. more returns what else there is
-// to say of some that are told together.
+// SayWaits writes what actors wait for, those that wait for the same thing on one line. more returns what to add to
+// such a line.
 func (t *Trace) SayWaits(b *strings.Builder, more func(same []Wait) string) {
 	all := slices.DeleteFunc(slices.Clone(t.Waiting), func(w Wait) bool { return w.Ticks })
 	crowds, width, left := Crowds(all, func(w Wait) string { return w.Same }), 0, len(all)

@@ -81,7 +81,7 @@ func Legend(w io.Writer, indent string, signs ...Sign) {
 // WaitMark marks the step that an actor waits in at the end.
 const WaitMark = "*"
 
-// leastCrowd is how many that do the same are told together.
+// leastCrowd is how many actors that do the same are grouped.
 const leastCrowd = 3
 
 // Crowds puts together those that have the same key, if they are at least three; the others, and those whose key is

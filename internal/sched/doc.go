@@ -24,8 +24,8 @@
 //
 // target workers run tasks at a time. A worker that is held in native code (declared by Block, or found by the monitor)
 // is not counted, and another takes its place. See idle.go for how workers sleep and wake, and stand.go and monitor.go
-// for how held workers are found. promela/idle.pml models sleep and wake, with native calls; promela/shutdown.pml models
-// the end; the worker that stands by is explored (TestExploreStandIn).
+// for how held workers are found. promela/idle.pml models sleep and wake, with native calls; promela/shutdown.pml
+// models the end; the worker that stands by is explored (TestExploreStandIn).
 //
 // # Invariants
 //

@@ -515,8 +515,8 @@ func (e *explored) checkLeft() {
 	}
 }
 
-// A worker blocks, declared, as the one that stands by takes its place, and comes back. Blocks that end give up no more
-// places than there are, and what is queued meanwhile is run.
+// A worker enters Blocking while the standby takes its place, and then returns. Calls that end give up no more places
+// than there are, and tasks that are queued meanwhile run.
 //
 // Spec: SC-40 (Blocking frees the place at once)
 func TestExploreBlockAgainstStandIn(t *testing.T) {

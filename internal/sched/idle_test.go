@@ -1,7 +1,7 @@
 package sched
 
-// How workers are sent out to search, one at a time, on workers that do not run: only their queues, their states and the idle
-// list. Then what the states of workers that do run may be.
+// How workers are sent out to search, one at a time, on workers that do not run: only their queues, their states and
+// the idle list. Then what the states of workers that do run may be.
 
 import (
 	"math"
@@ -72,8 +72,8 @@ func TestLastSearcherSendsTheNext(t *testing.T) {
 	}
 }
 
-// TestFreshWorkReachesIdleWorkers: a task that a worker queues for itself is offered to an idle worker once its queue is
-// worth a wake; a task from outside always is. No worker collects fresh work while another sleeps.
+// TestFreshWorkReachesIdleWorkers: a task that a worker queues for itself is offered to an idle worker once its queue
+// is worth a wake; a task from outside always is. No worker collects fresh work while another sleeps.
 //
 // Spec: SC-27 (fresh work reaches idle workers)
 // Spec: SC-44 (a sleeping worker is preferred to a new one)

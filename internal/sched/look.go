@@ -95,8 +95,8 @@ func loadTask(p **Task) *Task {
 	return (*Task)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(p))))
 }
 
-// Queued calls visit for tasks in the scheduler's queues that have not begun, until visit returns false: at most most of
-// those that no worker has taken yet. It may miss tasks that change queues meanwhile.
+// Queued calls visit for tasks in the scheduler's queues that have not begun, until visit returns false: at most most
+// of those that no worker has taken yet. It may miss tasks that change queues meanwhile.
 //
 //go:norace
 func (s *Scheduler) Queued(most int, visit func(*Task) bool) {

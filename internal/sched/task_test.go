@@ -50,9 +50,9 @@ func TestParkOfAWaitThatHasEndedDoesNotSwitch(t *testing.T) {
 //go:norace
 func (j *job) beat() uint64 { return j.task.Worker().beat }
 
-// TestWokenTaskGoesNearItsWaker: a task that a worker wakes is the next to run there, before those that were queued. Woken from
-// outside, or by a worker that is not running, it goes to the global queue. It is a hint: another worker may take the
-// task from there.
+// TestWokenTaskGoesNearItsWaker: a task that a worker wakes is the next to run there, before those that were queued.
+// Woken from outside, or by a worker that is not running, it goes to the global queue. It is a hint: another worker may
+// take the task from there.
 //
 // Spec: SC-12 (a run-next slot can be stolen)
 // Spec: SC-28 (a woken fiber goes near its waker)

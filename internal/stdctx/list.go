@@ -37,7 +37,8 @@ type Entry[T any] struct {
 //go:norace
 func (e *Entry[T]) Stack() []uintptr { return e.stack[:e.depth] }
 
-// Acquire orders the caller after the call that added the entry. It is called with the caller's synchronisation visible.
+// Acquire orders the caller after the call that added the entry. It is called with the caller's synchronisation
+// visible.
 //
 //go:norace
 func (e *Entry[T]) Acquire() { race.Acquire(unsafe.Pointer(e)) }

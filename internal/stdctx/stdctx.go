@@ -3,8 +3,8 @@
 // does not know scopes or fibers.
 //
 // Two things here are not documented by package context: the key by which it finds a context of its own, and the field
-// where that keeps its error. Both are looked up when the program starts. If a release of Go does not have them, derived
-// contexts cost a goroutine, and a look at a context a receive.
+// where that keeps its error. Both are looked up when the program starts. If a release of Go does not have them,
+// derived contexts cost a goroutine, and a look at a context a receive.
 package stdctx
 
 import (

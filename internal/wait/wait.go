@@ -252,7 +252,7 @@ func KindOf[T any]() Kind {
 type Kit struct {
 	last *Node // the cell that SoloCell or Event returned last, if it is still kept
 	more *more // made on demand
-	On   any   // what its fiber waits for, while it waits: for a snapshot
+	On   any   // what its fiber waits for, while it waits: a subject of package coir, for a snapshot
 }
 
 // more holds what a kit needs for a second kind of cells, and for waits for many things.
@@ -381,9 +381,9 @@ func (k *Kit) Solo(kind Kind) *Node {
 	return nil
 }
 
-// Done tells the kit that the wait for one thing has ended and that the cell from SoloCell is clean. The kit drops a large
-// cell, so that neither a fiber that has waited once nor its idle frame keeps it. For a small cell Done does nothing;
-// the compiler decides which case it is.
+// Done tells the kit that the wait for one thing has ended and that the cell from SoloCell is clean. The kit drops a
+// large cell, so that neither a fiber that has waited once nor its idle frame keeps it. For a small cell Done does
+// nothing; the compiler decides which case it is.
 //
 // Guarded by TestKitKeepsNoLargeCell.
 //

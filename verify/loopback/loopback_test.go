@@ -1,5 +1,5 @@
-// Package loopback has the tests of golang.org/x/net/nettest on connections over loopback addresses. coir test runs them
-// on its network in memory: see the step coirtest.
+// Package loopback has the tests of golang.org/x/net/nettest on connections over loopback addresses. coir test runs
+// them on its network in memory: see the step coirtest.
 package loopback
 
 import (

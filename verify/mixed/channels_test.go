@@ -188,8 +188,8 @@ func TestBugUploads(t *testing.T) { uploads(t, false) }
 
 func TestFixedUploads(t *testing.T) { uploads(t, true) }
 
-// A fiber works until it is told to stop. A goroutine gives it two jobs, and tells it. The select takes the stop though a
-// job is there.
+// A fiber works until it is told to stop. A goroutine gives it two jobs, and tells it. The select takes the stop though
+// a job is there.
 
 func drain(t *testing.T, sel func(context.Context, ...coir.Case) (int, error)) {
 	run(t, func(ctx context.Context, n *coir.Nursery) error {

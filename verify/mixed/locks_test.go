@@ -99,8 +99,8 @@ func TestFixedAccounts(t *testing.T) {
 	moveBoth(t, func(a, b *account) { move(a, b, a, b) }, func(a, b *account) { move(b, a, a, b) })
 }
 
-// A cache fills itself with fibers while it holds its lock, and waits for them. A fiber notes what it did under the same
-// lock if tracing is on, which a goroutine turns on at some moment.
+// A cache fills itself with fibers while it holds its lock, and waits for them. A fiber notes what it did under the
+// same lock if tracing is on, which a goroutine turns on at some moment.
 
 type cache struct {
 	mu     sync.Mutex
@@ -151,8 +151,8 @@ func TestBugCache(t *testing.T) { fillTraced(t, func(c *cache) *sync.Mutex { ret
 
 func TestFixedCache(t *testing.T) { fillTraced(t, func(c *cache) *sync.Mutex { return &c.notes }) }
 
-// A fiber and a goroutine count. Each reads the counter under its lock, and writes it under its lock, with the lock free
-// in between.
+// A fiber and a goroutine count. Each reads the counter under its lock, and writes it under its lock, with the lock
+// free in between.
 
 type counter struct {
 	mu sync.Mutex
@@ -195,8 +195,8 @@ func TestBugCounter(t *testing.T) { count(t, (*counter).twoSteps) }
 
 func TestFixedCounter(t *testing.T) { count(t, (*counter).oneStep) }
 
-// A goroutine waits on a condition of package sync until a fiber has received the configuration. The fiber sets the flag
-// and signals without the lock, which may fall between the look at the flag and the wait.
+// A goroutine waits on a condition of package sync until a fiber has received the configuration. The fiber sets the
+// flag and signals without the lock, which may fall between the look at the flag and the wait.
 
 type config struct {
 	mu     sync.Mutex

@@ -130,7 +130,7 @@ func kill(p program, side twins.Side) (left leftover, err error) {
 	left.unfinished = (<-loaded).unfinished
 	err = r.wait()
 	stop()
-	for range 100 { // what ends by itself in a second is not left
+	for range 100 { // goroutines that end within a second do not count as left
 		left.goroutines = max(0, runtime.NumGoroutine()-before)
 		if left.goroutines == 0 {
 			break

@@ -1,5 +1,5 @@
-// Command cmd serves package webhook on localhost:8080, with a provider of its own that turns text to upper case after a
-// second.
+// Command cmd serves package webhook on localhost:8080, with a provider of its own that turns text to upper case after
+// a second.
 package main
 
 import (

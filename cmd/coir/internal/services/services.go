@@ -46,7 +46,7 @@ func Read(dir string) (all []Service, err error) {
 			}
 		}
 		if s.Kind == "" || s.Name == "" || s.Name != fixed {
-			return nil, fmt.Errorf("services: %s lacks a test, or says not what to expect", file)
+			return nil, fmt.Errorf("services: %s has no test, or no Expect line", file)
 		}
 		all = append(all, s)
 	}

@@ -221,8 +221,8 @@ func (*Func) CoirBubble() uint64 {
 	return 0
 }
 
-// CoirSimulates gives the running schedule up if the caller is in one: the test explores by itself, and must be run as go
-// test does. Package sim of module coir calls it, like CoirBubble. Its goroutine waits forever.
+// CoirSimulates gives the running schedule up if the caller is in one: the test explores by itself, and must be run as
+// go test does. Package sim of module coir calls it, like CoirBubble. Its goroutine waits forever.
 func (*Func) CoirSimulates() {
 	if gp := getg(); coirIn(gp) {
 		coirSched.out.Simulates = true

@@ -7,11 +7,11 @@ import (
 
 // This file is for goroutines that wait in the kernel: for a socket, a pipe or a process.
 //
-// Such a wait is not durable for a bubble, because something outside may end it. So the root is not woken while there is
-// one, the clock stands still, and a deadlock is not noticed. The watcher of package testing looks at a schedule in which
-// no goroutine can run. If nothing outside of the schedule can end its waits (coirAlone, and what package testing knows
-// of the descriptors), they count as any other wait: coirNudge wakes the root, which moves the clock, or reports a
-// deadlock.
+// Such a wait is not durable for a bubble, because something outside may end it. So the root is not woken while there
+// is one, the clock stands still, and a deadlock is not noticed. The watcher of package testing looks at a schedule in
+// which no goroutine can run. If nothing outside of the schedule can end its waits (coirAlone, and what package testing
+// knows of the descriptors), they count as any other wait: coirNudge wakes the root, which moves the clock, or reports
+// a deadlock.
 
 // coirKernelRead notes that a schedule reads from the kernel, or accepts a connection.
 func coirKernelRead() {

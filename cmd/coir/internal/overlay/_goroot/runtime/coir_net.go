@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// This file is for goroutines that wait for sockets in memory, which are in package syscall. They wait in the poller, as
-// for those of the kernel, so package internal/poll does not know the difference. But such a wait belongs to the
+// This file is for goroutines that wait for sockets in memory, which are in package syscall. They wait in the poller,
+// as for those of the kernel, so package internal/poll does not know the difference. But such a wait belongs to the
 // schedule: only its goroutines and its clock end it, and deadlines are on the virtual clock.
 //
-// A descriptor of the poller (pollDesc) is not on the heap, and has timers, which are in the heap of a bubble. So one that
-// was for a socket in memory is used again only for such a socket; in the same schedule only if its timers are in no
-// heap, and in a later one after they were cleared: nothing reads the heap of an earlier bubble.
+// A descriptor of the poller (pollDesc) is not on the heap, and has timers, which are in the heap of a bubble. So one
+// that was for a socket in memory is used again only for such a socket; in the same schedule only if its timers are in
+// no heap, and in a later one after they were cleared: nothing reads the heap of an earlier bubble.
 
 // The descriptors in memory. Package syscall has the same numbers.
 const coirFirstFD, coirLastFD = 1 << 24, 1 << 30

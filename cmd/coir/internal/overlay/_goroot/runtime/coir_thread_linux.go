@@ -2,8 +2,8 @@ package runtime
 
 import "unsafe"
 
-// coirSleeps reports whether a thread sleeps in the kernel until something happens. One that is only not run, because the
-// machine is busy, or that waits for a disk, will go on by itself.
+// coirSleeps reports whether a thread sleeps in the kernel until something happens. One that is only not run, because
+// the machine is busy, or that waits for a disk, will go on by itself.
 func coirSleeps(tid uint64) bool {
 	var name [48]byte
 	n := copy(name[:], "/proc/self/task/")

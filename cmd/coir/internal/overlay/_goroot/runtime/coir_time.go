@@ -39,8 +39,8 @@ var coirBaseTime int64
 //go:linkname coirSetBaseTime testing.coirSetBaseTime
 func coirSetBaseTime(t int64) { coirBaseTime = t }
 
-// coirMono returns the monotonic reading of a time: the schedule begins a second after the process. In a bubble that the
-// test made itself times have none.
+// coirMono returns the monotonic reading of a time: the schedule begins a second after the process. In a bubble that
+// the test made itself times have none.
 func coirMono(bubble *synctestBubble) int64 {
 	if !coir.On || coirSched.exact > 0 {
 		return 0
@@ -146,9 +146,9 @@ const coirLoop = 1_000_000
 
 // coirTick is called when the root moves the clock: all wait. It reports whether only timers make progress, and always
 // would: for many moves of the clock, and beyond each moment for which a timer was set when the moves had been enough.
-// A move after which only functions of timers have run counts ten times. A twentieth of the moves is enough if the clock
-// has moved by a year. A test that sleeps for seconds beside others that sleep for milliseconds makes many moves, and
-// goes on.
+// A move after which only functions of timers have run counts ten times. A twentieth of the moves is enough if the
+// clock has moved by a year. A test that sleeps for seconds beside others that sleep for milliseconds makes many moves,
+// and goes on.
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	if s.givenUp {

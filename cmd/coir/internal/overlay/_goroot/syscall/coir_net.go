@@ -8,16 +8,16 @@ import (
 	"unsafe"
 )
 
-// This file is the kernel of a schedule that `coir test` explores, as far as sockets are concerned: those on the loopback
-// addresses and of the local domain are in memory. Packages net and internal/poll are as they are: their calls of package
-// syscall end here, and their waits in the runtime's poller, which coir decides about; see coir_net.go of package
-// runtime. So addresses, deadlines and errors are made by the same code as those of real sockets, from the same error
-// numbers.
+// This file is the kernel of a schedule that `coir test` explores, as far as sockets are concerned: those on the
+// loopback addresses and of the local domain are in memory. Packages net and internal/poll are as they are: their calls
+// of package syscall end here, and their waits in the runtime's poller, which coir decides about; see coir_net.go of
+// package runtime. So addresses, deadlines and errors are made by the same code as those of real sockets, from the same
+// error numbers.
 //
-// A descriptor in memory is a number that the kernel does not use, and is not used twice in a process. Only the goroutine
-// that has the turn of the schedule uses what is here, so there are no locks. The functions have no race detector
-// (go:norace), and do not call append or copy or use maps, which have one of their own: what happens before what is told to it
-// by the operations on a socket alone.
+// A descriptor in memory is a number that the kernel does not use, and is not used twice in a process. Only the
+// goroutine that has the turn of the schedule uses what is here, so there are no locks. The functions have no race
+// detector (go:norace), and do not call append or copy or use maps, which have one of their own: what happens before
+// what is told to it by the operations on a socket alone.
 //
 // What cannot be had in memory (a descriptor to be copied or passed on, an address elsewhere, a server outside of the
 // test) makes the test run again on the kernel's network: see coirOnKernel. Options of sockets, and system calls of
@@ -54,7 +54,8 @@ func coirForeign() bool
 //go:linkname coirNetReady
 func coirNetReady(fd int, mode int32)
 
-// coirOnKernel gives the schedule up: the test must run on the kernel's network, for the reason given. It does not return.
+// coirOnKernel gives the schedule up: the test must run on the kernel's network, for the reason given. It does not
+// return.
 //
 //go:linkname coirOnKernel
 func coirOnKernel(why string)
@@ -88,8 +89,8 @@ const (
 	coirMaxPacket6 = 65527
 )
 
-// coirNet is the network of the running schedule. Each schedule begins with a new one, so that its ports are the same in
-// each process.
+// coirNet is the network of the running schedule. Each schedule begins with a new one, so that its ports are the same
+// in each process.
 var coirNet struct {
 	run   uint32
 	base  int // the first descriptor
@@ -1023,8 +1024,8 @@ func (s *coirSocket) shutdownPackets(read, write bool) {
 	}
 }
 
-// receive copies the first packet to p, and returns how many bytes fit and the packet, or nil if there is none. flags is
-// MSG_TRUNC if p was too short.
+// receive copies the first packet to p, and returns how many bytes fit and the packet, or nil if there is none. flags
+// is MSG_TRUNC if p was too short.
 //
 //go:norace
 func (s *coirSocket) receive(p []byte, how int) (n int, packet *coirPacket, flags int, err error) {
@@ -1402,8 +1403,8 @@ func CoirKill(pid int, sig Signal) bool {
 // coirForked is the last schedule that has started a process.
 var coirForked uint32
 
-// coirForks is called before a process is started. It may connect to a socket in memory that has a name or will get one,
-// or use a port that one had.
+// coirForks is called before a process is started. It may connect to a socket in memory that has a name or will get
+// one, or use a port that one had.
 //
 //go:norace
 func coirForks() {

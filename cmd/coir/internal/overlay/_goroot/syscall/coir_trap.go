@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// This file is for system calls whose arguments are descriptors in memory. Those of package syscall do not come this
-// far, but for the options of sockets. Others are made by modules such as golang.org/x/sys/unix. They are not emulated:
+// This file is for system calls whose arguments are descriptors in memory. Of the calls
+// of package syscall only socket options get here; the others are handled earlier. Modules such as
+// golang.org/x/sys/unix make the rest. They are not emulated:
 // their arguments are addresses as numbers, and if the stack grew at a point, the numbers would be wrong. So the
 // functions here are go:nosplit and do not allocate, up to coirOnKernel, which does not return.
 //
@@ -178,8 +179,8 @@ func (s *coirSocket) getOption(level, opt, value, size uintptr) Errno {
 	return s.askOption(level, opt, value, size)
 }
 
-// info reads what the kernel knows of a connection: of one in memory, its state. What it measures is as on a new socket.
-// gRPC reads it for channelz.
+// info reads what the kernel knows of a connection: of one in memory, its state. What it measures is as on a new
+// socket. gRPC reads it for channelz.
 //
 //go:nosplit
 //go:norace

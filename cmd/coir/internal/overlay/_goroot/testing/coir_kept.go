@@ -27,8 +27,8 @@ const coirNear = 50
 // random one, and one that failed replaces the last one.
 const coirMostKept = 256
 
-// coirReadKept reads the file, if path is not empty, and adds the schedules of earlier failures. A missing file counts as
-// empty.
+// coirReadKept reads the file, if path is not empty, and adds the schedules of earlier failures. A missing file counts
+// as empty.
 func coirReadKept(path string, failed []string, seed uint64) *coirKept {
 	k := &coirKept{path: path, near: coirNear * len(failed)}
 	k.rng.Of(seed, -1)

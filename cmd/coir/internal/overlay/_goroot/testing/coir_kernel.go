@@ -54,8 +54,8 @@ const coirCycle, coirWaits = 1, 2
 
 // coirShrinkTime limits the processor time to shrink a failure, for one whose steps take long, as those of package
 // crypto/tls do. It is not real time, so that the result does not depend on the load of the machine.
-// coirShrinkOutside limits the real time if something came from outside: each schedule that deadlocks leaves connections
-// behind.
+// coirShrinkOutside limits the real time if something came from outside: each schedule that deadlocks leaves
+// connections behind.
 const coirShrinkTime, coirShrinkOutside = 10 * time.Second, 3 * time.Second
 
 // touched reports whether something came from outside.

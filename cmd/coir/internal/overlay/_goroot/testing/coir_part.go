@@ -51,7 +51,7 @@ func (t *T) coirExplorePart(x *coirExplorer) bool {
 		return false
 	case coir.On && synctest.IsInBubble():
 		if p.asked = true; p.on {
-			panic("a part of a test that is explored has another one")
+			panic("an explored part cannot contain another explored part")
 		}
 		t.SkipNow()
 	}
@@ -108,8 +108,8 @@ type coirSight struct {
 	next *coirSight
 }
 
-// CoirSometimes notes whether a condition was ever true: see explore.Sometimes. Only the goroutine that has the turn uses
-// the list.
+// CoirSometimes notes whether a condition was ever true: see explore.Sometimes. Only the goroutine that has the turn
+// uses the list.
 //
 //go:norace
 func (t *T) CoirSometimes(cond bool, name string) {

@@ -63,8 +63,8 @@ func (x *coirExplorer) runElsewhere(f *coirFailure) bool {
 	return true
 }
 
-// repeat runs the decisions of the failure once more. The first run may have done what a process does only once, such as
-// to load the time zone for a log. So if the second run differs, a third one may repeat it, and counts.
+// repeat runs the decisions of the failure once more. The first run may have done what a process does only once, such
+// as to load the time zone for a log. So if the second run differs, a third one may repeat it, and counts.
 func (x *coirExplorer) repeat(f *coirFailure) {
 	again := func() (r coirRun) {
 		r = x.run(f.config.by(f.script))
