@@ -36,6 +36,7 @@ generate: ## write all that is generated: spec/MAP.md, api, schema.json, golden 
 	$(GO) test -count=1 -timeout 5m ./stream -run 'TestGuideTable' -update
 	$(GO) test -count=1 -timeout 20m ./sim -run '$(SIMGOLDEN)' -update
 	$(GO) test -count=1 -timeout 20m ./cmd/coir -run 'TestLargeReports' -update
+	$(GO) test -count=1 -timeout 1m ./cmd/coir-top -run 'TestTheScreenOfTheGuide' -update
 
 files: ## fail on binaries and on large files that are not listed
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestTracked'
@@ -50,7 +51,7 @@ vet: ## go vet with the build tags; lint has the vet of every module, and of the
 lint: ## golangci-lint, as pinned in tools/go.mod, in every module
 	.ci/lint
 
-build: ## the library on platforms that no test runs on; the tool, and a test with its overlay, for darwin and windows
+build: ## the library on platforms that no test runs on; the tools, and a test with its overlay, for darwin and windows
 	@for p in $(PLATFORMS); do \
 		echo "build $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build $(CORE) || exit 1; \
@@ -59,6 +60,7 @@ build: ## the library on platforms that no test runs on; the tool, and a test wi
 	@for p in darwin/arm64 windows/amd64; do \
 		echo "coir test -c $$p"; \
 		(export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 && $(GO) build -o /dev/null ./cmd/coir && \
+			$(GO) build -o /dev/null ./cmd/coir-top && \
 			.bin/coir test -c -o .bin/bank.test ./cmd/coir/testdata/bank) || exit 1; \
 	done
 

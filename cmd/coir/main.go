@@ -1,9 +1,12 @@
-// Command coir finds concurrency bugs in the tests of a Go program, and replays them.
+// Command coir finds concurrency bugs in the tests of a Go program, and replays them. It also shows what a running
+// program waits for.
 //
 //	coir test [flags] [packages]
 //	coir debug [flags] package -run test -replay token
+//	coir top [URL|FILE]
+//	coir inspect [-o page.html] file
 //
-// It builds the tests with a changed Go runtime that runs one goroutine at a time, in an order that coir decides. Then
+// coir test builds the tests with a changed Go runtime that runs one goroutine at a time, in an order that coir decides. Then
 // it runs each test many times, each time in another order, on a virtual clock. See `coir help test`.
 package main
 
@@ -19,16 +22,22 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-const usage = `coir finds concurrency bugs in the tests of a Go program, and replays them.
+const usage = `coir finds concurrency bugs in the tests of a Go program, and replays them. It also shows what a running
+program waits for.
 
 Usage:
 
 	coir test [flags] [packages]   explore the schedules of tests
 	coir debug ...                 run one schedule again under the debugger Delve
-	coir help test                 the flags; coir help debug says more about that
+	coir top [URL|FILE]            what a running program waits for, in the terminal
+	coir inspect file              a dump of a running program, as text or as a page
+	coir help test                 the flags; coir help debug, top and inspect say more about those
 	coir version                   what this is, and which releases of Go it supports
 
 `
+
+// usages are the texts of coir help.
+var usages = map[string]string{"test": testUsage, "debug": debugUsage, "top": topUsage, "inspect": inspectUsage}
 
 // run is main with an exit code: 0 if all tests passed, 1 if a test failed, 2 if coir could not run, and 128 and the
 // number of the signal if it was interrupted.
@@ -42,20 +51,20 @@ func run(args []string, out, errs io.Writer) int {
 		return test(args[1:], out, errs)
 	case "debug":
 		return debugTest(args[1:], out, errs)
+	case "top":
+		return top(args[1:], out, errs)
+	case "inspect":
+		return inspectDump(args[1:], out, errs)
 	case "version":
 		info, _ := debug.ReadBuildInfo()
 		fmt.Fprint(out, version(info))
 		return 0
 	case "help", "-h", "-help", "--help":
-		if len(args) > 1 && args[1] == "test" {
-			fmt.Fprint(out, testUsage)
-			return 0
+		text := usage
+		if len(args) > 1 && usages[args[1]] != "" {
+			text = usages[args[1]]
 		}
-		if len(args) > 1 && args[1] == "debug" {
-			fmt.Fprint(out, debugUsage)
-			return 0
-		}
-		fmt.Fprint(out, usage)
+		fmt.Fprint(out, text)
 		return 0
 	}
 	fmt.Fprintf(errs, "coir: there is no command %q\n\n%s", args[0], usage)

@@ -2,7 +2,7 @@
 //
 //	go run ./examples/stuck -bug locks
 //
-// It serves what it does on http://localhost:6060 (package inspect). See README.md.
+// It serves what it does on http://localhost:7117 (package inspect). See README.md.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 func main() {
 	names := slices.Sorted(maps.Keys(bugs))
 	bug := flag.String("bug", "locks", "what is wrong: "+strings.Join(names, ", "))
-	addr := flag.String("addr", "localhost:6060", "where to show it")
+	addr := flag.String("addr", "localhost:7117", "where to show it")
 	flag.Parse()
 	run, ok := bugs[*bug]
 	if !ok {

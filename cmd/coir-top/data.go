@@ -1,0 +1,336 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/inspect"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// data is a snapshot with indexes. It does not change.
+type data struct {
+	*snapshot.Snapshot
+	why     []snapshot.Explanation
+	summary string // how many fibers are in which state, and how many workers there are
+
+	all       []fiber // those of the snapshot, in its order
+	fibers    map[uint64]*fiber
+	objects   map[uint64]*snapshot.Object
+	nurseries map[uint64]*snapshot.Nursery
+	members   map[uint64][]*fiber            // by nursery, in the order of their numbers
+	owned     map[uint64][]*snapshot.Nursery // by the fiber that opened them
+	told      map[uint64]string              // the marks of the objects that explanations are about
+}
+
+// fiber is a fiber with what sorting and searching need.
+type fiber struct {
+	*snapshot.Fiber
+	named  string // its name and its number
+	stem   string // its name without the index
+	index  uint64
+	object *snapshot.Object // the first that it waits for, or nil
+	told   string           // its mark
+	find   string           // what is searched, in lower case; empty until it is needed
+}
+
+// The marks of fibers and objects that an explanation is about.
+const (
+	certain = "!"
+	likely  = "?"
+)
+
+// newData cleans a dump, and indexes it.
+func newData(dump *inspect.Dump) *data {
+	cleanDump(dump)
+	s := dump.Snapshot
+	d := &data{
+		Snapshot: s, why: dump.Explanations,
+		all:       make([]fiber, len(s.Fibers)),
+		fibers:    make(map[uint64]*fiber, len(s.Fibers)),
+		objects:   make(map[uint64]*snapshot.Object, len(s.Objects)),
+		nurseries: make(map[uint64]*snapshot.Nursery, len(s.Nurseries)),
+		members:   map[uint64][]*fiber{},
+		owned:     map[uint64][]*snapshot.Nursery{},
+		told:      map[uint64]string{},
+	}
+	for i := range s.Objects {
+		d.objects[s.Objects[i].ID] = &s.Objects[i]
+	}
+	for i := range s.Fibers {
+		f := &d.all[i]
+		f.Fiber = &s.Fibers[i]
+		f.named = strings.TrimSpace(f.Name + " #" + strconv.FormatUint(f.ID, 10))
+		f.stem, f.index = stem(f.Name)
+		for k := 0; k < len(f.Wait) && f.object == nil; k++ {
+			f.object = d.objects[f.Wait[k].Object]
+		}
+		d.fibers[f.ID] = f
+		d.members[f.Nursery] = append(d.members[f.Nursery], f)
+	}
+	for _, of := range d.members {
+		slices.SortFunc(of, func(a, b *fiber) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	for i := range s.Nurseries {
+		n := &s.Nurseries[i]
+		d.nurseries[n.ID] = n
+		d.owned[n.Owner] = append(d.owned[n.Owner], n)
+	}
+	for i := len(d.why) - 1; i >= 0; i-- { // the certain ones are first, and win
+		mark := likely
+		if d.why[i].Certain {
+			mark = certain
+		}
+		for _, id := range d.why[i].Fibers {
+			if f := d.fibers[id]; f != nil {
+				f.told = mark
+			}
+		}
+		for _, id := range d.why[i].Objects {
+			d.told[id] = mark
+		}
+	}
+	d.summary = d.counts()
+	return d
+}
+
+// since returns how long ago something was when the snapshot was taken, or nothing if that is not known.
+func (d *data) since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return age(d.Taken.Sub(t))
+}
+
+// named returns the name and the number of a fiber.
+func (d *data) named(id uint64) string {
+	if f := d.fibers[id]; f != nil {
+		return f.named
+	}
+	return "#" + strconv.FormatUint(id, 10)
+}
+
+// matches reports whether what is shown of a fiber contains a query, which is in lower case.
+func (d *data) matches(f *fiber, query string) bool {
+	if f.find == "" {
+		f.find = strings.ToLower(f.named + " " + d.doing(f, false) + " " + f.Spawned + " " + f.At)
+	}
+	return strings.Contains(f.find, query)
+}
+
+// list names fibers.
+func (d *data) list(ids []uint64) string {
+	const most = 10
+	var names []string
+	for _, id := range ids[:min(len(ids), most)] {
+		names = append(names, d.named(id))
+	}
+	if more := len(ids) - most; more > 0 {
+		names = append(names, "and "+grouped(more)+" more")
+	}
+	return strings.Join(names, ", ")
+}
+
+// doing says what a fiber does, or with many what several fibers that do the same do.
+func (d *data) doing(f *fiber, many bool) string {
+	if len(f.Wait) == 0 {
+		return string(f.State)
+	}
+	text := "waits "
+	if many {
+		text = "wait "
+	}
+	const most = 4
+	for i := range f.Wait[:min(len(f.Wait), most)] {
+		if i > 0 {
+			text += ", or "
+		}
+		text += d.waitText(&f.Wait[i])
+	}
+	if more := len(f.Wait) + f.More - most; more > 0 {
+		text += fmt.Sprintf(", or %s others", grouped(more))
+	}
+	return text
+}
+
+// waitText returns a wait in words that follow "waits".
+func (d *data) waitText(w *snapshot.Wait) string {
+	if o := d.objects[w.Object]; o != nil && len(o.Holders) > 0 {
+		return w.Text + ", held by " + d.list(o.Holders)
+	}
+	return w.Text
+}
+
+func objectName(o *snapshot.Object) string {
+	return strings.TrimSpace(strings.TrimSpace(o.Kind+" "+o.Name) + " #" + strconv.FormatUint(o.ID, 10))
+}
+
+// waiting counts the fibers that wait for an object.
+func waiting(o *snapshot.Object) int { return o.Senders + o.Receivers + o.Waiters }
+
+// held says who holds an object and how many wait for it.
+func (d *data) held(o *snapshot.Object) string {
+	var parts []string
+	if o.Closed {
+		parts = append(parts, "closed")
+	}
+	if len(o.Holders) > 0 {
+		parts = append(parts, "held by "+d.list(o.Holders))
+	}
+	for _, w := range []struct {
+		n    int
+		what string
+	}{{o.Senders, " to send"}, {o.Receivers, " to receive"}, {o.Waiters, ""}} {
+		switch {
+		case w.n == 1:
+			parts = append(parts, "1 waits"+w.what)
+		case w.n > 1:
+			parts = append(parts, grouped(w.n)+" wait"+w.what)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fill returns how full a channel is.
+func fill(o *snapshot.Object) string {
+	switch {
+	case o.Kind != "channel":
+		return ""
+	case o.Cap < 0:
+		return grouped(o.Len) + "/any"
+	}
+	return grouped(o.Len) + "/" + grouped(o.Cap)
+}
+
+// nurseryText describes a nursery.
+func (d *data) nurseryText(n *snapshot.Nursery) string {
+	text := "nursery "
+	if n.Parent == 0 {
+		text = "run "
+	}
+	text += strconv.FormatUint(n.ID, 10) + ", " + count(n.Children, "fiber")
+	if n.Limit > 0 {
+		text += " of at most " + grouped(n.Limit)
+	}
+	if !n.Deadline.IsZero() {
+		if left := n.Deadline.Sub(d.Taken); left >= 0 {
+			text += ", ends in " + age(left)
+		} else {
+			text += ", should have ended " + age(-left) + " ago"
+		}
+	}
+	if n.Ended {
+		text += ", cancelled: " + cmp.Or(n.Cause, "cause not known")
+	}
+	return text
+}
+
+// counts returns the summary.
+func (d *data) counts() string {
+	states := map[snapshot.State]int{}
+	for i := range d.Fibers {
+		states[d.Fibers[i].State]++
+	}
+	var parts []string
+	for _, s := range []snapshot.State{
+		snapshot.StateWaiting, snapshot.StateReady, snapshot.StateRunning, snapshot.StateBlocking, snapshot.StateOutside, snapshot.StatePending,
+	} {
+		if states[s] > 0 {
+			parts = append(parts, grouped(states[s])+" "+string(s))
+		}
+	}
+	text := count(len(d.Fibers)+d.Omitted, "fiber") + ": " + cmp.Or(strings.Join(parts, ", "), "none to show")
+	if d.Omitted > 0 {
+		text += ", " + grouped(d.Omitted) + " not shown"
+	}
+	if len(d.Workers) == 0 {
+		return text
+	}
+	idle := 0
+	for i := range d.Workers {
+		if d.Workers[i].State == "idle" {
+			idle++
+		}
+	}
+	return text + "; " + count(len(d.Workers), "worker") + ", " + grouped(idle) + " idle"
+}
+
+// stem returns a name without the number in brackets at its end, and that number.
+func stem(name string) (string, uint64) {
+	if i := strings.LastIndexByte(name, '['); i > 0 && strings.HasSuffix(name, "]") {
+		if n, err := strconv.ParseUint(name[i+1:len(name)-1], 10, 64); err == nil {
+			return name[:i], n
+		}
+	}
+	return name, 0
+}
+
+// group is one fiber, or several that do the same.
+type group struct {
+	*fiber        // the first one
+	n      int    // how many
+	oldest *fiber // that waits for the longest time
+	alike  string // what they have in common; empty for a fiber that stays alone
+	mark   string // whether an explanation is about one of them
+}
+
+func single(f *fiber) group { return group{fiber: f, n: 1, oldest: f, mark: f.told} }
+
+// name returns the name of the fiber, or what the names of several have in common.
+func (g *group) name() string {
+	switch {
+	case g.n == 1:
+		return g.named
+	case g.stem != g.Name:
+		return g.stem + "[...]"
+	}
+	return g.Name
+}
+
+// alike returns what fibers that do the same have in common. It uses b.
+func alike(f *fiber, b []byte) []byte {
+	b = b[:0]
+	for _, part := range []string{f.stem, string(f.State), f.Spawned, f.At} {
+		b = append(append(b, part...), 0)
+	}
+	for i := range f.Wait {
+		b = append(append(b, f.Wait[i].Text...), 0)
+	}
+	return b
+}
+
+// groups puts fibers that do the same together, in the order of the first ones. A fiber for which alone returns true
+// stays alone.
+func groups(fibers []*fiber, alone func(*fiber) bool) []group {
+	var all []group
+	at := map[string]int{}
+	var b []byte
+	for _, f := range fibers {
+		if alone(f) {
+			all = append(all, single(f))
+			continue
+		}
+		b = alike(f, b)
+		i, ok := at[string(b)]
+		if !ok {
+			one := single(f)
+			one.alike = string(b)
+			at[one.alike] = len(all)
+			all = append(all, one)
+			continue
+		}
+		g := &all[i]
+		g.n++
+		if older(f.Since, g.oldest.Since) < 0 {
+			g.oldest = f
+		}
+		if g.mark != certain && f.told != "" {
+			g.mark = f.told
+		}
+	}
+	return all
+}

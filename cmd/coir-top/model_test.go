@@ -1,0 +1,474 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/coir-go/coir/inspect"
+)
+
+// The screens of a program, in a small and in a large terminal.
+func TestScreens(t *testing.T) {
+	for name, keys := range map[string][]string{
+		"fibers":    nil,
+		"by-name":   {"s"},
+		"by-object": {"s", "s", "s"},
+		"single":    {"g"},
+		"search":    {"/", "o", "r", "d", "e", "r", "enter"},
+		"group":     {"s", "s", "s", "s", "enter", "down", "down"},
+		"fiber":     {"down", "down", "enter"},
+		"nurseries": {"2"},
+		"folded":    {"2", "down", "down", "down", "down", "down", "left"},
+		"objects":   {"3"},
+		"channel":   {"3", "s", "s", "s", "s", "enter"},
+		"lock":      {"3", "down", "enter"},
+		"full":      {"3", "down", "down", "enter"},
+		"follow":    {"3", "s", "s", "s", "s", "f", "1"},
+		"workers":   {"4"},
+		"wrong":     {"e"},
+		"keys":      {"?"},
+	} {
+		for _, window := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 120, Height: 40}} {
+			name := fmt.Sprintf("%s-%dx%d", name, window.Width, window.Height)
+			t.Run(name, func(t *testing.T) {
+				m := showing(t, shop())
+				for i := range 10 {
+					m.take(newData(step(i+1).of(shop())), nil)
+				}
+				m.Update(window)
+				m.press(keys...)
+				fits(t, m)
+				golden(t, name+".txt", m.text())
+			})
+		}
+	}
+}
+
+// What is wrong takes a third of the terminal at most. The first explanation is there, and the others are counted.
+func TestManyExplanations(t *testing.T) {
+	dump := shop()
+	for range 5 {
+		dump.Explanations = append(dump.Explanations, dump.Explanations[1])
+	}
+	m := showing(t, dump)
+	has(t, m.text(), "certain: worker[0]", "\n         oldest for 3h\n", "likely:  feed", "\nand 5 more: e shows them\n\n[1 fibers]")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 16})
+	has(t, m.text(), "certain: worker[0]", "\nand 6 more: e shows them\n\n[1 fibers]")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 10})
+	has(t, m.text(), "certain: worker[0]", "a deadlock, for 11s; spawned at …\nand 6 more: e shows them\n[1 fibers]")
+	m.press("e", "end") // all of them are in their view
+	has(t, m.text(), ">  likely:  feed")
+	dump.Explanations = dump.Explanations[:1]
+	m.Update(answer{data: newData(dump)})
+	m.press("1")
+	has(t, m.text(), "a deadlock, for 11s; spawned at\n         shop/orders.go:31; order[0..99], feed, front, main wait")
+}
+
+// fits checks that what is drawn has the size of the terminal.
+func fits(t *testing.T, m *model) {
+	t.Helper()
+	lines := m.draw()
+	if len(lines) != m.height {
+		t.Errorf("%d lines are drawn in a terminal of %d", len(lines), m.height)
+	}
+	for i, line := range lines {
+		if w := ansi.StringWidthWc(line); w > m.width {
+			t.Errorf("line %d has %d columns in a terminal of %d: %q", i, w, m.width, line)
+		}
+		if strings.ContainsAny(line, "\n\r\t") {
+			t.Errorf("line %d has control characters: %q", i, line)
+		}
+	}
+}
+
+// Every screen fits in every terminal, however small.
+func TestEverySize(t *testing.T) {
+	for _, keys := range [][]string{
+		nil, {"g"}, {"enter"}, {"down", "down", "enter"}, {"2"}, {"3", "f"}, {"3", "enter"}, {"4"}, {"5"}, {"?"},
+		{"/", "x", "y", "z"}, {"3", "down", "down", "f", "enter"},
+	} {
+		m := showing(t, shop())
+		for i := range 3 {
+			m.take(newData(step(i+1).of(shop())), nil)
+		}
+		m.press(keys...)
+		for _, lost := range []bool{false, true} {
+			if lost {
+				m.take(nil, &problem{"nothing listens at localhost", "is the program running?"})
+			}
+			for h := 1; h < 50; h += 1 + h/4 {
+				for w := 1; w < 140; w += 1 + w/5 {
+					m.Update(tea.WindowSizeMsg{Width: w, Height: h})
+					fits(t, m)
+					m.press("down")
+					if t.Failed() {
+						t.Fatalf("after the keys %q, in %dx%d", keys, w, h)
+					}
+				}
+			}
+		}
+	}
+}
+
+// has checks that a text has parts, in this order.
+func has(t *testing.T, text string, wanted ...string) {
+	t.Helper()
+	rest := text
+	for _, want := range wanted {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Errorf("there is no %q in\n%s", want, text)
+			return
+		}
+		rest = after
+	}
+}
+
+// lacks checks that a text does not have parts.
+func lacks(t *testing.T, text string, unwanted ...string) {
+	t.Helper()
+	for _, part := range unwanted {
+		if strings.Contains(text, part) {
+			t.Errorf("there is a %q in\n%s", part, text)
+		}
+	}
+}
+
+// cursor returns the row with the cursor.
+func (m *model) cursorRow() string {
+	for line := range strings.Lines(m.text()) {
+		if strings.HasPrefix(line, ">") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+func TestKeysMoveTheCursor(t *testing.T) {
+	m := showing(t, shop())
+	m.press("g", "s") // each fiber, by name: feed, front, mail, main, order[0], ...
+	for _, step := range []struct{ key, want string }{
+		{"", "feed #5"}, {"down", "front #4"}, {"j", "mail #6"}, {"up", "front #4"}, {"k", "feed #5"}, {"up", "feed #5"},
+		{"end", "worker[1] #3"}, {"down", "worker[1] #3"}, {"home", "feed #5"}, {"pgdown", "order[8]"}, {"pgup", "feed #5"},
+		{"G", "worker[1] #3"}, {"ctrl+b", "order[91]"}, {"ctrl+f", "worker[1] #3"},
+	} {
+		if step.key != "" {
+			m.press(step.key)
+		}
+		if row := m.cursorRow(); !strings.Contains(row, step.want) {
+			t.Errorf("after %q the cursor is at %q, want %q", step.key, row, step.want)
+		}
+	}
+}
+
+// The cursor stays on its row when rows come and go, unless it was never moved.
+func TestTheCursorStaysOnItsRow(t *testing.T) {
+	m := showing(t, shop())
+	m.press("s")
+	for range 3 {
+		m.press("down")
+	}
+	has(t, m.cursorRow(), "main #1")
+	without := shop()
+	without.Snapshot.Fibers = without.Snapshot.Fibers[:4] // main, worker[0], worker[1], front
+	m.take(newData(without), nil)
+	has(t, m.cursorRow(), "main #1")
+	m.take(newData(shop()), nil)
+	has(t, m.cursorRow(), "main #1")
+	m.press("home")
+	less := shop()
+	less.Snapshot.Fibers = append(less.Snapshot.Fibers[:4:4], less.Snapshot.Fibers[5:]...) // without feed, the first
+	m.take(newData(less), nil)
+	has(t, m.cursorRow(), "front #4")
+	m.take(newData(shop()), nil)
+	has(t, m.cursorRow(), "feed #5")
+}
+
+func TestKeysSelectViews(t *testing.T) {
+	m := showing(t, shop())
+	for _, step := range []struct{ key, want string }{
+		{"2", "[2 nurseries]"}, {"3", "[3 objects]"}, {"4", "[4 workers]"}, {"5", "[5 wrong (2)]"}, {"1", "[1 fibers]"},
+		{"tab", "[2 nurseries]"}, {"shift+tab", "[1 fibers]"}, {"shift+tab", "[5 wrong (2)]"}, {"tab", "[1 fibers]"},
+		{"e", "[5 wrong (2)]"}, {"?", "what is wrong > keys"}, {"?", "what is wrong > keys"}, {"esc", "[5 wrong (2)]"},
+	} {
+		m.press(step.key)
+		has(t, m.text(), step.want)
+	}
+}
+
+func TestKeysSort(t *testing.T) {
+	m := showing(t, shop())
+	for _, want := range []string{"by name", "by state", "by object", "by count", "by age"} {
+		m.press("s")
+		has(t, m.text(), want)
+	}
+	has(t, m.cursorRow(), "main #1") // the oldest
+	m.press("S")
+	has(t, m.text(), "by age backward")
+	has(t, m.cursorRow(), "mail #6") // which does not wait
+	m.press("s", "s")
+	has(t, m.cursorRow(), "blocking")
+	m.press("s", "s")
+	has(t, m.cursorRow(), "100  order[...]")
+	m.press("g") // there is no order by count of single fibers
+	lacks(t, m.text(), "by count")
+
+	m.press("3", "s", "s", "s")
+	has(t, m.text(), "by waiting", "mutex ledger")
+	m.press("4", "s", "s")
+	has(t, m.text(), "by queue", "running")
+	m.press("2", "s")
+	has(t, m.text(), "this has only one order")
+	m.press("down")
+	lacks(t, m.text(), "this has only one order")
+}
+
+func TestSearch(t *testing.T) {
+	m := showing(t, shop())
+	m.press("/")
+	if c := m.View().Cursor; c == nil || c.X != 1 || c.Y != 23 {
+		t.Errorf("the cursor of the terminal is at %v", c)
+	}
+	m.press("L", "e", "d", "q") // q does not quit
+	has(t, m.text(), "nothing matches the search", "\n/Ledq\n")
+	m.press("backspace")
+	has(t, m.text(), "worker[1] #3", "order[...]", "\n/Led\n")
+	lacks(t, m.text(), "feed #5")
+	m.press("enter")
+	has(t, m.text(), "/Led")
+	if m.View().Cursor != nil {
+		t.Error("the cursor of the terminal is shown")
+	}
+	m.press("s") // a key again
+	has(t, m.text(), "by name")
+	m.press("esc")
+	has(t, m.text(), "feed #5")
+	m.press("/", "x", "esc")
+	has(t, m.text(), "feed #5")
+	m.press("/")
+	m.Update(tea.PasteMsg{Content: "feed\x1b[31m\n"})
+	has(t, m.text(), `/feed\x1b[31m\n`)
+	m.press("ctrl+u", "f", "e", "e", "down")
+	has(t, m.text(), "/fee")
+	m.press("/", "d", "ctrl+c")
+	if !m.typing {
+		t.Error("ctrl+c ends the search and does not quit")
+	}
+	m.press("esc", "2", "/", "s", "m", "t", "p", "enter") // with what is above it in the tree
+	has(t, m.text(), "- run 1", "mail #6: running", "- nursery 3", "smtp #8: waits")
+	lacks(t, m.text(), "feed #5")
+	m.press("3", "/", "l", "e", "d", "g", "enter")
+	has(t, m.text(), "mutex ledger")
+	lacks(t, m.text(), "mutex stock")
+	m.press("4", "/", "i", "d", "l", "e", "enter")
+	lacks(t, m.text(), "report #7")
+	m.press("e", "/", "f", "u", "l", "l", "enter")
+	has(t, m.text(), "likely:")
+	lacks(t, m.text(), "certain:")
+	m.press("?", "/")
+	has(t, m.text(), "there is nothing to search here")
+}
+
+// From a group to its fibers, to one of them, to what it waits for, to the fiber that holds that, and back.
+func TestDrillDown(t *testing.T) {
+	m := showing(t, shop())
+	m.press("s", "s", "s", "s")
+	has(t, m.cursorRow(), "100  order[...]")
+	m.press("enter")
+	has(t, m.text(), "fibers > 100 x order[...]", "order[99] #199")
+	m.press("enter")
+	has(t, m.text(), "fibers > 100 x order[...] > order[99] #199",
+		"waits     to lock ledger, held by worker[0] #2, for 10s",
+		"nursery   run 1, 7 fibers", "nursery 2, 104 fibers of at most 200, ends in 1m30s, opened by fr",
+		"spawned   shop/orders.go:52")
+	m.press("enter")
+	has(t, m.text(), "> mutex ledger #12", "held by worker[0] #2, 101 wait, the oldest for 11s",
+		"worker[0] #2", "holds it, waits to lock stock")
+	for !strings.Contains(m.cursorRow(), "worker[0]") {
+		m.press("down")
+	}
+	m.press("enter")
+	has(t, m.text(), "> worker[0] #2", "certain: worker[0] waits to lock stock")
+	for range 4 {
+		m.press("esc")
+	}
+	has(t, m.text(), "[1 fibers]")
+	m.press("esc")
+	has(t, m.text(), "[1 fibers]")
+
+	m.press("e", "enter") // the fibers of an explanation
+	has(t, m.text(), "fibers of explanation 1", "worker[0] #2", "worker[1] #3")
+	lacks(t, m.text(), "feed #5")
+	m.press("4", "enter") // the fiber of a worker
+	has(t, m.text(), "workers > mail #6", "state     running")
+	m.press("enter")
+	has(t, m.text(), "there is nothing to open here")
+	m.press("esc", "end", "enter")
+	has(t, m.text(), "there is nothing to open here")
+}
+
+func TestTheTreeFolds(t *testing.T) {
+	m := showing(t, shop())
+	m.press("2")
+	has(t, m.text(), "- run 1", "100 x order[...]: wait to lock ledger")
+	m.press("enter")
+	has(t, m.text(), "+ run 1")
+	lacks(t, m.text(), "main #1:", "order[...]:")
+	m.press("right")
+	has(t, m.text(), "- run 1", "main #1")
+	m.press("down", "left") // to the nursery of the fiber
+	has(t, m.cursorRow(), "- run 1")
+	m.press("left")
+	has(t, m.text(), "+ run 1")
+	m.press("enter", "down", "down", "down", "down", "down", "down", "enter")
+	has(t, m.text(), "nurseries > 100 x order[...]", "order[99] #199")
+}
+
+func TestFollow(t *testing.T) {
+	m := showing(t, shop())
+	m.press("s", "f") // feed, which waits for orders
+	m.take(newData(step(1).of(shop())), nil)
+	has(t, m.text(), "follows channel orders #13: 64/64, sent 0/s, received 0/s  ██")
+	m.press("f")
+	lacks(t, m.text(), "follows")
+	m.press("3", "end", "f")
+	m.take(newData(step(2).of(shop())), nil)
+	has(t, m.text(), "follows channel requests #14: 2/any, sent 30/s, received 30/s  ▁▅█")
+	m.press("2") // also in other views
+	has(t, m.text(), "follows channel requests #14")
+	without := step(3).of(shop())
+	without.Snapshot.Objects = without.Snapshot.Objects[:3]
+	m.take(newData(without), nil)
+	has(t, m.text(), "follows channel requests #14: no fiber waits for it now, last 2/any")
+	for i := range mostPoints {
+		without := step(4 + i).of(shop())
+		without.Snapshot.Objects = without.Snapshot.Objects[:3]
+		m.take(newData(without), nil)
+	}
+	has(t, m.text(), "follows object #14, which was not seen for long")
+	m.press("4", "f")
+	has(t, m.text(), "there is nothing here to follow")
+}
+
+// The rates of a program that was started again do not come from the one before.
+func TestRatesBeginAgain(t *testing.T) {
+	m := showing(t, shop())
+	m.take(newData(step(1).of(shop())), nil)
+	m.press("3")
+	has(t, m.text(), "30      30")
+	again := step(2).of(shop())
+	again.Snapshot.Process.PID++
+	m.take(newData(again), nil)
+	lacks(t, m.text(), "30      30")
+}
+
+func TestPause(t *testing.T) {
+	m := showing(t, shop())
+	if cmd := m.press("space"); cmd != nil {
+		t.Error("a pause begins with a request")
+	}
+	has(t, m.text(), "PAUSED at 12:00:00", "space go on")
+	m.asking = true
+	if _, cmd := m.Update(answer{data: newData(step(5).of(shop()))}); cmd != nil {
+		t.Error("a request follows in a pause")
+	}
+	has(t, m.text(), "PAUSED at 12:00:00") // an answer that came late changes nothing
+	if _, cmd := m.Update(due{m.timers}); cmd != nil {
+		t.Error("a request follows in a pause")
+	}
+	if cmd := m.press("r"); cmd == nil {
+		t.Error("r makes no request in a pause")
+	}
+	if _, cmd := m.Update(answer{data: newData(step(3).of(shop()))}); cmd != nil {
+		t.Error("a request follows in a pause")
+	}
+	has(t, m.text(), "PAUSED at 12:00:03")
+	if cmd := m.press("p"); cmd == nil {
+		t.Error("no request follows a pause")
+	}
+	if cmd := m.press("r"); cmd != nil {
+		t.Error("two requests at the same time")
+	}
+	old := due{m.timers}
+	_, cmd := m.Update(answer{data: newData(step(5).of(shop()))})
+	if cmd == nil {
+		t.Fatal("no timer follows an answer")
+	}
+	has(t, m.text(), "live 12:00:05")
+	if _, cmd := m.Update(old); cmd != nil {
+		t.Error("a timer from before the pause counts")
+	}
+	if _, cmd := m.Update(due{m.timers}); cmd == nil {
+		t.Error("the newest timer does not count")
+	}
+}
+
+func TestQuit(t *testing.T) {
+	for _, key := range []string{"q", "ctrl+c"} {
+		cmd := showing(t, shop()).press(key)
+		if cmd == nil {
+			t.Fatalf("%s does not quit", key)
+		}
+		if _, ok := cmd().(tea.QuitMsg); !ok {
+			t.Errorf("%s does not quit", key)
+		}
+	}
+	if cmd := showing(t, shop()).press("ctrl+z"); cmd == nil {
+		t.Error("ctrl+z does not suspend")
+	}
+}
+
+// Each key can be pressed before there is any data.
+func TestKeysBeforeTheFirstAnswer(t *testing.T) {
+	at, _ := newPage("http://localhost:7117/")
+	for _, key := range []string{
+		"1", "2", "3", "4", "5", "tab", "shift+tab", "e", "?", "esc", "backspace", "down", "up", "pgdown", "pgup", "home",
+		"end", "s", "S", "/", "r", "enter", "g", "f", "left", "right", "x", "space", "p",
+	} {
+		m := newModel(t.Context(), at, time.Second)
+		m.press(key)
+		fits(t, m)
+		if key == "?" {
+			has(t, m.text(), "1 2 3 4 5    fibers, nurseries")
+		}
+	}
+}
+
+// Without colours and styles nothing is lost: the marks and the cursor are characters.
+func TestStylesOnlyRepeat(t *testing.T) {
+	m := showing(t, shop())
+	m.press("g", "/", "w", "o", "r", "k", "e", "r", "enter")
+	has(t, m.text(), "certain: worker[0] waits", ">!    12s  worker[0] #2", " !    11s  worker[1] #3")
+}
+
+// A snapshot can be wrong: nurseries in a cycle, or very deep; numbers of nothing; fibers without a nursery.
+func TestWrongSnapshots(t *testing.T) {
+	wrong := shop()
+	s := wrong.Snapshot
+	s.Nurseries[1].Parent, s.Nurseries[1].Owner = 2, 100 // its own member
+	s.Fibers[5].Nursery = 99
+	s.Objects[0].Holders = []uint64{12345}
+	s.Workers[0].Fiber = 12345
+	wrong.Explanations[0].Fibers = []uint64{12345}
+	for i := range uint64(3 * mostDeep) {
+		s.Nurseries = append(s.Nurseries, deep(i))
+		s.Fibers = append(s.Fibers, member(i))
+	}
+	m := showing(t, wrong)
+	for _, keys := range []string{"1", "2", "2 end", "3", "3 enter", "4", "4 enter", "5", "5 enter"} {
+		m.press(strings.Fields(keys)...)
+		fits(t, m)
+	}
+	m.press("2", "/", "9", "9", "9", "enter")
+	fits(t, m)
+	empty := showing(t, &inspect.Dump{Snapshot: new(snapshotOf)})
+	for _, key := range []string{"1", "2", "3", "4", "5"} {
+		empty.press(key, "enter", "f", "down", "left", "s")
+		fits(t, empty)
+	}
+}

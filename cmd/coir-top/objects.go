@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coir-go/coir/snapshot"
+)
+
+// objectsScreen lists what fibers wait for: channels, locks and the like.
+type objectsScreen struct {
+	list
+	rows   []*snapshot.Object
+	widest int // name
+}
+
+func (s *objectsScreen) title(*model) string        { return "objects" }
+func (s *objectsScreen) orders() []string           { return []string{"age", "name", "kind", "waiting", "rate"} }
+func (s *objectsScreen) searches() bool             { return true }
+func (s *objectsScreen) keys() string               { return "enter open  s sort  / search  f follow" }
+func (s *objectsScreen) intro(*model, int) []string { return nil }
+func (s *objectsScreen) len() int                   { return len(s.rows) }
+func (s *objectsScreen) id(i int) rowID             { return rowID{'o', s.rows[i].ID, ""} }
+
+func (s *objectsScreen) build(m *model) {
+	d := m.data
+	query := s.wanted()
+	s.rows, s.widest = s.rows[:0], 0
+	for i := range d.Objects {
+		o := &d.Objects[i]
+		if query == "" || match(query, objectName(o), d.held(o)) {
+			s.rows = append(s.rows, o)
+			s.widest = max(s.widest, columns(objectName(o)))
+		}
+	}
+	compare := []func(a, b *snapshot.Object) int{
+		func(a, b *snapshot.Object) int { return older(a.Oldest, b.Oldest) },
+		func(a, b *snapshot.Object) int { return strings.Compare(a.Name, b.Name) },
+		func(a, b *snapshot.Object) int { return strings.Compare(a.Kind, b.Kind) },
+		func(a, b *snapshot.Object) int { return cmp.Compare(waiting(b), waiting(a)) },
+		func(a, b *snapshot.Object) int { return cmp.Compare(m.past.busy(b.ID), m.past.busy(a.ID)) },
+	}[s.order]
+	slices.SortFunc(s.rows, func(a, b *snapshot.Object) int {
+		return cmp.Or(s.direction(compare(a, b)), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// busy returns how many values are sent to and received from an object in a second.
+func (p *past) busy(id uint64) float64 {
+	if t := p.objects[id]; t != nil {
+		return t.sent.per + t.received.per
+	}
+	return -2
+}
+
+func (s *objectsScreen) head(_ *model, width int) string {
+	return s.line(width, "AGE", "OBJECT", "WHO WAITS", right("LEN/CAP", 9)+right("SENT/S", 8)+right("RECV/S", 8))
+}
+
+// line puts columns together. Objects other than channels have no numbers, and more room for who waits.
+func (s *objectsScreen) line(width int, age, name, who, numbers string) string {
+	text := right(age, 6) + "  " + left(name, min(max(s.widest, 6), max(12, width*3/10))) + "  "
+	if numbers != "" {
+		numbers = "  " + numbers
+	}
+	return text + left(who, width-columns(text)-columns(numbers)) + numbers
+}
+
+func (s *objectsScreen) row(m *model, i, width int) []string {
+	o := s.rows[i]
+	numbers := ""
+	if t := m.past.objects[o.ID]; t != nil && o.Kind == "channel" {
+		numbers = right(fill(o), 9) + right(rate(t.sent.per), 8) + right(rate(t.received.per), 8)
+	}
+	return []string{s.line(width, m.data.since(o.Oldest), objectName(o), m.data.held(o), numbers)}
+}
+
+func (s *objectsScreen) mark(m *model, i int) string { return m.data.told[s.rows[i].ID] }
+
+func (s *objectsScreen) enter(_ *model, i int) screen {
+	return &fibersScreen{grouped: true, number: s.rows[i].ID}
+}
+
+func (s *objectsScreen) object(_ *model, i int) *snapshot.Object { return s.rows[i] }
+
+// objectAt returns an object of the snapshot, or as it was seen last.
+func (m *model) objectAt(id uint64) *snapshot.Object {
+	if o := m.data.objects[id]; o != nil {
+		return o
+	}
+	if t := m.past.objects[id]; t != nil {
+		return &t.object
+	}
+	return nil
+}
+
+// objectText describes an object in a few lines.
+func objectText(m *model, id uint64, width int) []string {
+	d := m.data
+	o := m.objectAt(id)
+	if o == nil {
+		return []string{cut("  No fiber waits for it, so the snapshot does not have it.", width)}
+	}
+	var lines []string
+	add := func(name, text string) {
+		if text != "" {
+			lines = append(lines, hang(label(name), text, width)...)
+		}
+	}
+	if d.objects[id] == nil {
+		add("", "No fiber waits for it now, so the snapshot does not have it. This is what was seen last.")
+	}
+	add("state", d.held(o)+oldest(d, o))
+	if o.Kind == "channel" {
+		add("has", channelText(d, o))
+	}
+	t := m.past.objects[id]
+	if t == nil || len(t.points) < 2 {
+		return lines
+	}
+	curve := func(name string, values []float64, most float64, scale string) {
+		head := label(name)
+		lines = append(lines, head+spark(values, most, width-columns(head)-columns(scale)-2)+"  "+scale)
+	}
+	values, most := t.curve(func(p point) float64 { return p.level })
+	switch {
+	case o.Kind != "channel" || o.Cap == 0:
+		curve("waiting", values, most, "at most "+grouped(int(most)))
+	case o.Cap > 0:
+		curve("length", values, float64(o.Cap), "of "+grouped(o.Cap))
+	default:
+		curve("length", values, most, "at most "+grouped(int(most)))
+	}
+	if o.Kind == "channel" {
+		values, most := t.curve(func(p point) float64 { return p.sent })
+		curve("sent", values, most, "at most "+rate(most)+"/s")
+		values, most = t.curve(func(p point) float64 { return p.received })
+		curve("received", values, most, "at most "+rate(most)+"/s")
+	}
+	return lines
+}
+
+// oldest says how old the oldest wait for an object is.
+func oldest(d *data, o *snapshot.Object) string {
+	if o.Oldest.IsZero() {
+		return ""
+	}
+	return ", the oldest for " + d.since(o.Oldest)
+}
+
+// channelText describes what is in a channel, and who used it last.
+func channelText(d *data, o *snapshot.Object) string {
+	text := grouped(o.Len) + " of " + grouped(o.Cap)
+	switch {
+	case o.Cap < 0:
+		text = grouped(o.Len) + ", no limit"
+	case o.Cap == 0:
+		text = "no buffer"
+	}
+	if o.Cap != 0 {
+		text += ", at most " + grouped(o.High) + " so far"
+	}
+	text += fmt.Sprintf("; %s sent, %s received", grouped(o.Sent), grouped(o.Received))
+	if o.Dropped > 0 {
+		text += ", " + grouped(o.Dropped) + " dropped"
+	}
+	if o.Sender != 0 {
+		text += "; last sent by " + d.user(o.Sender)
+	}
+	if o.Receiver != 0 {
+		text += "; last received by " + d.user(o.Receiver)
+	}
+	return text
+}
+
+// user names a fiber that has used a channel.
+func (d *data) user(id uint64) string {
+	if d.fibers[id] == nil {
+		return d.named(id) + ", which has ended"
+	}
+	return d.named(id)
+}
+
+// following is the line of the object that is followed.
+func (m *model) following(width int) string {
+	o := m.objectAt(m.follow)
+	t := m.past.objects[m.follow]
+	if o == nil || t == nil {
+		return cut(fmt.Sprintf("follows object #%d, which was not seen for long", m.follow), width)
+	}
+	values, most := t.curve(func(p point) float64 { return p.level })
+	text := "follows " + cut(objectName(o), width/3) + ": "
+	if t.unseen > 0 {
+		text += "no fiber waits for it now, last "
+	}
+	if o.Kind == "channel" && o.Cap != 0 {
+		text += fill(o)
+		most = max(most, float64(o.Cap))
+	} else {
+		text += grouped(waiting(o)) + " waiting"
+	}
+	if t.unseen == 0 && o.Kind == "channel" {
+		text += ", sent " + cmp.Or(rate(t.sent.per), "?") + "/s, received " + cmp.Or(rate(t.received.per), "?") + "/s"
+	}
+	text += "  "
+	return cut(text+spark(values, most, width-columns(text)), width)
+}
