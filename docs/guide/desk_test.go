@@ -500,7 +500,7 @@ func TestALostAnswerIsADeadlock(t *testing.T) {
 		_, _ = t.Wait(ctx)
 	}).Failure
 	if f == nil || f.Kind != sim.KindDeadlock ||
-		!strings.Contains(f.Error(), "main waits in Ticket.Wait for the promise reply to ping") {
+		!strings.Contains(f.Error(), "main waits in Ticket.Wait for the answer of ticket reply to ping") {
 		t.Errorf("%v", f)
 	}
 }
