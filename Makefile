@@ -31,7 +31,7 @@ generate: ## write all that is generated: spec/MAP.md, api, schema.json, golden 
 	$(GO) run ./internal/archtest/figures
 	$(GO) test -count=1 -timeout 5m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update
 	$(GO) test -count=1 -timeout 5m ./docs/guide -run 'TestReports' -update
-	$(GO) -C verify test -count=1 -timeout 5m ./export -run 'TestTheGuide' -update
+	$(GO) test -count=1 -timeout 5m ./verify/export -run 'TestTheGuide' -update
 	$(GO) test -count=1 -timeout 5m ./inspect -run 'TestSchemaIsThatOfTheTypes|TestTextOfASnapshot' -update
 	$(GO) test -count=1 -timeout 5m ./stream -run 'TestGuideTable' -update
 	$(GO) test -count=1 -timeout 20m ./sim -run '$(SIMGOLDEN)' -update

@@ -51,10 +51,10 @@ func WithFlightRecorder(r *trace.FlightRecorder) Option {
 	return func(o *options) { o.flight = r }
 }
 
-// Watch logs what is wrong with the default runtime, or with the sources of [WithSource]: a deadlock, a fiber that never
-// yields, a channel that stays full, and what else [snapshot.Explain] says. It logs each once, as a warning, or as an
-// error if it is certain, and again if it has ended and comes back. The attributes are kind, certain, text, fibers and
-// objects (the numbers of the first 100), since, and files: see [WithDir].
+// Watch logs what is wrong with the default runtime, or with the sources of [WithSource]: a deadlock, a fiber that
+// never yields, a channel that stays full, and what else [snapshot.Explain] says. It logs each once, as a warning, or
+// as an error if it is certain, and again if it has ended and comes back. The attributes are kind, certain, text,
+// fibers and objects (the numbers of the first 100), since, and files: see [WithDir].
 //
 // Watch returns nil when ctx ends, and an error if it cannot make the directory. It can be called in a goroutine and in
 // a fiber. In a goroutine it does not need the workers that it watches:

@@ -206,15 +206,16 @@ var table = []row{
 }
 
 var states = []snapshot.State{
-	snapshot.StatePending, snapshot.StateReady, snapshot.StateRunning, snapshot.StateBlocking, snapshot.StateWaiting, snapshot.StateOutside,
+	snapshot.StatePending, snapshot.StateReady, snapshot.StateRunning, snapshot.StateBlocking,
+	snapshot.StateWaiting, snapshot.StateOutside,
 }
 
 // choice is the kind of a wait for any one of several things.
 const choice snapshot.WaitKind = "select"
 
 var waits = []snapshot.WaitKind{
-	snapshot.WaitSend, snapshot.WaitRecv, snapshot.WaitSleep, snapshot.WaitEnd, snapshot.WaitJoin, snapshot.WaitPlace, snapshot.WaitCancel,
-	snapshot.WaitUse, choice,
+	snapshot.WaitSend, snapshot.WaitRecv, snapshot.WaitSleep, snapshot.WaitEnd, snapshot.WaitJoin, snapshot.WaitPlace,
+	snapshot.WaitCancel, snapshot.WaitUse, choice,
 }
 
 // explanation is what an explanation is counted by.

@@ -48,8 +48,8 @@ type Chan[T any] struct {
 	stats   Stats
 }
 
-// How long things take. An attempt is short, so that a leader that has failed costs little; what counts for the caller is
-// its context.
+// How long things take. An attempt is short, so that a leader that has failed costs little; what counts for the caller
+// is its context.
 const (
 	attemptTime = 250 * time.Millisecond // of one request
 	openTime    = 5 * time.Second        // of one request that makes or ends a queue
@@ -68,9 +68,9 @@ const (
 //
 //   - A Send that returned nil has stored its value. It is delivered at least once.
 //   - A value is removed when a receiver has said so: see [Item.Ack].
-//   - Values that a sender sends one after the other are stored in that order, and one receiver gets them in that order.
-//     A value that is delivered again may come after later ones, and a value whose Send returned [ErrUnknown] may be
-//     stored after later ones.
+//   - Values that a sender sends one after the other are stored in that order, and one receiver gets them in that
+//     order. A value that is delivered again may come after later ones, and a value whose Send returned [ErrUnknown] may
+//     be stored after later ones.
 //
 // Durable fails if the transport promises less than [MeaningDurable], unless [WithMeaning] accepts that.
 //
@@ -114,7 +114,9 @@ func Volatile[T any](ctx context.Context, n *coir.Nursery, t Transport, name str
 	return c, nil
 }
 
-func newChan[T any](ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int, opts []Option) *Chan[T] {
+func newChan[T any](
+	ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int, opts []Option,
+) *Chan[T] {
 	if capacity < 1 {
 		panic(fmt.Sprintf("remote: the channel %s has a capacity of %d: there is no rendezvous over a network, so it must "+
 			"hold at least one value", name, capacity))
@@ -278,10 +280,10 @@ func (c *Chan[T]) count(f func(st *Stats)) {
 }
 
 // Close ends the channel for all its ends. It returns nil if the end is stored. Values that are stored are still
-// delivered; then every Recv returns an error that is [coir.ErrClosed]. Send returns such an error too: at this end from
-// now on, at others when they have heard of it. So close a channel when no other end sends any longer: a value that
-// another end sends at the same time may be stored when the last receiver has left. Close may be repeated. It returns
-// [ErrUnknown] if ctx ends before the outcome is known.
+// delivered; then every Recv returns an error that is [coir.ErrClosed]. Send returns such an error too: at this end
+// from now on, at others when they have heard of it. So close a channel when no other end sends any longer: a value
+// that another end sends at the same time may be stored when the last receiver has left. Close may be repeated. It
+// returns [ErrUnknown] if ctx ends before the outcome is known.
 //
 // A volatile channel has no place to store that it has ended, and Close returns an error: use [Chan.Leave].
 func (c *Chan[T]) Close(ctx context.Context) error {
@@ -323,8 +325,8 @@ type leaver[T any] Chan[T]
 // Ended implements [coir.Watcher].
 func (l *leaver[T]) Ended(error) { (*Chan[T])(l).leave() }
 
-// All iterates over the values until the channel is closed, like [coir.Chan.All]. If it ends for another reason, the last
-// pair has an error.
+// All iterates over the values until the channel is closed, like [coir.Chan.All]. If it ends for another reason, the
+// last pair has an error.
 func (c *Chan[T]) All(ctx context.Context) iter.Seq2[*Item[T], error] {
 	return func(yield func(*Item[T], error) bool) {
 		for {

@@ -9,9 +9,9 @@
 //		return db.InOneTransaction(ctx, it.ID, func(tx Tx) error { return book(tx, it.Value) })
 //	})
 //
-// There are two kinds, with different promises: [Durable] and [Volatile]. There is no third, and neither is a Go channel
-// over a network: each operation says what its return means, and an outcome that is not known is an error of its own,
-// [ErrUnknown].
+// There are two kinds, with different promises: [Durable] and [Volatile]. There is no third, and neither is a Go
+// channel over a network: each operation says what its return means, and an outcome that is not known is an error of
+// its own, [ErrUnknown].
 //
 // The waits are those of package coir: they end with their context, fibers and goroutines alike, and receives can stand
 // in a select.

@@ -13,16 +13,16 @@ import (
 // How a sender waits for room, and who wakes it.
 //
 // A send that is refused because the channel is full takes a place in the line of its end, and tells the receivers how
-// many places there are ("want"). A receiver that has removed a value gives credit to one sender, in turn: only when the
-// removal is stored, because credit that overtakes it wakes the sender in vain. Credit wakes the first of the line, which
-// tries again.
+// many places there are ("want"). A receiver that has removed a value gives credit to one sender, in turn: only when
+// the removal is stored, because credit that overtakes it wakes the sender in vain. Credit wakes the first of the line,
+// which tries again.
 //
 // A removal that finds no want is noted as spare: a want that comes after it gets credit immediately. Otherwise a want
 // that crosses the last removal would wait for the next, which may never come. How many such removals there were says
 // nothing, because other senders use the room. So spare credit says "more": if the send succeeds, it wakes the next of
-// its line, until one is refused. If its line is empty, that goes back to the receivers, for another sender. So does the
-// credit of a send that gives up. Credit that finds an empty line is dropped: with several receivers a want gets credit
-// of each, and what is not needed would go round for as long as the channel is full.
+// its line, until one is refused. If its line is empty, that goes back to the receivers, for another sender. So does
+// the credit of a send that gives up. Credit that finds an empty line is dropped: with several receivers a want gets
+// credit of each, and what is not needed would go round for as long as the channel is full.
 //
 // A receiver that begins says so ("hello"), and the ends with a line tell it their wants.
 //
@@ -37,8 +37,8 @@ import (
 //	L2 credit: credit that a send does not use, because it gives up, goes to the next of the line, or back.
 //	L3 alive:  if the line is not empty, its first place has a timer, or is about to try.
 //
-// Rejected: credit to all senders. It woke all of them, for 3,540 refusals with 2,000 values. Rejected: a count of spare
-// removals: it is wrong as soon as a sender that does not wait uses the room.
+// Rejected: credit to all senders. It woke all of them, for 3,540 refusals with 2,000 values. Rejected: a count of
+// spare removals: it is wrong as soon as a sender that does not wait uses the room.
 
 // line is the queue of sends of one end that wait for room.
 type line struct {
@@ -56,8 +56,8 @@ type place struct {
 	more   bool        // another may try after it
 }
 
-// late returns when a send that has credit, and is refused nevertheless, tries again: the removal that the credit is for
-// may not have made room yet. With spare credit the channel may be full in earnest.
+// late returns when a send that has credit, and is refused nevertheless, tries again: the removal that the credit is
+// for may not have made room yet. With spare credit the channel may be full in earnest.
 func (p *place) late() time.Duration {
 	if p.more {
 		return lateMax

@@ -14,8 +14,8 @@ import (
 //
 // One fiber of the end pulls deliveries and hands them to receivers, by a channel without a buffer. From the pull until
 // it is settled a value is held: it is in c.order, and another fiber renews its lease, until the fiber that received it
-// has ended. A value is settled by Ack, which removes it, by Nak, which gives it back, or by Reject, which removes it when
-// a dead letter is stored.
+// has ended. A value is settled by Ack, which removes it, by Nak, which gives it back, or by Reject, which removes it
+// when a dead letter is stored.
 //
 // Invariants:
 //
@@ -25,8 +25,8 @@ import (
 //	R4 credit: credit is given after the removal is stored.
 //
 // A delivery of a value that is held (its lease had ended, or the broker has restarted) replaces the delivery that is
-// held, and is not handed over. A delivery of a value that was seen is acknowledged again: the first acknowledgement was
-// lost.
+// held, and is not handed over. A delivery of a value that was seen is acknowledged again: the first acknowledgement
+// was lost.
 
 // Item is a value that was received, and the right to settle it.
 type Item[T any] struct {
@@ -54,14 +54,14 @@ const (
 // fiber that received it has ended.
 var ErrSettled = errors.New("remote: the value was settled before")
 
-// Recv receives the next value. It waits while there is none. It returns an error that is [coir.ErrClosed] if the channel
-// was closed and all its values have been removed, or if this end was left.
+// Recv receives the next value. It waits while there is none. It returns an error that is [coir.ErrClosed] if the
+// channel was closed and all its values have been removed, or if this end was left.
 //
 // On a durable channel the value is not removed yet. It belongs to the caller, and is given to no other receiver, while
 // the calling fiber lives and ctx has not ended; a goroutine has it while ctx has not ended. It is removed by
 // [Item.Ack]. The value may be delivered a second time, here or in another process, if this process or the network is
-// stopped for longer than [Info.Lease], or fails, before the removal is stored. To have its effect once nevertheless, see
-// [Chan.RecvTx].
+// stopped for longer than [Info.Lease], or fails, before the removal is stored. To have its effect once nevertheless,
+// see [Chan.RecvTx].
 //
 // On a volatile channel the value is removed from the buffer, and Ack, Nak and Reject do nothing.
 func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
@@ -83,8 +83,8 @@ func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
 	return c.in.RecvCase(dst)
 }
 
-// RecvTx receives a value, calls effect with it, and removes the value when effect has returned nil. If effect fails, the
-// value is delivered again, after a delay that grows with its tries, and RecvTx returns the error of effect.
+// RecvTx receives a value, calls effect with it, and removes the value when effect has returned nil. If effect fails,
+// the value is delivered again, after a delay that grows with its tries, and RecvTx returns the error of effect.
 //
 // The effect of each value happens once if effect writes it to a database in one transaction with the ID of the value,
 // and does nothing if the ID is there already. Then a value that is delivered again, because this process or the broker
@@ -121,9 +121,9 @@ func (it *Item[T]) received(ctx context.Context) {
 // does so itself. It is for values that were received by a select, or are passed to another fiber.
 func (it *Item[T]) Hold(ctx context.Context) { it.received(ctx) }
 
-// Ack removes the value from the channel: its effect is done. It returns nil when the removal is stored. While the broker
-// does not answer, Ack tries again until ctx ends, and then returns [ErrUnknown]: the value may be delivered again. It
-// returns [ErrSettled] if the value was settled before.
+// Ack removes the value from the channel: its effect is done. It returns nil when the removal is stored. While the
+// broker does not answer, Ack tries again until ctx ends, and then returns [ErrUnknown]: the value may be delivered
+// again. It returns [ErrSettled] if the value was settled before.
 func (it *Item[T]) Ack(ctx context.Context) error {
 	c := it.c
 	c.cond.Lock()

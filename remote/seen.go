@@ -2,9 +2,9 @@ package remote
 
 import "container/list"
 
-// seen remembers which values had their effect, so that a second delivery in the same process can be hidden. It knows the
-// last values of each sender: a mark, and a bit for each of the values below it. What it does not know counts as not
-// seen, so it never hides a value that had no effect; it may fail to hide a very late duplicate.
+// seen remembers which values had their effect, so that a second delivery in the same process can be hidden. It knows
+// the last values of each sender: a mark, and a bit for each of the values below it. What it does not know counts as
+// not seen, so it never hides a value that had no effect; it may fail to hide a very late duplicate.
 type seen struct {
 	senders map[uint64]*list.Element // of order
 	order   list.List                // *marks, the most recently used first

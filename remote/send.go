@@ -10,22 +10,22 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Send sends v. It waits while the channel is full, unless [WithOverflow] says otherwise; sends of one end that wait are
-// served in order.
+// Send sends v. It waits while the channel is full, unless [WithOverflow] says otherwise; sends of one end that wait
+// are served in order.
 //
 // On a durable channel it returns nil when v is stored. While the broker cannot be reached, or does not answer, Send
 // tries again, with the same [ID], so that v is stored once. If ctx ends meanwhile, it returns the error of ctx, or one
 // that is also [ErrUnknown] if an attempt may have stored v, or may still store it. It gives up with ErrUnknown after
 // half of [Info.Window], because the transport would not recognize a later attempt.
 //
-// On a volatile channel it returns nil when a receiving process has v in its buffer. It waits while there is no receiving
-// process. If an attempt may have succeeded, it returns ErrUnknown.
+// On a volatile channel it returns nil when a receiving process has v in its buffer. It waits while there is no
+// receiving process. If an attempt may have succeeded, it returns ErrUnknown.
 //
-// In all other cases v has not been sent: an error that is neither nil nor ErrUnknown says so. It is [coir.ErrClosed] if
-// the channel was closed or left.
+// In all other cases v has not been sent: an error that is neither nil nor ErrUnknown says so. It is [coir.ErrClosed]
+// if the channel was closed or left.
 //
-// There is no SendCase: a send that has begun cannot be taken back, as a select would have to. Start a fiber that sends,
-// and select on its end.
+// There is no SendCase: a send that has begun cannot be taken back, as a select would have to. Start a fiber that
+// sends, and select on its end.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	data, err := c.set.codec.Marshal(v)
 	if err != nil {

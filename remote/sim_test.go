@@ -95,8 +95,8 @@ func (l *ledger) sent(v int, o outcome) {
 	l.outcomes[v] = o
 }
 
-// commit performs the effect of a value and marks its ID, in one transaction, unless it is marked. It reports whether it
-// did.
+// commit performs the effect of a value and marks its ID, in one transaction, unless it is marked. It reports whether
+// it did.
 func (l *ledger) commit(id remote.ID, v int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +169,8 @@ func sendAll(s *sim.Sim, l *ledger, sender, values int) body {
 	}
 }
 
-// receiveAll is a receiving process: it performs the effects of values, which take some time, until the channel is closed.
+// receiveAll is a receiving process: it performs the effects of values, which take some time, until the channel is
+// closed.
 func receiveAll(s *sim.Sim, l *ledger, takes time.Duration) body {
 	return func(ctx context.Context, node *memory.Node, c *remote.Chan[int]) error {
 		for {
@@ -349,8 +350,8 @@ func TestSimOneLineIsServed(t *testing.T) {
 	}, schedules(5000))
 }
 
-// An ID is remembered for a time. A Send that has not heard of its value stops before that has passed, so that a value is
-// not stored twice.
+// An ID is remembered for a time. A Send that has not heard of its value stops before that has passed, so that a value
+// is not stored twice.
 func TestSimNoAttemptAfterTheWindow(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(memory.WithWindow(30*time.Second)), newLedger()
@@ -674,7 +675,8 @@ func volatile(ctx context.Context, b *memory.Broker, name string,
 	})
 }
 
-// A value of a volatile channel is received at most once, and exactly once if its Send returned nil and no process ends.
+// A value of a volatile channel is received at most once, and exactly once if its Send returned nil and no process
+// ends.
 func TestSimVolatileAtMostOnce(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(), newLedger()

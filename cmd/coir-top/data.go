@@ -237,7 +237,8 @@ func (d *data) counts() string {
 	}
 	var parts []string
 	for _, s := range []snapshot.State{
-		snapshot.StateWaiting, snapshot.StateReady, snapshot.StateRunning, snapshot.StateBlocking, snapshot.StateOutside, snapshot.StatePending,
+		snapshot.StateWaiting, snapshot.StateReady, snapshot.StateRunning, snapshot.StateBlocking,
+		snapshot.StateOutside, snapshot.StatePending,
 	} {
 		if states[s] > 0 {
 			parts = append(parts, grouped(states[s])+" "+string(s))

@@ -38,7 +38,8 @@ func TestArguments(t *testing.T) {
 	has(t, ran(t, 1, "-once", "main_test.go"), "coir-top: main_test.go: this is no dump")
 }
 
-// The guide shows locks.json: examples/stuck -bug locks, built with -trimpath, and curl -o locks.json localhost:7117/dump.
+// The guide shows locks.json: examples/stuck -bug locks, built with -trimpath, and curl -o locks.json
+// localhost:7117/dump.
 func TestTheScreenOfTheGuide(t *testing.T) {
 	got := ran(t, 0, "-once", filepath.Join("testdata", "locks.json"))
 	guide := filepath.Join("..", "..", "docs", "guide", "seeing.md")

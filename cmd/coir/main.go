@@ -6,8 +6,8 @@
 //	coir top [URL|FILE]
 //	coir inspect [-o page.html] file
 //
-// coir test builds the tests with a changed Go runtime that runs one goroutine at a time, in an order that coir decides. Then
-// it runs each test many times, each time in another order, on a virtual clock. See `coir help test`.
+// coir test builds the tests with a changed Go runtime that runs one goroutine at a time, in an order that coir
+// decides. Then it runs each test many times, each time in another order, on a virtual clock. See `coir help test`.
 package main
 
 import (

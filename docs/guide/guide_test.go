@@ -1,8 +1,8 @@
 package guide_test
 
-// The code of the guides. A block of Go code in moving.md, kinds.md, locks.md, streams.md, io.md, desk.md, buffers.md or
-// reports.md is compiled and tested, word for word but for its indentation: in this directory, or in a module that has
-// the dependencies which it needs.
+// The code of the guides. A block of Go code in moving.md, kinds.md, locks.md, streams.md, io.md, desk.md, buffers.md
+// or reports.md is compiled and tested, word for word but for its indentation: in this directory, or in a module that
+// has the dependencies which it needs.
 
 import (
 	"context"

@@ -321,8 +321,8 @@ type server struct {
 	closed  atomic.Bool
 }
 
-// Close ends it. It takes no lock, because a cancel may call it: the decision of a schedule that fails cancels all fibers,
-// and decisions are made under the lock.
+// Close ends it. It takes no lock, because a cancel may call it: the decision of a schedule that fails cancels all
+// fibers, and decisions are made under the lock.
 func (s *server) Close() error {
 	s.closed.Store(true)
 	return nil

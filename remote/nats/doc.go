@@ -1,5 +1,5 @@
-// Package nats has a transport of package remote on NATS: JetStream stores the queues, and core NATS passes the messages
-// that are not stored.
+// Package nats has a transport of package remote on NATS: JetStream stores the queues, and core NATS passes the
+// messages that are not stored.
 //
 //	nc, err := client.Connect(url, append(nats.Options(), client.UserCredentials(file))...) // of nats.go
 //	...
@@ -10,10 +10,10 @@
 // # Queues
 //
 // A queue is a subject, not a stream: queues of one capacity share a stream, because NATS bounds the messages of each
-// subject by a setting of the stream. The processes of a group share one consumer for each such stream. They run the same
-// program, and receive from the same queues: a process that is given a message of a queue that it does not receive from
-// gives it back. Two groups cannot receive from one queue. A group receives from at most 500 queues of one capacity,
-// because NATS takes a time that is quadratic in their number to change the list.
+// subject by a setting of the stream. The processes of a group share one consumer for each such stream. They run the
+// same program, and receive from the same queues: a process that is given a message of a queue that it does not receive
+// from gives it back. Two groups cannot receive from one queue. A group receives from at most 500 queues of one
+// capacity, because NATS takes a time that is quadratic in their number to change the list.
 //
 // # What stored means
 //

@@ -53,8 +53,8 @@ func WithReplicas(n int) Option { return func(s *settings) { s.replicas = n } }
 // processes of a group.
 func WithLease(d time.Duration) Option { return func(s *settings) { s.lease = d } }
 
-// WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. The servers need about 120 bytes
-// for each ID.
+// WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. The servers need about 120
+// bytes for each ID.
 func WithWindow(d time.Duration) Option { return func(s *settings) { s.window = d } }
 
 // WithSyncSubject sets the subject by which the servers tell whether they sync before they acknowledge. The default is

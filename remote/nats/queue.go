@@ -20,8 +20,8 @@ import (
 // How messages come out.
 //
 // A consumer that serves many queues cannot be asked for messages of one of them. So while a call of Pull waits, the
-// process asks the consumer for as many messages as are wanted, and keeps those of other queues for their calls of Pull.
-// The bound of the consumer for messages that are not acknowledged is taken away, because one queue that is not
+// process asks the consumer for as many messages as are wanted, and keeps those of other queues for their calls of
+// Pull. The bound of the consumer for messages that are not acknowledged is taken away, because one queue that is not
 // acknowledged would starve the others: each queue has a bound of its own.
 //
 // A request first asks for what is there (no_wait), and then waits for one message. So at most one message comes to a
@@ -299,9 +299,9 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 	}
 }
 
-// take takes messages that were fetched, and waits for one. It returns neither messages nor an error if the caller has to
-// look again whether the queue has ended: because it may have been ended, or, if closed is set, because its last message
-// may have been removed.
+// take takes messages that were fetched, and waits for one. It returns neither messages nor an error if the caller has
+// to look again whether the queue has ended: because it may have been ended, or, if closed is set, because its last
+// message may have been removed.
 func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (ds []remote.Delivery, err error) {
 	short := ctx
 	again := closed || q.doubt.Load()
@@ -386,13 +386,14 @@ func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
 	return in, nil
 }
 
-// filter adds the queue to the consumer of the group. Other processes may do so at the same time, and the last would win:
-// so it looks whether the queue is there.
+// filter adds the queue to the consumer of the group. Other processes may do so at the same time, and the last would
+// win: so it looks whether the queue is there.
 func (t *Transport) filter(ctx context.Context, q *queue) error {
 	stream := t.queueConfig(q.capacity).Name
 	for {
 		config := jetstream.ConsumerConfig{
-			Durable: t.set.group, AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.set.lease, MaxAckPending: -1, MaxDeliver: -1,
+			Durable: t.set.group, AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.set.lease,
+			MaxAckPending: -1, MaxDeliver: -1,
 		}
 		cons, err := t.js.Consumer(ctx, stream, t.set.group)
 		switch {

@@ -43,8 +43,8 @@ type Transport struct {
 	intakes  map[int]*intake
 }
 
-// New returns a transport that uses the connection, which it does not close. It makes a stream for the list of queues if
-// there is none, and reads what the servers promise.
+// New returns a transport that uses the connection, which it does not close. It makes a stream for the list of queues
+// if there is none, and reads what the servers promise.
 func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, error) {
 	t := &Transport{
 		set: settings{
@@ -250,8 +250,8 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 	return remote.MeaningDurable, nil
 }
 
-// allSync asks all servers whether they sync, and reports whether all peers said so. It returns an error if servers have
-// answered, and not all of them: then they can be asked again.
+// allSync asks all servers whether they sync, and reports whether all peers said so. It returns an error if servers
+// have answered, and not all of them: then they can be asked again.
 func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, error) {
 	got := coir.NewChan[*client.Msg](coir.Unbounded)
 	inbox := t.nc.NewInbox()
@@ -317,7 +317,9 @@ func (t *Transport) Serve(subject string, f func(data []byte) []byte) (io.Closer
 	asked, err := t.nc.QueueSubscribe(t.subject("r", token(subject)), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
 	s := server{told, asked}
 	if err == nil { // so that it is known to the server when Serve returns
-		_, err = coir.Blocking(context.Background(), func() (struct{}, error) { return struct{}{}, t.nc.FlushTimeout(5 * time.Second) })
+		_, err = coir.Blocking(context.Background(), func() (struct{}, error) {
+			return struct{}{}, t.nc.FlushTimeout(5 * time.Second)
+		})
 	}
 	if err != nil {
 		_ = s.Close()

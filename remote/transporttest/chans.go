@@ -12,7 +12,9 @@ import (
 )
 
 // open opens a durable channel, on any transport.
-func open[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, name string, capacity int) (*remote.Chan[T], error) {
+func open[T any](
+	ctx context.Context, n *coir.Nursery, t remote.Transport, name string, capacity int,
+) (*remote.Chan[T], error) {
 	return remote.Durable[T](ctx, n, t, name, capacity, remote.WithMeaning(remote.MeaningStored))
 }
 
