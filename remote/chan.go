@@ -69,8 +69,8 @@ const (
 //   - A Send that returned nil has stored its value. It is delivered at least once.
 //   - A value is removed when a receiver has said so: see [Item.Ack].
 //   - Values that a sender sends one after the other are stored in that order, and one receiver gets them in that
-//     order. A value that is delivered again may come after later ones, and a value whose Send returned [ErrUnknown] may
-//     be stored after later ones.
+//     order. A value that is delivered again may come after later ones, and a value whose Send returned [ErrUnknown]
+//     may be stored after later ones.
 //
 // Durable fails if the transport promises less than [MeaningDurable], unless [WithMeaning] accepts that.
 //
