@@ -213,7 +213,7 @@ func TestSnapshotsForLong(t *testing.T) {
 		}
 		return coir.Yield(ctx)
 	}
-	load := func(ctx context.Context, n *coir.Nursery, until time.Time) error {
+	load := func(n *coir.Nursery, until time.Time) {
 		locked := [2]*locks.Mutex{locks.NewMutex(coir.WithName("first")), locks.NewMutex(coir.WithName("second"))}
 		for range 20 {
 			c := coir.NewChan[int](1, coir.WithName("values"))
@@ -253,13 +253,15 @@ func TestSnapshotsForLong(t *testing.T) {
 				return nil
 			})
 		}
-		return nil
 	}
 	round := func(d time.Duration) uint64 {
 		var stop atomic.Bool
 		done := make(chan bool)
 		go snapshots(&stop, done)
-		err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error { return load(ctx, n, time.Now().Add(d)) })
+		err := rt.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
+			load(n, time.Now().Add(d))
+			return nil
+		})
 		stop.Store(true)
 		<-done
 		if err != nil {
