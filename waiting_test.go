@@ -210,7 +210,7 @@ func TestObserverSeesWhoEndsAWait(t *testing.T) {
 	for name, by := range map[string]string{
 		"receives": "hands", "sends": "hands", "locks": "hands", "sleeps": "none", "waits": "ends",
 	} {
-		if got := o.ended[name]; got != by {
+		if got := o.ended[name]; got != by && !(name == "sleeps" && got == "") { // its time may have passed before it parked
 			t.Errorf("%s ended the wait of %s, want %s", got, name, by)
 		}
 	}
