@@ -22,14 +22,15 @@ import (
 // It is not a Go channel over a network. A network loses requests and answers, so an operation has three outcomes: it
 // was done, it was not done, or that is not known ([ErrUnknown]). Each operation says what its return means.
 type Chan[T any] struct {
-	name   string
-	t      Transport
-	n      *coir.Nursery
-	set    settings
-	stored bool   // made by Durable
-	cap    int    // how many values the channel holds
-	sender uint64 // of the IDs
-	watch  coir.Watch
+	name    string
+	t       Transport
+	n       *coir.Nursery
+	set     settings
+	stored  bool   // made by Durable
+	cap     int    // how many values the channel holds
+	sender  uint64 // of the IDs
+	watch   coir.Watch
+	leaving atomic.Bool // Leave was called
 
 	line line                 // the senders that wait for room
 	in   *coir.Chan[*Item[T]] // the values on their way to a receiver of this process
@@ -299,7 +300,9 @@ func (c *Chan[T]) Close(ctx context.Context) error {
 // Leave gives up this end. Its fibers end, values that it has not acknowledged are delivered again, and its operations
 // return an error that is [coir.ErrClosed]. The other ends are not affected.
 func (c *Chan[T]) Leave() {
-	c.watch.Stop()
+	if c.leaving.CompareAndSwap(false, true) { // a watch is stopped once
+		c.watch.Stop()
+	}
 	c.leave()
 }
 
