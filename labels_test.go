@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -221,7 +220,7 @@ func TestTracebacksNameFibers(t *testing.T) {
 			return nil
 		})
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestTracebacksNameFibers$")
+	cmd := itself(t.Context(), "-test.run=^TestTracebacksNameFibers$")
 	cmd.Env = append(os.Environ(), env+"=1", "GODEBUG=tracebacklabels=1", "GOTRACEBACK=all")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
