@@ -95,14 +95,6 @@ func newDescriptor(fd int, name string, read *coir.Verb) *descriptor {
 	return d
 }
 
-// How reports and snapshots describe waits.
-var (
-	readVerb   = &coir.Verb{Name: "read", Waits: "to read from", Of: "connection"}
-	writeVerb  = &coir.Verb{Name: "write", Waits: "to write to", Of: "connection"}
-	acceptVerb = &coir.Verb{Name: "accept", Waits: "for a connection to", Of: "listener"}
-	dialVerb   = &coir.Verb{Name: "dial", Waits: "to connect to", Of: "listener"}
-)
-
 // nameOf returns what a socket leads to: its peer, or itself if the peer has no name.
 func nameOf(local, remote net.Addr) string {
 	for _, a := range [...]net.Addr{remote, local} {

@@ -599,6 +599,14 @@ type simWaiters struct {
 	round int // how often they have been woken
 }
 
+// How reports and snapshots describe waits.
+var (
+	readVerb   = &coir.Verb{Name: "read", Waits: "to read from", Of: "connection"}
+	writeVerb  = &coir.Verb{Name: "write", Waits: "to write to", Of: "connection"}
+	acceptVerb = &coir.Verb{Name: "accept", Waits: "for a connection to", Of: "listener"}
+	dialVerb   = &coir.Verb{Name: "dial", Waits: "to connect to", Of: "listener"}
+)
+
 func newWaiters(v *coir.Verb, name string) simWaiters {
 	w := simWaiters{cond: coir.NewCond(coir.WithName(name))}
 	w.cond.Describe(v)
