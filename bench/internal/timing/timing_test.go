@@ -1,6 +1,10 @@
 package timing
 
-import "testing"
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 func TestQuantile(t *testing.T) {
 	for _, c := range []struct {
@@ -18,4 +22,20 @@ func TestQuantile(t *testing.T) {
 			t.Errorf("Quantile(%v, %g) = %g, want %g", c.values, c.q, got, c.want)
 		}
 	}
+}
+
+func TestTurnsOfABusyMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := true
+		turns := Turns(false, 100*time.Millisecond, func(n int) {
+			time.Sleep(time.Duration(n) * time.Millisecond)
+			if busy {
+				time.Sleep(time.Second)
+			}
+			busy = false
+		})
+		if turns != 100 {
+			t.Errorf("%d turns of 1ms take 100ms, want 100", turns)
+		}
+	})
 }
