@@ -27,9 +27,11 @@ type terminal struct {
 	changes *os.File // has something to read after the screen has changed
 }
 
+// config makes the end of a program a change of the screen: only what the program itself writes is piped.
 const config = `set -g status off
 set -g remain-on-exit on
 set -g escape-time 0
+set-hook -g pane-died 'run-shell "echo >%s"'
 `
 
 // inTerminal runs coir-top in a terminal of 80x24.
@@ -50,10 +52,10 @@ func inTerminal(t *testing.T, args ...string) *terminal {
 		x.tmux("kill-server")
 		_ = os.RemoveAll(dir)
 	})
-	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600); err != nil {
+	fifo := filepath.Join(dir, "changes")
+	if err := os.WriteFile(filepath.Join(dir, "config"), fmt.Appendf(nil, config, fifo), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fifo := filepath.Join(dir, "changes")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
