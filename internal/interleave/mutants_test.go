@@ -108,7 +108,7 @@ var changes = []change{
 			"		a.c.core.unlock(ready, here)\n		f.task.MakeReady(here)\n", "		a.c.core.unlock(ready, here)\n		f.task.Wake(t, a.r, here)\n",
 			"	r := a.r\n	if r == park.None {\n", "	r := a.f.task.Reason()\n	if a.r == park.None {\n"}, ". ExploreAsync"},
 	{"double enqueue: readied by the committer too", taskGo,
-		[]string{"	} else if !t.Commit() {\n		t.MakeReady(w)", "	} else if t.Commit() || true {\n		t.MakeReady(w)"}, "internal/sched ExploreParkOnAWorker"},
+		[]string{"	} else if !t.Commit() {\n		w.readyLate(t)", "	} else if t.Commit() || true {\n		w.readyLate(t)"}, "internal/sched ExploreParkOnAWorker"},
 	{"lost overflow: half goes, and what was pushed does not", workerGo,
 		[]string{"half[:n+1]...", "half[:n]..."}, "internal/sched ExploreOverflow"},
 	{"steal of the running one: run-next taken without a CAS", nextGo,
