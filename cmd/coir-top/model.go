@@ -89,6 +89,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = max(1, msg.Width), max(1, msg.Height)
 		m.build()
+		return m, tea.ClearScreen // the terminal has moved what was there, and would keep parts of it
 	case tea.KeyPressMsg:
 		return m, m.key(msg)
 	case tea.PasteMsg:
