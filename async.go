@@ -127,11 +127,10 @@ func (a *async[T]) do(here park.Place) {
 	f.waitUnder(sc)
 	var ready *park.Parker
 	ch.Lock()
+	ch.UsedBy(a.side, channel.Unknown) // f ends with the operation: it is not the one that uses the channel
 	if a.side == receiving {
-		ch.UsedBy(receiving, f.id)
 		a.cell.Value, a.r, ready = ch.Take()
 	} else {
-		ch.UsedBy(sending, f.id)
 		a.r, ready = ch.Put(a.cell.Value)
 	}
 	if a.r == park.None && a.side == sending && ch.Overflows() {

@@ -529,7 +529,7 @@ func (c *Chan[T]) TrySend(v T) error {
 	by := c.core.announce(policy.TrySend)
 	race.Disable()
 	c.ch.Lock()
-	c.ch.UsedBy(sending, 0) // which fiber it is, is not known
+	c.ch.UsedBy(sending, channel.Unknown)
 	r, ready := c.ch.Put(v)
 	over := r == park.None && c.ch.Overflows()
 	if over {
@@ -557,7 +557,7 @@ func (c *Chan[T]) TryRecv() (T, error) {
 	by := c.core.announce(policy.TryRecv)
 	race.Disable()
 	c.ch.Lock()
-	c.ch.UsedBy(receiving, 0) // which fiber it is, is not known
+	c.ch.UsedBy(receiving, channel.Unknown)
 	v, r, ready := c.ch.Take()
 	c.core.finishTryLocked(receiving, r, ready)
 	race.Enable()

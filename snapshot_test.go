@@ -228,6 +228,35 @@ func TestSnapshotSaysWhatFibersWaitFor(t *testing.T) {
 	}
 }
 
+// TestSnapshotForgetsTimesOfEarlierFibers: a fiber runs on a coroutine that another one has used, and has left a timer
+// there. Its wait has the same number, and no limit.
+func TestSnapshotForgetsTimesOfEarlierFibers(t *testing.T) {
+	rt := coir.NewRuntime(coir.WithWorkers(1))
+	never := coir.NewEvent()
+	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+		for i := range 4 { // of which some get the coroutine of one before
+			in, cancel := coir.WithCancel(ctx)
+			sleeper := n.Go("sleeper", func(context.Context) error {
+				_ = coir.Sleep(in, time.Hour)
+				return nil
+			})
+			_ = coir.Yield(ctx)
+			cancel()
+			_ = sleeper.Wait(coir.Shield(ctx))
+			n.Go("waiter", never.Wait, coir.WithIndex(i))
+			_ = coir.Yield(ctx)
+		}
+		return nil
+	})
+	defer func() { _ = end() }()
+	s := snapshotWhen(t, rt, "they wait", waiting("waiter[0]", "waiter[1]", "waiter[2]", "waiter[3]", "main"))
+	for _, f := range s.Fibers {
+		if !f.Until.IsZero() {
+			t.Errorf("%s waits until %v", f.Name, f.Until)
+		}
+	}
+}
+
 func TestSnapshotOfNurseries(t *testing.T) {
 	rt := coir.NewRuntime(coir.WithWorkers(1))
 	stuck := make(chan bool)

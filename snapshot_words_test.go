@@ -20,6 +20,7 @@ import (
 	"github.com/coir-go/coir/pubsub"
 	"github.com/coir-go/coir/snapshot"
 	"github.com/coir-go/coir/stream"
+	"github.com/coir-go/coir/supervise"
 )
 
 // Spec: OB-01 (every park has a readable reason)
@@ -125,6 +126,70 @@ func TestSnapshotShowsWhoLockedByACase(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	_ = end()
+}
+
+// TestSnapshotSaysWhoUsedAChannel: the last two fibers on each side, and whether it was a goroutine.
+func TestSnapshotSaysWhoUsedAChannel(t *testing.T) {
+	rt := coir.NewRuntime(coir.WithWorkers(1))
+	c := coir.NewChan[int](8, coir.WithName("c"))
+	send := func(ctx context.Context) error { return c.Send(ctx, 1) }
+	ids := map[string]uint64{}
+	go1 := func(n *coir.Nursery, name string, fn func(ctx context.Context) error) {
+		f := n.Go(name, fn)
+		ids[name] = f.ID()
+		_ = f.Wait(t.Context())
+	}
+	for _, x := range []struct {
+		name    string
+		do      func(ctx context.Context, n *coir.Nursery)
+		by, was string // of the senders
+		outside bool
+	}{
+		{"none", func(context.Context, *coir.Nursery) {}, "", "", false},
+		{"one", func(_ context.Context, n *coir.Nursery) { go1(n, "a", send) }, "a", "", false},
+		{"two", func(_ context.Context, n *coir.Nursery) { go1(n, "b", send) }, "b", "a", false},
+		{"the same again", func(ctx context.Context, n *coir.Nursery) {
+			go1(n, "c", func(ctx context.Context) error { return errors.Join(send(ctx), send(ctx)) })
+		}, "c", "b", false},
+		{"a try", func(context.Context, *coir.Nursery) { _ = c.TrySend(1) }, "", "c", false},
+		{"a goroutine", func(ctx context.Context, _ *coir.Nursery) { goroutine(ctx, func() { _ = send(t.Context()) }) }, "", "", true},
+		{"an async send", func(ctx context.Context, n *coir.Nursery) { _, _ = c.SendAsync(n, 1).Wait(ctx) }, "", "", false},
+	} {
+		end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+			x.do(ctx, n)
+			n.Go("reader", func(ctx context.Context) error {
+				for {
+					if _, err := c.Recv(ctx); err != nil {
+						return err
+					}
+				}
+			})
+			return nil
+		})
+		s := snapshotWhen(t, rt, "it waits", waiting("reader", "main"))
+		_ = end()
+		o := objectIn(s, "c")
+		if o.Sender != ids[x.by] || o.SenderBefore != ids[x.was] || o.FromOutside != x.outside {
+			t.Errorf("%s: sender %d, before %d, from outside %v; fibers are %v", x.name, o.Sender, o.SenderBefore, o.FromOutside, ids)
+		}
+		if r := fiberIn(s, "reader").ID; o.Receiver != r || o.ReceiverBefore == r || o.ToOutside {
+			t.Errorf("%s: receiver %d, before %d, and it is %d", x.name, o.Receiver, o.ReceiverBefore, r)
+		}
+	}
+}
+
+// TestSnapshotSaysWhereSupervisedFibersComeFrom: what a supervisor runs belongs to the program.
+func TestSnapshotSaysWhereSupervisedFibersComeFrom(t *testing.T) {
+	rt := coir.NewRuntime()
+	never := coir.NewEvent()
+	_, file, line, _ := runtime.Caller(0)
+	s := supervise.New([]supervise.Child{{Name: "child", Run: never.Wait}})
+	end := inBackground(rt, func(ctx context.Context, _ *coir.Nursery) error { return s.Run(ctx) })
+	f := fiberIn(snapshotWhen(t, rt, "it waits", waiting("child")), "child")
+	_ = end()
+	if want := fmt.Sprint(file, ":", line+1); f.System || f.Spawned != want {
+		t.Errorf("system %v, spawned at %s, not %s", f.System, f.Spawned, want)
+	}
 }
 
 func TestListObjects(t *testing.T) {

@@ -127,6 +127,16 @@ func (w *want) describe(o *snapshot.Object) {
 	}
 }
 
+// known returns the number of a fiber that has used a channel, or 0 if it is not known.
+//
+//go:norace
+func known(by uint64) uint64 {
+	if by == channel.Unknown {
+		return 0
+	}
+	return by
+}
+
 //go:norace
 func (c *core) describeTo(o *snapshot.Object) {
 	race.Disable()
@@ -134,7 +144,9 @@ func (c *core) describeTo(o *snapshot.Object) {
 	race.Enable()
 	o.Kind, o.Len, o.Cap, o.High = kindOr(c.what, "channel"), x.Len, c.ch.Limit(), x.High
 	o.Sent, o.Received, o.Dropped, o.Closed = x.Sent, x.Received, x.Dropped, x.State != channel.Open
-	o.Sender, o.Receiver = x.Side[sending].By, x.Side[receiving].By
+	from, to := &x.Side[sending], &x.Side[receiving]
+	o.Sender, o.SenderBefore, o.FromOutside = known(from.By), known(from.Was), from.By == 0 && x.Sent > 0
+	o.Receiver, o.ReceiverBefore, o.ToOutside = known(to.By), known(to.Was), to.By == 0 && x.Received > 0
 	switch {
 	case c.ch.Limit() == channel.NoLimit:
 		o.Cap = -1

@@ -47,7 +47,9 @@ const (
 	ProblemAllWaiting Problem = "all-waiting"
 	// ProblemCancelIgnored: the context of a nursery has ended, and fibers of the nursery have not.
 	ProblemCancelIgnored Problem = "cancel-ignored"
-	// ProblemReceiverGone: fibers wait to send to a channel, and the last fiber that received from it has ended.
+	// ProblemHolderGone: fibers wait for a lock, and the fiber that holds it has ended.
+	ProblemHolderGone Problem = "holder-gone"
+	// ProblemReceiverGone: fibers wait to send to a channel, and the last fibers that received from it have ended.
 	ProblemReceiverGone Problem = "receiver-gone"
 	// ProblemStarved: a fiber is ready, and does not get to run.
 	ProblemStarved Problem = "starved"
@@ -63,14 +65,14 @@ const (
 
 // severity is the order of the problems.
 var severity = []Problem{
-	ProblemDeadlock, ProblemAllWaiting, ProblemCancelIgnored, ProblemReceiverGone, ProblemStarved, ProblemNeverYields,
-	ProblemChannelFull, ProblemBlockingCalls, ProblemTicketOld,
+	ProblemDeadlock, ProblemAllWaiting, ProblemCancelIgnored, ProblemHolderGone, ProblemReceiverGone, ProblemStarved,
+	ProblemNeverYields, ProblemChannelFull, ProblemBlockingCalls, ProblemTicketOld,
 }
 
 // How long something lasts before it is told.
 const (
 	leastGap    = 100 * time.Millisecond // between the snapshots, for what is seen only by comparing them
-	leastWait   = time.Second            // a wait of a likely cycle, or for a receiver that is gone
+	leastWait   = time.Second            // a wait of a likely cycle, or for a fiber that is gone
 	leastFull   = 5 * time.Second        // a channel that is full
 	leastTicket = time.Minute            // a wait for the answer of a ticket
 )
@@ -93,6 +95,7 @@ func Explain(earlier, later *Snapshot) []Explanation {
 	p.findCycles()
 	p.findAllWaiting()
 	p.findCancelIgnored()
+	p.findHolderGone()
 	p.findReceiverGone()
 	p.findNeverYields() // before findStarved, which names these fibers, and findBlockingCalls, which leaves them out
 	p.findStarved()
@@ -108,14 +111,17 @@ type pair struct {
 	gap            time.Duration // from the end of the earlier to the beginning of the later
 	quiet          bool          // every fiber waits, and none for a time
 
-	fibers    []both // those of the later snapshot, by number
-	at        map[uint64]int
-	earlierOf map[uint64]*Fiber
-	objects   []thing // those in both snapshots, by number
-	objectAt  map[uint64]int
-	nurseries map[uint64]*Nursery // of the later snapshot
-	ended     map[uint64]bool     // the nurseries whose context has ended in both
-	members   map[uint64][]int    // the fibers of a nursery, as indexes
+	// Each of these is sorted by number, which its second slice has for a quick search.
+	fibers    []both // those of the later snapshot
+	fiberIDs  []uint64
+	objects   []thing // those in both snapshots
+	objectIDs []uint64
+	families  []family // the nurseries of the later snapshot
+	familyIDs []uint64
+
+	before    []Fiber // those of the earlier snapshot
+	beforeIDs []uint64
+	ended     int // how many of them are not in the later
 
 	hogs  map[int]bool // the fibers that ProblemNeverYields is about
 	still bool         // no worker has run another fiber
@@ -128,10 +134,20 @@ type pair struct {
 type both struct {
 	*Fiber
 	before    *Fiber    // in the earlier snapshot, or nil
-	same      bool      // it is in the same wait in both
+	family    *family   // its nursery
 	limit     time.Time // when the wait ends by itself, at the latest; zero if it does not
+	same      bool      // it is in the same wait in both
 	cancelled bool      // a cancel may be about to end the wait
 	foreign   bool      // the end of a context that is not coir's may end the wait
+}
+
+// family is a nursery and the fibers of the later snapshot in it.
+type family struct {
+	*Nursery
+	ended    bool      // its context has ended in both snapshots
+	deadline time.Time // of it, and of those around it
+	known    bool      // deadline is set
+	fibers   []int     // as indexes
 }
 
 // thing is an object that is in both snapshots.
@@ -139,8 +155,7 @@ type thing struct {
 	*Object
 	before  *Object
 	holders []uint64 // sorted; nil if they are not the same in both
-	senders []int    // fibers that wait to send in both, as indexes
-	users   []int    // fibers that wait for it otherwise in both
+	waiters []int    // fibers that wait for it, or wait to send to it, in both, as indexes: see gather
 }
 
 // found is an explanation with what decides its place.
@@ -158,17 +173,7 @@ func compare(earlier, later *Snapshot) *pair {
 	if gap < 0 {
 		return nil
 	}
-	p := &pair{
-		earlier: earlier, later: later, gap: gap,
-		at:        make(map[uint64]int, len(later.Fibers)),
-		earlierOf: make(map[uint64]*Fiber, len(earlier.Fibers)),
-		objectAt:  make(map[uint64]int, len(later.Objects)),
-		nurseries: make(map[uint64]*Nursery, len(later.Nurseries)),
-		ended:     map[uint64]bool{},
-		members:   map[uint64][]int{},
-		hogs:      map[int]bool{},
-		stuck:     map[int]bool{},
-	}
+	p := &pair{earlier: earlier, later: later, gap: gap, hogs: map[int]bool{}, stuck: map[int]bool{}}
 	p.compareNurseries()
 	p.compareFibers()
 	p.compareObjects()
@@ -176,62 +181,135 @@ func compare(earlier, later *Snapshot) *pair {
 	return p
 }
 
-func (p *pair) compareNurseries() {
-	before := map[uint64]bool{}
-	for i := range p.earlier.Nurseries {
-		n := &p.earlier.Nurseries[i]
-		before[n.ID] = n.Ended
+// byID returns entries sorted by their numbers, each number once, and the numbers. Those of a runtime are so already; a
+// dump may have been changed.
+func byID[T any](all []T, id func(*T) uint64) (sorted []T, ids []uint64) {
+	ids = make([]uint64, len(all))
+	for i := range all {
+		ids[i] = id(&all[i])
+		if i > 0 && ids[i] <= ids[i-1] {
+			sorted = slices.Clone(all)
+			slices.SortStableFunc(sorted, func(a, b T) int { return cmp.Compare(id(&a), id(&b)) })
+			sorted = slices.CompactFunc(sorted, func(a, b T) bool { return id(&a) == id(&b) })
+			return byID(sorted, id)
+		}
 	}
-	for i := range p.later.Nurseries {
-		n := &p.later.Nurseries[i]
-		p.nurseries[n.ID] = n
-		p.ended[n.ID] = n.Ended && before[n.ID]
+	return all, ids
+}
+
+// inBoth calls f with the index of each number that is in both of two sorted lists.
+func inBoth(earlier, later []uint64, f func(was, is int)) {
+	was := 0
+	for is, id := range later {
+		for was < len(earlier) && earlier[was] < id {
+			was++
+		}
+		if was < len(earlier) && earlier[was] == id {
+			f(was, is)
+		}
+	}
+}
+
+func nurseryID(n *Nursery) uint64 { return n.ID }
+func fiberID(f *Fiber) uint64     { return f.ID }
+func objectID(o *Object) uint64   { return o.ID }
+
+func (p *pair) compareNurseries() {
+	all := slices.Clip(p.later.Nurseries)
+	_, p.familyIDs = byID(all, nurseryID)
+	for i := range p.later.Fibers { // a dump may not have all nurseries
+		id := p.later.Fibers[i].Nursery
+		if last := len(all) - 1; (last < 0 || all[last].ID != id) && !p.listed(id) {
+			all = append(all, Nursery{ID: id})
+		}
+	}
+	later, ids := byID(all, nurseryID)
+	p.families, p.familyIDs = make([]family, len(later)), ids
+	for i := range later {
+		p.families[i].Nursery = &later[i]
+	}
+	earlier, before := byID(p.earlier.Nurseries, nurseryID)
+	inBoth(before, ids, func(was, is int) { p.families[is].ended = earlier[was].Ended && later[is].Ended })
+	for i := range p.families {
+		p.findDeadline(&p.families[i])
+	}
+}
+
+// listed reports whether a nursery is in the later snapshot.
+func (p *pair) listed(id uint64) bool {
+	_, ok := slices.BinarySearch(p.familyIDs, id)
+	return ok
+}
+
+// familyOf returns a nursery of the later snapshot, or nil.
+func (p *pair) familyOf(id uint64) *family {
+	if i, ok := slices.BinarySearch(p.familyIDs, id); ok {
+		return &p.families[i]
+	}
+	return nil
+}
+
+// findDeadline sets the deadline of a nursery, and of those around it.
+func (p *pair) findDeadline(f *family) {
+	var way []*family
+	for f != nil && !f.known {
+		f.known = true // a dump may have a nursery in itself
+		way, f = append(way, f), p.familyOf(f.Parent)
+	}
+	var limit time.Time
+	if f != nil {
+		limit = f.deadline
+	}
+	for _, f := range slices.Backward(way) {
+		limit = first(limit, f.Deadline)
+		f.deadline = limit
 	}
 }
 
 func (p *pair) compareFibers() {
-	for i := range p.earlier.Fibers {
-		f := &p.earlier.Fibers[i]
-		p.earlierOf[f.ID] = f
-	}
-	sorted := make([]*Fiber, len(p.later.Fibers))
-	for i := range p.later.Fibers {
-		sorted[i] = &p.later.Fibers[i]
-	}
-	slices.SortFunc(sorted, func(a, b *Fiber) int { return cmp.Compare(a.ID, b.ID) })
-	sorted = slices.CompactFunc(sorted, func(a, b *Fiber) bool { return a.ID == b.ID })
-	p.fibers = make([]both, len(sorted))
-	for i, f := range sorted {
-		p.fibers[i].Fiber = f
-	}
-	deadlines := map[uint64]time.Time{}
+	later, ids := byID(p.later.Fibers, fiberID)
+	p.before, p.beforeIDs = byID(p.earlier.Fibers, fiberID)
+	p.fibers, p.fiberIDs, p.ended = make([]both, len(later)), ids, len(p.before)
+	inBoth(p.beforeIDs, ids, func(was, is int) {
+		p.fibers[is].before = &p.before[was]
+		p.ended--
+	})
+	var last *family // children of one nursery often follow each other
 	for i := range p.fibers {
 		f := &p.fibers[i]
-		p.at[f.ID] = i
-		p.members[f.Nursery] = append(p.members[f.Nursery], i)
-		f.before = p.earlierOf[f.ID]
-		f.same = f.before != nil && f.State == StateWaiting && f.before.State == StateWaiting &&
-			f.Waits == f.before.Waits && f.More == 0 && // else another case may end it
-			slices.EqualFunc(f.Wait, f.before.Wait, sameWait)
-		f.limit = f.Until
-		if f.before != nil {
-			f.limit = first(f.limit, f.before.Until)
+		f.Fiber = &later[i]
+		if last == nil || last.ID != f.Nursery {
+			last = p.familyOf(f.Nursery)
 		}
-		if !slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind != WaitJoin }) {
-			continue // neither a cancel nor a deadline ends the wait for children
-		}
-		f.limit = first(f.limit, p.deadline(f.Nursery, deadlines))
-		n := p.nurseries[f.Nursery]
-		f.cancelled = n != nil && n.Ended
-		f.foreign = f.Foreign || f.before != nil && f.before.Foreign
+		f.family, last.fibers = last, append(last.fibers, i)
+		f.compare()
 	}
+}
+
+// compare sets what the two snapshots show together of a fiber.
+func (f *both) compare() {
+	f.limit = f.Until
+	if f.before != nil {
+		f.limit = first(f.limit, f.before.Until)
+		f.same = f.State == StateWaiting && f.before.State == StateWaiting && f.Waits == f.before.Waits &&
+			f.More == 0 && // else another case may end it
+			slices.EqualFunc(f.Wait, f.before.Wait, sameWait)
+	}
+	if !slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind != WaitJoin }) {
+		return // neither a cancel nor a deadline ends the wait for children
+	}
+	f.limit = first(f.limit, f.family.deadline)
+	f.cancelled = f.family.Ended
+	f.foreign = f.Foreign || f.before != nil && f.before.Foreign
 }
 
 // sameWait reports whether a wait is for the same thing. Its text may differ: it may have a count or a time.
 func sameWait(a, b Wait) bool {
-	a.Text, b.Text = "", ""
-	return a == b
+	return a.Kind == b.Kind && a.Object == b.Object && a.Fiber == b.Fiber && a.Nursery == b.Nursery
 }
+
+// fiber returns the index of a fiber of the later snapshot.
+func (p *pair) fiber(id uint64) (i int, ok bool) { return slices.BinarySearch(p.fiberIDs, id) }
 
 // first returns the earlier of two times. Zero means none.
 func first(a, b time.Time) time.Time {
@@ -241,76 +319,24 @@ func first(a, b time.Time) time.Time {
 	return a
 }
 
-// deadline returns the first deadline of a nursery and those around it. known has those that were found already.
-func (p *pair) deadline(id uint64, known map[uint64]time.Time) time.Time {
-	var way []uint64
-	var limit time.Time
-	for {
-		d, ok := known[id]
-		n := p.nurseries[id]
-		if ok || n == nil {
-			limit = d
-			break
-		}
-		known[id] = time.Time{} // a dump may have a nursery in itself
-		way, id = append(way, id), n.Parent
-	}
-	for _, id := range slices.Backward(way) {
-		limit = first(limit, p.nurseries[id].Deadline)
-		known[id] = limit
-	}
-	return limit
-}
-
 func (p *pair) compareObjects() {
-	before := make(map[uint64]*Object, len(p.earlier.Objects))
-	for i := range p.earlier.Objects {
-		before[p.earlier.Objects[i].ID] = &p.earlier.Objects[i]
-	}
-	for i := range p.later.Objects {
-		if o := &p.later.Objects[i]; before[o.ID] != nil {
-			p.objects = append(p.objects, thing{Object: o, before: before[o.ID]})
-		}
-	}
-	slices.SortStableFunc(p.objects, func(a, b thing) int { return cmp.Compare(a.ID, b.ID) })
-	p.objects = slices.CompactFunc(p.objects, func(a, b thing) bool { return a.ID == b.ID })
-	for i := range p.objects {
-		o := &p.objects[i]
-		p.objectAt[o.ID] = i
-		if now, then := set(o.Holders), set(o.before.Holders); slices.Equal(now, then) {
-			o.holders = now
-		}
-	}
-	for i := range p.fibers {
-		f := &p.fibers[i]
-		if !f.same || f.System {
-			continue
-		}
-		for _, w := range f.Wait {
-			o := p.object(w.Object)
-			switch {
-			case o == nil:
-			case w.Kind == WaitSend:
-				o.senders = add(o.senders, i)
-			case w.Kind == WaitUse:
-				o.users = add(o.users, i)
-			}
-		}
-	}
+	earlier, before := byID(p.earlier.Objects, objectID)
+	later, ids := byID(p.later.Objects, objectID)
+	p.objects, p.objectIDs = make([]thing, 0, min(len(earlier), len(later))), make([]uint64, 0, len(ids))
+	inBoth(before, ids, func(was, is int) {
+		o := thing{Object: &later[is], before: &earlier[was]}
+		o.holders = sameHolders(o.Holders, o.before.Holders)
+		p.objects, p.objectIDs = append(p.objects, o), append(p.objectIDs, o.ID)
+	})
 }
 
-// add appends i, unless it is the last already: a select may have two cases on one object.
-func add(to []int, i int) []int {
-	if len(to) > 0 && to[len(to)-1] == i {
-		return to
+// sameHolders returns the holders of an object, sorted, if they are the same in both snapshots.
+func sameHolders(now, before []uint64) []uint64 {
+	if len(now) > 1 || len(before) > 1 {
+		now, before = set(now), set(before)
 	}
-	return append(to, i)
-}
-
-// object returns an object that is in both snapshots, or nil.
-func (p *pair) object(id uint64) *thing {
-	if i, ok := p.objectAt[id]; ok {
-		return &p.objects[i]
+	if slices.Equal(now, before) {
+		return now
 	}
 	return nil
 }
@@ -322,19 +348,57 @@ func set(ids []uint64) []uint64 {
 	return slices.Compact(ids)
 }
 
+// object returns an object that is in both snapshots, or nil.
+func (p *pair) object(id uint64) *thing {
+	if id == 0 {
+		return nil
+	}
+	if i, ok := slices.BinarySearch(p.objectIDs, id); ok {
+		return &p.objects[i]
+	}
+	return nil
+}
+
+// gather sets the waiters of the objects that are of interest: the fibers of the program that are in the same wait of
+// that kind in both snapshots. It returns those objects that have some.
+func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thing) {
+	wanted := map[uint64]*thing{}
+	for i := range p.objects {
+		if o := &p.objects[i]; interesting(o) {
+			o.waiters = nil
+			wanted[o.ID] = o
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	for i := range p.fibers {
+		f := &p.fibers[i]
+		if !f.same || f.System {
+			continue
+		}
+		for _, w := range f.Wait {
+			o := wanted[w.Object]
+			if w.Kind != kind || o == nil || len(o.waiters) > 0 && o.waiters[len(o.waiters)-1] == i {
+				continue // or a select has two cases on one object
+			}
+			if len(o.waiters) == 0 {
+				all = append(all, o)
+			}
+			o.waiters = append(o.waiters, i)
+		}
+	}
+	return all
+}
+
 // isQuiet reports whether every fiber waits, as in the earlier snapshot, and no wait could end by itself. A wait for an
 // object that no fiber ends, such as a timer or the network, could; so could that for a ticket, whose answer comes from
 // outside. If a fiber has begun or ended since, it may have done so during the later snapshot, and may have ended waits
 // that this shows.
 func (p *pair) isQuiet() bool {
 	if p.later.Omitted > 0 || p.earlier.Omitted > 0 || p.later.Process.Live > int64(len(p.later.Fibers)) ||
-		p.later.Process.Spawned != p.earlier.Process.Spawned {
+		p.later.Process.Spawned != p.earlier.Process.Spawned || p.ended > 0 {
 		return false
-	}
-	for id := range p.earlierOf {
-		if _, ok := p.at[id]; !ok {
-			return false
-		}
 	}
 	program := 0
 	for i := range p.fibers {
@@ -349,17 +413,22 @@ func (p *pair) isQuiet() bool {
 	return program > 0
 }
 
-// mayEnd reports whether a wait may end without another fiber, as far as its kind says.
+// mayEnd reports whether a wait may end without another fiber. One for a channel may if a goroutine used the other side
+// last, which may do so again.
 func (p *pair) mayEnd(w Wait) bool {
+	o := p.object(w.Object)
 	switch w.Kind {
-	case WaitSend, WaitRecv, WaitJoin, WaitPlace:
+	case WaitJoin, WaitPlace:
 		return false
+	case WaitSend:
+		return o != nil && o.ToOutside
+	case WaitRecv:
+		return o != nil && o.FromOutside
 	case WaitEnd:
-		_, ok := p.at[w.Fiber]
+		_, ok := p.fiber(w.Fiber)
 		return !ok
 	case WaitUse:
-		o := p.object(w.Object)
-		return o == nil || o.Ends == "" || o.Kind == ticket || o.Kind == condition
+		return o == nil || o.Ends == "" || o.Kind == ticket
 	}
 	return true
 }

@@ -16,7 +16,7 @@ import (
 //	a lock is stuck        if each of its holders is stuck
 //	a fiber's end is stuck if the fiber is
 //	a nursery's join       if one of the children is stuck
-//	a side of a channel    if the fiber that used the other side last is stuck; that is a guess
+//	a side of a channel    if the fibers that are known to have used the other side last are stuck; that is a guess
 //
 // All other waits are free. Nodes begin as stuck, and those that are free make others free: what remains is the largest
 // set of fibers none of which can go on before another one of the set does. Where it is not empty, it has a cycle.
@@ -60,12 +60,16 @@ type target struct {
 	id   uint64
 }
 
-// graph is the wait-for graph. Its first vertices are the fibers.
+// graph is the wait-for graph. Its first vertices are fibers: those that may be stuck, as far as a first look shows.
+// In a healthy program these are few.
 type graph struct {
 	*pair
 	rule
-	all []vertex
-	of  map[target]int // -1: it is free
+	nodes []int // the fibers of the first vertices
+	node  []int // the vertex of each fiber; -1: none
+	all   []vertex
+	of    map[target]int // -1: it is free
+	some  [3]uint64      // returned by enders
 }
 
 // ring is a part of the graph in which each vertex waits for each other, with its fibers in order.
@@ -79,12 +83,12 @@ func (p *pair) findCycles() {
 		}
 		g := p.graph(r)
 		rings := slices.DeleteFunc(g.rings(), func(x ring) bool {
-			return r == limited && !slices.ContainsFunc(x.fibers, func(v int) bool { return p.fibers[v].mayPass() }) ||
-				slices.ContainsFunc(x.fibers, func(v int) bool { return p.stuck[v] }) // a surer rule has told of it
+			return r == limited && !slices.ContainsFunc(x.fibers, func(v int) bool { return g.at(v).mayPass() }) ||
+				slices.ContainsFunc(x.fibers, func(v int) bool { return p.stuck[g.nodes[v]] }) // a surer rule has told of it
 		})
 		g.attribute(rings)
 		around := make([][]int, len(rings)) // the fibers of each ring, and those that wait for them
-		for v := range p.fibers {
+		for v := range g.nodes {
 			if k := g.all[v].ring; k >= 0 {
 				around[k] = append(around[k], v)
 			}
@@ -98,9 +102,41 @@ func (p *pair) findCycles() {
 // mayPass reports whether a limit, a cancel or a context that is not coir's may end the wait of a fiber.
 func (f both) mayPass() bool { return !f.limit.IsZero() || f.cancelled || f.foreign }
 
+// at returns the fiber of a vertex.
+func (g *graph) at(v int) *both { return &g.fibers[g.nodes[v]] }
+
 // graph returns the wait-for graph by a rule, with what is free.
 func (p *pair) graph(r rule) *graph {
-	g := &graph{pair: p, rule: r, all: make([]vertex, len(p.fibers)), of: map[target]int{}}
+	g := &graph{pair: p, rule: r, node: make([]int, len(p.fibers)), of: map[target]int{}}
+	for i := range p.fibers {
+		if g.node[i] = -1; r.fits(p, &p.fibers[i]) {
+			g.node[i] = 0
+		}
+	}
+	for i := range p.fibers {
+		if g.node[i] == 0 && slices.ContainsFunc(p.fibers[i].Wait, func(w Wait) bool { return g.isFree(&p.fibers[i], w) }) {
+			g.node[i] = -1
+		}
+	}
+	for i := range p.fibers {
+		if g.node[i] == 0 {
+			g.node[i] = len(g.nodes)
+			g.nodes = append(g.nodes, i)
+		}
+	}
+	g.all = make([]vertex, len(g.nodes))
+	g.connect()
+	return g
+}
+
+// isFree reports whether a wait may end, as far as a first look shows: at the fiber that could end it, if it is one.
+func (g *graph) isFree(f *both, w Wait) bool {
+	ids, ok := g.enders(f, w)
+	return !ok || w.Kind != WaitJoin && len(ids) == 0 || len(ids) == 1 && g.fiber(ids[0]) < 0
+}
+
+// connect adds the arrows, and finds what is free.
+func (g *graph) connect() {
 	var free []int
 	release := func(v int) {
 		if !g.all[v].free {
@@ -108,22 +144,14 @@ func (p *pair) graph(r rule) *graph {
 			free = append(free, v)
 		}
 	}
-	for i := range p.fibers {
-		if !r.fits(p, &p.fibers[i]) {
-			release(i)
-		}
-	}
-	for i := range p.fibers {
-		if g.all[i].free {
-			continue
-		}
-		for _, w := range p.fibers[i].Wait {
+	for v, i := range g.nodes {
+		for _, w := range g.fibers[i].Wait {
 			to := g.waitFor(i, w)
 			if to < 0 {
-				release(i)
+				release(v)
 				break
 			}
-			g.all[i].out = append(g.all[i].out, to)
+			g.all[v].out = append(g.all[v].out, to)
 		}
 	}
 	for v := range g.all {
@@ -144,39 +172,96 @@ func (p *pair) graph(r rule) *graph {
 			}
 		}
 	}
-	return g
+}
+
+// enders returns the fibers that could end a wait of f, by their numbers, or false if something else could. Those of a
+// WaitJoin are not in the result.
+func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
+	switch w.Kind {
+	case WaitJoin:
+		return nil, true
+	case WaitEnd:
+		return g.only(w.Fiber)
+	case WaitSend, WaitRecv:
+		if g.rule != soft {
+			return nil, false
+		}
+	}
+	o := g.object(w.Object)
+	switch {
+	case o == nil:
+	case w.Kind == WaitUse:
+		// A semaphore is often released by another fiber than the one that has acquired it.
+		_, own := slices.BinarySearch(o.holders, f.ID)
+		return o.holders, o.isLock() || g.rule == soft && !own
+	case o.Closed || o.before.Closed || o.Sent != o.before.Sent || o.Received != o.before.Received:
+	case w.Kind == WaitSend && o.Receivers == 0 && o.Receiver == o.before.Receiver:
+		return g.only(o.Receiver, o.ReceiverBefore)
+	case w.Kind == WaitRecv && o.Senders == 0 && o.Sender == o.before.Sender &&
+		(o.Sender != f.ID || g.quiet): // a fiber that has put work into its own queue now waits for that of others
+		return g.only(o.Sender, o.SenderBefore, g.taker(o))
+	}
+	return nil, false
+}
+
+// only returns those of some fibers that have not ended, unless the first of them is not known.
+func (g *graph) only(ids ...uint64) (alive []uint64, ok bool) {
+	alive = g.some[:0]
+	for _, id := range ids {
+		if i, ok := g.pair.fiber(id); ok && !slices.Contains(alive, id) && !g.fibers[i].System {
+			alive = append(alive, id)
+		}
+	}
+	return alive, ids[0] != 0
+}
+
+// taker returns the fiber that has received from the channel last and does not wait to do so again, if it is known: it
+// may be about to put back what it has taken, as with a channel that is used as a lock.
+func (g *graph) taker(o *thing) uint64 {
+	for _, id := range []uint64{o.Receiver, o.ReceiverBefore} {
+		i, ok := g.pair.fiber(id)
+		if !ok {
+			return 0
+		}
+		if !slices.ContainsFunc(g.fibers[i].Wait, func(w Wait) bool { return w.Kind == WaitRecv && w.Object == o.ID }) {
+			return id
+		}
+	}
+	return 0
 }
 
 // waitFor returns the vertex that a wait of fiber i depends on, or -1 if the wait may end otherwise.
 func (g *graph) waitFor(i int, w Wait) int {
-	self, o := g.fibers[i].ID, g.object(w.Object)
-	switch {
-	case w.Kind == WaitEnd:
+	if w.Kind == WaitEnd {
 		return g.fiber(w.Fiber)
-	case w.Kind == WaitJoin:
-		t := target{WaitJoin, w.Nursery}
-		if v, ok := g.of[t]; ok {
-			return v
-		}
-		kids := slices.Clone(g.members[w.Nursery])
-		kids = slices.DeleteFunc(kids, func(k int) bool { return k == i || g.all[k].free })
-		return g.vertex(t, kids, true)
-	case o == nil:
-	case w.Kind == WaitUse:
-		// A semaphore is often released by another fiber than the one that has acquired it.
-		if _, own := slices.BinarySearch(o.holders, self); !o.isLock() && (g.rule != soft || own) {
-			return -1
-		}
-		return g.users(target{WaitUse, o.ID}, o.holders...)
-	case g.rule != soft || o.Closed || o.before.Closed:
-	case w.Kind == WaitSend && o.Receiver != 0 && o.Receiver == o.before.Receiver && o.Received == o.before.Received &&
-		o.Receivers == 0:
-		return g.users(target{WaitSend, o.ID}, o.Receiver)
-	case w.Kind == WaitRecv && o.Sender != 0 && o.Sender == o.before.Sender && o.Sent == o.before.Sent && o.Senders == 0 &&
-		o.Sender != self: // a fiber that has put work into its own queue now waits for that of others
-		return g.users(target{WaitRecv, o.ID}, o.Sender)
 	}
-	return -1
+	t := target{w.Kind, w.Object}
+	if w.Kind == WaitJoin {
+		t.id = w.Nursery
+	}
+	if v, ok := g.of[t]; ok {
+		return v
+	}
+	var out []int
+	if w.Kind == WaitJoin {
+		if n := g.familyOf(w.Nursery); n != nil {
+			for _, k := range n.fibers {
+				if k != i && g.node[k] >= 0 {
+					out = append(out, g.node[k])
+				}
+			}
+		}
+		return g.vertex(t, out, true)
+	}
+	ids, _ := g.enders(&g.fibers[i], w)
+	for _, id := range ids {
+		v := g.fiber(id)
+		if v < 0 {
+			return g.vertex(t, nil, false)
+		}
+		out = append(out, v)
+	}
+	return g.vertex(t, out, false)
 }
 
 // isLock reports whether the fiber that holds the object is the one that must give it up.
@@ -184,28 +269,10 @@ func (o *thing) isLock() bool { return strings.HasSuffix(o.Ends, "unlock") }
 
 // fiber returns the vertex of a fiber, or -1 if it is free.
 func (g *graph) fiber(id uint64) int {
-	if i, ok := g.at[id]; ok && !g.all[i].free {
-		return i
+	if i, ok := g.pair.fiber(id); ok {
+		return g.node[i]
 	}
 	return -1
-}
-
-// users returns the vertex for a target that is stuck if all of some fibers are, or -1 if it is free.
-func (g *graph) users(t target, ids ...uint64) int {
-	if len(ids) == 1 && g.fiber(ids[0]) < 0 {
-		return -1 // as most are in a healthy program: needs no entry
-	}
-	if v, ok := g.of[t]; ok {
-		return v
-	}
-	out := make([]int, len(ids))
-	for k, id := range ids {
-		if out[k] = g.fiber(id); out[k] < 0 {
-			out = nil
-			break
-		}
-	}
-	return g.vertex(t, out, false)
 }
 
 // vertex makes the vertex for a target, and returns it. Without arrows it is free, and vertex returns -1.
@@ -233,7 +300,7 @@ func (g *graph) rings() (rings []ring) {
 		order[v], low[v] = n, n
 		part, path = append(part, v), append(path, visit{v, 0})
 	}
-	for root := range g.fibers {
+	for root := range g.nodes {
 		if g.all[root].free || order[root] != unseen {
 			continue
 		}
@@ -268,7 +335,7 @@ func (g *graph) rings() (rings []ring) {
 			part = part[:at]
 			if len(x.all) > 1 || slices.Contains(g.all[v].out, v) {
 				slices.Sort(x.all)
-				after, _ := slices.BinarySearch(x.all, len(g.fibers))
+				after, _ := slices.BinarySearch(x.all, len(g.nodes))
 				x.fibers = x.all[:after]
 				rings = append(rings, x)
 			}
@@ -304,8 +371,20 @@ func (g *graph) attribute(rings []ring) {
 // link is a step of a cycle: a fiber, and which of its cases leads on.
 type link struct{ fiber, wait int }
 
-// cycle returns a shortest cycle from a fiber through its ring.
-func (g *graph) cycle(start int) (way []link) {
+// nicest returns a cycle through a ring: one without a wait for children, if there is one among the first fibers. A fiber
+// that waits for its children only suffers from what they do.
+func (g *graph) nicest(ring []int, start int) []link {
+	const most = 8 // fibers
+	for _, v := range ring[:min(len(ring), most)] {
+		if way := g.cycle(v, true); way != nil {
+			return way
+		}
+	}
+	return g.cycle(ring[start], false)
+}
+
+// cycle returns a shortest cycle from a fiber through its ring, perhaps without waits for children, or nil.
+func (g *graph) cycle(start int, childless bool) (way []link) {
 	type step struct{ v, from, edge int }
 	steps, seen := []step{{start, -1, 0}}, map[int]bool{}
 	ring := g.all[start].ring
@@ -313,15 +392,15 @@ func (g *graph) cycle(start int) (way []link) {
 		for edge, to := range g.all[steps[at].v].out {
 			if to == start {
 				for k := at; k >= 0; k = steps[k].from {
-					if v := steps[k].v; v < len(g.fibers) {
-						way = append(way, link{v, edge})
+					if v := steps[k].v; v < len(g.nodes) {
+						way = append(way, link{g.nodes[v], edge})
 					}
 					edge = steps[k].edge
 				}
 				slices.Reverse(way)
 				return way
 			}
-			if !seen[to] && !g.all[to].free && g.all[to].ring == ring {
+			if !seen[to] && !g.all[to].free && g.all[to].ring == ring && !(childless && g.all[to].any) {
 				seen[to] = true
 				steps = append(steps, step{to, at, edge})
 			}
@@ -333,7 +412,7 @@ func (g *graph) cycle(start int) (way []link) {
 // tellRing tells about a cycle among the fibers of a ring. around are they and the fibers that wait for them.
 func (g *graph) tellRing(ring, around []int) {
 	start := slices.IndexFunc(ring, func(v int) bool {
-		return slices.ContainsFunc(g.fibers[v].Wait, func(w Wait) bool { return w.Kind != WaitRecv })
+		return slices.ContainsFunc(g.at(v).Wait, func(w Wait) bool { return w.Kind != WaitRecv })
 	})
 	if start < 0 {
 		if !g.quiet {
@@ -341,13 +420,18 @@ func (g *graph) tellRing(ring, around []int) {
 		}
 		start = 0
 	}
-	way := g.cycle(ring[start])
+	way := g.nicest(ring, start)
 	fibers := make([]int, len(way))
 	in := make(map[int]bool, len(way))
 	for k, l := range way {
 		fibers[k], in[l.fiber] = l.fiber, true
 	}
-	behind := slices.DeleteFunc(around, func(v int) bool { return in[v] })
+	var behind []int
+	for _, v := range around {
+		if i := g.nodes[v]; !in[i] {
+			behind = append(behind, i)
+		}
+	}
 
 	text := g.cycleText(way) + g.verdict(fibers)
 	if len(behind) > 0 {
@@ -407,7 +491,7 @@ func (g *graph) linkText(l link, to int, last bool) string {
 	if len(f.Wait) > 1 {
 		text += fmt.Sprintf(" in a select, each of whose %d cases is stuck,", len(f.Wait))
 	}
-	text += " " + g.waitText(w) + f.line()
+	text += " " + g.waitText(w, "its") + f.line()
 	itself := to == l.fiber
 	if last {
 		which = ""
@@ -430,10 +514,7 @@ func (g *graph) linkText(l link, to int, last bool) string {
 		}
 		return text + fmt.Sprintf(", held by %d fibers, all of them stuck, of which %s ", n, name)
 	}
-	how := " the last to receive from it"
-	if w.Kind == WaitRecv {
-		how = " the last to send to it"
-	}
+	how := g.used(w, g.fibers[to].ID)
 	switch {
 	case itself:
 		return text + ", and was itself" + how
@@ -441,6 +522,22 @@ func (g *graph) linkText(l link, to int, last bool) string {
 		return text + ", and " + name + " was" + how
 	}
 	return text + ", and " + name + ", which was" + how + ", "
+}
+
+// used returns how a fiber that could end a wait has used the channel, in words that follow "was".
+func (g *graph) used(w Wait, id uint64) string {
+	o := g.object(w.Object)
+	switch {
+	case w.Kind == WaitSend && id == o.Receiver:
+		return " the last to receive from it"
+	case w.Kind == WaitSend:
+		return " among the last to receive from it"
+	case id == o.Sender:
+		return " the last to send to it"
+	case id == o.SenderBefore:
+		return " among the last to send to it"
+	}
+	return " the last to receive from it" // taker
 }
 
 // verdict returns what a cycle of waits is, and since when, in words that follow it. It is as old as its youngest wait.

@@ -123,13 +123,8 @@ func TestAnySnapshot(t *testing.T) {
 			}
 			return noon.Add(time.Duration(r.IntN(300)-290) * time.Second)
 		}
-		kinds := []WaitKind{
-			WaitSend, WaitRecv, WaitSleep, WaitEnd, WaitJoin, WaitPlace, WaitCancel, WaitUse, WaitUse, WaitSend, "?",
-		}
-		states := []State{
-			StatePending, StateReady, StateRunning, StateBlocking, StateWaiting, StateWaiting, StateWaiting, StateOutside,
-			"?",
-		}
+		kinds := []WaitKind{WaitSend, WaitRecv, WaitSleep, WaitEnd, WaitJoin, WaitPlace, WaitCancel, WaitUse, WaitUse, WaitSend, "?"}
+		states := []State{StatePending, StateReady, StateRunning, StateBlocking, StateWaiting, StateWaiting, StateWaiting, StateOutside, "?"}
 		for range r.IntN(8) {
 			f := Fiber{ID: id(), Nursery: id(), State: states[r.IntN(len(states))], System: r.IntN(9) == 0, Since: at()}
 			for range r.IntN(3) {

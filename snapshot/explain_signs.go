@@ -9,8 +9,8 @@ import (
 
 // Kinds of objects.
 const (
-	ticket    = "ticket"    // of a desk
-	condition = "condition" // also of netio, whose waits end by what comes from the network
+	channel = "channel"
+	ticket  = "ticket" // of a desk
 )
 
 // findAllWaiting tells that every fiber waits, unless all of them are in cycles that were told.
@@ -40,18 +40,18 @@ func (p *pair) findCancelIgnored() {
 	if p.gap < leastGap {
 		return
 	}
-	for i := range p.later.Nurseries {
-		n := &p.later.Nurseries[i]
-		if !p.ended[n.ID] || p.nurseries[n.ID] != n {
+	for i := range p.families {
+		n := &p.families[i]
+		if !n.ended {
 			continue
 		}
-		left := p.left(n.ID)
+		left := p.left(n)
 		// A fiber that waits for the children of a nursery that is told about is not why this one has not ended.
 		if !slices.ContainsFunc(left, func(i int) bool { return !p.joinsTold(&p.fibers[i]) }) {
 			continue
 		}
 		text := "nursery " + fmt.Sprint(n.ID)
-		if owner, ok := p.at[n.Owner]; ok && !p.fibers[owner].System {
+		if owner, ok := p.fiber(n.Owner); ok && !p.fibers[owner].System {
 			text = "the nursery of " + p.fibers[owner].name()
 		}
 		text += " was cancelled"
@@ -64,36 +64,56 @@ func (p *pair) findCancelIgnored() {
 	}
 }
 
-// left returns the fibers of a nursery that are in both snapshots, except for the one that only waits for the others.
-func (p *pair) left(id uint64) (left []int) {
-	for _, i := range p.members[id] {
+// left returns the fibers of a nursery that are in both snapshots, except for the one that only waits for the others,
+// and for those that have not had their turn to see the cancel.
+func (p *pair) left(n *family) (left []int) {
+	for _, i := range n.fibers {
 		f := &p.fibers[i]
-		joins := slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind == WaitJoin && w.Nursery == id })
-		if f.before != nil && !f.System && !joins {
+		joins := slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind == WaitJoin && w.Nursery == n.ID })
+		if f.before != nil && !f.System && !joins && f.State != StateReady && f.State != StatePending {
 			left = append(left, i)
 		}
 	}
 	return left
 }
 
-// joinsTold reports whether a fiber waits for the children of a nursery that was cancelled too, and has some left.
+// joinsTold reports whether a fiber waits for the children of a nursery that was cancelled too.
 func (p *pair) joinsTold(f *both) bool {
 	return slices.ContainsFunc(f.Wait, func(w Wait) bool {
-		return w.Kind == WaitJoin && p.ended[w.Nursery] && len(p.left(w.Nursery)) > 0
+		if w.Kind != WaitJoin {
+			return false
+		}
+		n := p.familyOf(w.Nursery)
+		return n != nil && n.ended && slices.ContainsFunc(n.fibers, func(i int) bool { return !p.fibers[i].System })
 	})
+}
+
+// findHolderGone tells which fibers wait for a lock whose holder has ended. A holder that is not in the snapshot may
+// also be a fiber of another runtime, so this is not certain.
+func (p *pair) findHolderGone() {
+	gone := func(o *thing) bool {
+		return o.isLock() && len(o.holders) == 1 && o.Waiters > 0 && p.later.Omitted == 0 && !p.alive(o.holders[0])
+	}
+	for _, o := range p.gather(WaitUse, gone) {
+		if stuck := p.held(o.waiters); len(stuck) > 0 {
+			since := p.oldest(stuck)
+			text := fmt.Sprintf("%s %s%s; %s, which holds it, has ended", p.who(stuck), p.verb(stuck), p.lasts(since, stuck),
+				p.nameOf(o.holders[0]))
+			p.tell(ProblemHolderGone, o.like(), text, stuck, since, o.ID)
+		}
+	}
+}
+
+// alive reports whether a fiber is in the later snapshot.
+func (p *pair) alive(id uint64) bool {
+	_, ok := p.fiber(id)
+	return ok
 }
 
 // findReceiverGone tells which fibers wait to send to a channel whose last receiver has ended.
 func (p *pair) findReceiverGone() {
-	for i := range p.objects {
-		o := &p.objects[i]
-		if !p.gone(o) {
-			continue
-		}
-		stuck := slices.DeleteFunc(slices.Clone(o.senders), func(i int) bool {
-			f := &p.fibers[i]
-			return len(f.Wait) > 1 || f.mayPass() || !p.old(f)
-		})
+	for _, o := range p.gather(WaitSend, p.gone) {
+		stuck := p.held(o.waiters)
 		if len(stuck) == 0 {
 			continue
 		}
@@ -104,11 +124,21 @@ func (p *pair) findReceiverGone() {
 	}
 }
 
-// gone reports whether the last receiver of a channel has ended, and no other fiber has come in its place.
+// held returns those of some fibers that wait for one thing for long, and for as long as it takes.
+func (p *pair) held(fibers []int) []int {
+	return slices.DeleteFunc(slices.Clone(fibers), func(i int) bool {
+		f := &p.fibers[i]
+		return len(f.Wait) > 1 || f.mayPass() || !p.old(f)
+	})
+}
+
+// gone reports whether the last receivers of a channel have ended, and no other fiber has come in their place.
 func (p *pair) gone(o *thing) bool {
-	_, alive := p.at[o.Receiver]
-	return o.Receiver != 0 && !alive && o.before.Receiver == o.Receiver && o.Received == o.before.Received &&
-		o.Receivers == 0 && p.later.Omitted == 0
+	if o.Receiver == 0 || o.before.Receiver != o.Receiver || o.Received != o.before.Received || o.Senders == 0 ||
+		o.Receivers > 0 || p.later.Omitted > 0 {
+		return false
+	}
+	return !p.alive(o.Receiver) && !p.alive(o.ReceiverBefore)
 }
 
 // findNeverYields tells which fibers have held their workers all the time, and do not wait in a call that coir knows.
@@ -128,7 +158,7 @@ func (p *pair) findNeverYields() {
 			p.still = false
 			continue
 		}
-		f, ok := p.at[w.Fiber]
+		f, ok := p.fiber(w.Fiber)
 		if ok && busy(w) && busy(b) && p.holds(&p.fibers[f]) {
 			p.hogs[f] = true
 		}
@@ -172,10 +202,11 @@ func (p *pair) bySite(has func(i int) bool) (groups [][]int) {
 	return groups
 }
 
-// findStarved tells which fibers are ready, and do not run. One that yields again and again looks the same. One that
-// has not begun counts only if no worker could have begun it, and it is not in line for a place in its nursery.
+// findStarved tells which fibers are ready, and do not run. One that yields again and again looks the same, so they are
+// told only if the workers have not switched as often as it takes to run each fiber that is ready. One that has not
+// begun counts only if no worker could have begun it, and it is not in line for a place in its nursery.
 func (p *pair) findStarved() {
-	if p.gap < leastGap {
+	if p.gap < leastGap || p.turns() >= p.ready() {
 		return
 	}
 	hogs := make([]int, 0, len(p.hogs))
@@ -196,14 +227,35 @@ func (p *pair) findStarved() {
 	}
 }
 
+// turns returns how often the workers have run a fiber between the snapshots.
+func (p *pair) turns() (n uint64) {
+	before := map[int]uint64{}
+	for _, w := range p.earlier.Workers {
+		before[w.ID] = w.Beats
+	}
+	for _, w := range p.later.Workers {
+		n += max(w.Beats, before[w.ID]) - before[w.ID]
+	}
+	return n
+}
+
+// ready returns how many fibers are ready.
+func (p *pair) ready() (n uint64) {
+	for i := range p.fibers {
+		if s := p.fibers[i].State; s == StateReady || s == StatePending {
+			n++
+		}
+	}
+	return n
+}
+
 // starves reports whether a fiber could run in both snapshots, and has not begun a wait between them.
 func (p *pair) starves(i int) bool {
 	f := &p.fibers[i]
 	if f.before == nil || f.State != f.before.State || f.Waits != f.before.Waits {
 		return false
 	}
-	n := p.nurseries[f.Nursery]
-	return f.State == StateReady || f.State == StatePending && p.still && len(p.hogs) > 0 && n != nil && n.Limit == 0
+	return f.State == StateReady || f.State == StatePending && p.still && len(p.hogs) > 0 && f.family.Limit == 0
 }
 
 // findChannelFull tells which channels are full, and nothing is received from them. Those whose receiver has ended, or
@@ -215,22 +267,23 @@ func (p *pair) findChannelFull() {
 			gone[p.told[i].Objects[0]] = true
 		}
 	}
-	for i := range p.objects {
-		o := &p.objects[i]
-		full := o.Cap > 0 && o.Len == o.Cap && o.before.Len == o.before.Cap && o.Received == o.before.Received
-		if !full || gone[o.ID] || o.Oldest.IsZero() || p.since(o.Oldest).d < leastFull ||
-			!slices.ContainsFunc(o.senders, func(i int) bool { return !p.stuck[i] }) {
+	full := func(o *thing) bool {
+		return o.Cap > 0 && o.Len == o.Cap && o.before.Len == o.before.Cap && o.Received == o.before.Received &&
+			!gone[o.ID] && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastFull
+	}
+	for _, o := range p.gather(WaitSend, full) {
+		if !slices.ContainsFunc(o.waiters, func(i int) bool { return !p.stuck[i] }) {
 			continue
 		}
-		text := fmt.Sprintf("%s %s to send to %s (full, %d of %d)%s%s", p.who(o.senders),
-			pick(o.senders, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.senders), p.lasts(o.Oldest, o.senders))
-		if k, ok := p.at[o.Receiver]; ok && !p.fibers[k].System {
+		text := fmt.Sprintf("%s %s to send to %s (full, %d of %d)%s%s", p.who(o.waiters),
+			pick(o.waiters, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
+		if k, ok := p.fiber(o.Receiver); ok && !p.fibers[k].System {
 			one, _ := p.doing(p.fibers[k].Fiber)
 			text += fmt.Sprintf("; %s, which was the last to receive from it, %s", p.fibers[k].name(), one)
 		} else {
 			text += "; nothing was received from it for " + span{p.gap, true}.String()
 		}
-		p.tell(ProblemChannelFull, o.like(), text, o.senders, o.Oldest, o.ID)
+		p.tell(ProblemChannelFull, o.like(), text, o.waiters, o.Oldest, o.ID)
 	}
 }
 
@@ -267,17 +320,16 @@ func (p *pair) findBlockingCalls() {
 
 // findTicketOld tells which fibers wait for long for the answers of tickets.
 func (p *pair) findTicketOld() {
-	for i := range p.objects {
-		o := &p.objects[i]
-		if o.Kind != ticket || o.Oldest.IsZero() || p.since(o.Oldest).d < leastTicket || len(o.users) == 0 {
-			continue
-		}
+	old := func(o *thing) bool {
+		return o.Kind == ticket && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastTicket
+	}
+	for _, o := range p.gather(WaitUse, old) {
 		name := o.name()
 		if o.Name != "" {
 			name = "ticket " + name
 		}
-		text := fmt.Sprintf("%s %s for the answer of %s%s%s", p.who(o.users), pick(o.users, "waits", "wait"), name,
-			p.line(o.users), p.lasts(o.Oldest, o.users))
-		p.tell(ProblemTicketOld, o.like(), text, o.users, o.Oldest, o.ID)
+		text := fmt.Sprintf("%s %s for the answer of %s%s%s", p.who(o.waiters), pick(o.waiters, "waits", "wait"), name,
+			p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
+		p.tell(ProblemTicketOld, o.like(), text, o.waiters, o.Oldest, o.ID)
 	}
 }

@@ -107,6 +107,19 @@ var jammed = Snapshot{
 	},
 }
 
+// Two channels that hold a token each, which two fibers take in different orders. Main has put the tokens there.
+var tokens = Snapshot{
+	Fibers: []Fiber{
+		waiting(1, "main", join(101)), runs,
+		{ID: 2, Name: "ab", Nursery: 101, State: StateWaiting, Since: ago(3100 * time.Millisecond), Wait: []Wait{recv(12)}},
+		{ID: 3, Name: "ba", Nursery: 101, State: StateWaiting, Since: ago(3100 * time.Millisecond), Wait: []Wait{recv(11)}},
+	},
+	Objects: []Object{
+		{ID: 11, Kind: "channel", Name: "a", Sender: 1, Receiver: 3, ReceiverBefore: 2, Receivers: 1},
+		{ID: 12, Kind: "channel", Name: "b", Sender: 1, Receiver: 2, ReceiverBefore: 3, Receivers: 1},
+	},
+}
+
 // A consumer that waits for more, and a producer that waits for the consumer.
 var unclosed = Snapshot{
 	Fibers:  []Fiber{waiting(1, "main", end(2)), waiting(2, "consumer", recv(11)), runs},
@@ -127,6 +140,12 @@ var full = Snapshot{
 
 // One whose consumer has ended.
 var gone = Snapshot{Fibers: []Fiber{full.Fibers[0], runs}, Objects: []Object{orders}}
+
+// Two fibers that wait for a lock whose holder has ended.
+var leaked = Snapshot{
+	Fibers:  []Fiber{waiting(1, "a", lock(11, "mu")), waiting(2, "b", lock(11, "mu")), runs},
+	Objects: []Object{mutex(11, "mu", 50)},
+}
 
 // A worker pool of which one fiber does not yield.
 var busyPool = Snapshot{
@@ -248,7 +267,8 @@ func TestExplain(t *testing.T) {
 		{"ready in between", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[0].State = StateReady }, nil},
 		{"about to run", crossed, func(_, later *Snapshot) { later.Fibers[0].State = StateReady }, nil},
 		{"not seen before", crossed, func(earlier, _ *Snapshot) { earlier.Fibers = earlier.Fibers[1:] }, nil},
-		{"not seen again", crossed, func(_, later *Snapshot) { later.Fibers = later.Fibers[1:] }, nil},
+		{"not seen again", crossed, func(_, later *Snapshot) { later.Fibers = later.Fibers[1:] }, []string{
+			"holder-gone: transfer[1] waits to lock A for 3.1s; transfer[0], which holds it, has ended"}},
 		{"another object", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[0].Wait[0].Object = 11 }, nil},
 		{"another holder", crossed, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders[0] = 99 }, nil},
 		{"no holder", crossed, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders = nil }, nil},
@@ -341,6 +361,23 @@ func TestExplain(t *testing.T) {
 		{"over channels, no receiver known", jammed, edit(func(s *Snapshot) { s.Objects[0].Receiver = 0 }), nil},
 		{"over channels, with a limit", jammed, edit(func(s *Snapshot) { s.Fibers[0].Until = noon.Add(time.Second) }), nil},
 		{"over channels, closed", jammed, edit(func(s *Snapshot) { s.Objects[0].Closed = true }), nil},
+		{"over channels, one of two receivers runs", jammed,
+			edit(func(s *Snapshot) { s.Objects[0].ReceiverBefore = runs.ID }), nil},
+		{"over channels, the last receiver has ended", jammed,
+			edit(func(s *Snapshot) { s.Objects[0].Receiver, s.Objects[0].ReceiverBefore = 50, 2 }), []string{
+				"deadlock: parse waits to send to parsed (full, 4 of 4), and retry, which was among the last to receive from it, " +
+					"waits to send to again, and parse was the last to receive from it: likely a deadlock, for 3.1s"}},
+		{"channels as locks", tokens, nil, []string{"deadlock: ab waits to receive from b, and ba, which was the last to " +
+			"receive from it, waits to receive from a, and ab was the last to receive from it: likely a deadlock, for 3.1s; " +
+			"main waits for them"}},
+		{"channels as locks, and the holder runs", tokens, edit(func(s *Snapshot) {
+			s.Objects[1].ReceiverBefore = runs.ID
+		}), nil},
+		{"its own queue, and all wait", Snapshot{
+			Fibers:  []Fiber{waiting(1, "watcher", recv(11))},
+			Objects: []Object{{ID: 11, Kind: "channel", Name: "changes", Sender: 1, Receiver: 1, Receivers: 1}},
+		}, nil, []string{"deadlock: watcher waits to receive from changes, and was itself the last to send to it: likely a " +
+			"deadlock, for 3.1s"}},
 		{"idle actors", Snapshot{
 			Fibers: []Fiber{waiting(1, "a", recv(11)), waiting(2, "b", recv(12)), runs},
 			Objects: []Object{
@@ -362,10 +399,30 @@ func TestExplain(t *testing.T) {
 			"coir could end that"}},
 		{"a server waits for the network", Snapshot{
 			Fibers: []Fiber{
-				waiting(1, "main", join(100)), waiting(2, "accept", Wait{Kind: WaitUse, Object: 11, Text: "for a signal of #11"}),
+				waiting(1, "main", join(100)), waiting(2, "accept", Wait{Kind: WaitUse, Object: 11, Text: "for a connection to #11"}),
 			},
-			Objects: []Object{{ID: 11, Kind: "condition", Ends: "signal"}},
+			Objects: []Object{{ID: 11, Kind: "listener"}},
 		}, nil, nil},
+		{"all wait at a barrier", Snapshot{
+			Fibers: []Fiber{
+				waiting(1, "main", join(100)), waiting(2, "early", Wait{Kind: WaitUse, Object: 11, Text: "for a signal of phase"}),
+			},
+			Objects: []Object{{ID: 11, Kind: "condition", Name: "phase", Ends: "signal"}},
+		}, nil, []string{"all-waiting: every fiber waits, the oldest for 3.1s: main waits for its children to end; early " +
+			"waits for a signal of phase; only a goroutine outside of coir could end that"}},
+		{"it is fed by a goroutine", lonely, edit(func(s *Snapshot) { s.Objects[1].FromOutside = true }), nil},
+		{"a goroutine takes what it sends", Snapshot{
+			Fibers: []Fiber{waiting(1, "main", send(11))}, Objects: []Object{{ID: 11, Kind: "channel", ToOutside: true}},
+		}, nil, nil},
+		{"some wait for their children", Snapshot{
+			Fibers: []Fiber{waiting(1, "a", join(100)), waiting(2, "b", join(101)), waiting(3, "c", recv(11))},
+		}, nil, []string{"all-waiting: every fiber waits, the oldest for 3.1s: a, b wait for their children to end; c waits " +
+			"to receive from something; only a goroutine outside of coir could end that"}},
+		{"all wait for a pool", Snapshot{
+			Fibers:  []Fiber{waiting(1, "main", Wait{Kind: WaitRecv, Object: 11, Text: "for a value of conns"})},
+			Objects: []Object{{ID: 11, Kind: "pool", Name: "conns"}},
+		}, nil, []string{"all-waiting: the only fiber waits for 3.1s: main waits for a value of conns; only a goroutine " +
+			"outside of coir could end that"}},
 		{"the only one waits", lonely,
 			nil, []string{"all-waiting: the only fiber waits for 3.1s: main waits in a select to " +
 				"receive from a, or to receive from b; only a goroutine outside of coir could end that"}},
@@ -428,6 +485,9 @@ func TestExplain(t *testing.T) {
 				"which does not yield, holds the workers",
 			"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 2s; crunch is at " +
 				"app/sum.go:4"}},
+		{"fibers that yield", busyPool, func(_, later *Snapshot) { later.Workers[0].Beats += 3 }, nil},
+		{"more fibers than turns", busyPool, func(_, later *Snapshot) { later.Workers[0].Beats += 2 }, []string{
+			"starved: web[0..2] (3 fibers), spawned at app/main.go:20, are ready to run, and likely have not run for at least 2s"}},
 		{"fibers in line for a place", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:2]
 			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100, Limit: 1}}
@@ -503,6 +563,13 @@ func TestExplain(t *testing.T) {
 			later.Omitted = 1
 			later.Objects[0].Oldest = noon
 		}, nil},
+		{"a receiver that is gone, not the one before", gone, edit(func(s *Snapshot) {
+			s.Objects[0].ReceiverBefore = runs.ID
+			s.Objects[0].Oldest = noon
+		}), nil},
+		{"a receiver that is gone, and the one before", gone, edit(func(s *Snapshot) { s.Objects[0].ReceiverBefore = 3 }),
+			[]string{"receiver-gone: producer waits to send to orders (full, 64 of 64) for 12s; fiber 2, which was the last " +
+				"to receive from it, has ended"}},
 		{"a receiver that is gone, another waits", gone, edit(func(s *Snapshot) {
 			s.Objects[0].Receivers = 1
 			s.Objects[0].Oldest = noon
@@ -529,6 +596,23 @@ func TestExplain(t *testing.T) {
 			earlier.Taken = ago(200 * time.Millisecond)
 			later.Fibers[0].Since, later.Objects[0].Oldest = ago(time.Second/2), ago(time.Second/2)
 		}, nil},
+
+		// Locks.
+		{"a holder that is gone", leaked, nil, []string{
+			"holder-gone: a, b wait to lock mu, the oldest for 3.1s; fiber 50, which holds it, has ended"}},
+		{"a holder that is gone, which was there", leaked, func(earlier, _ *Snapshot) {
+			earlier.Fibers = append(earlier.Fibers, Fiber{ID: 50, Name: "holder", State: StateRunning})
+		}, []string{"holder-gone: a, b wait to lock mu, the oldest for 3.1s; holder, which holds it, has ended"}},
+		{"a holder that is gone, another lock", leaked, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders[0] = 99 }, nil},
+		{"a holder that may be omitted", leaked, func(_, later *Snapshot) { later.Omitted = 1 }, nil},
+		{"a holder that is gone, a semaphore", leaked, edit(func(s *Snapshot) { s.Objects[0].Ends = "release" }), nil},
+		{"a holder that is gone, just now", leaked, func(earlier, later *Snapshot) {
+			earlier.Taken = ago(200 * time.Millisecond)
+			later.Fibers[0].Since, later.Fibers[1].Since = ago(time.Second/2), ago(time.Second/2)
+		}, nil},
+		{"a holder that is gone, a select and a limit", leaked, edit(func(s *Snapshot) {
+			s.Fibers[0].Wait, s.Fibers[1].Until = append(s.Fibers[0].Wait, recv(50)), noon.Add(time.Second)
+		}), nil},
 
 		// Calls that block.
 		{"calls that block", blocked, nil, []string{
@@ -570,6 +654,20 @@ func TestExplain(t *testing.T) {
 			s.Nurseries = append(s.Nurseries, Nursery{ID: 102, Owner: 2, Parent: 101, Ended: true})
 		}), []string{"cancel-ignored: the nursery of inner was cancelled at least 2s ago, and 1 fiber has not ended: leaf " +
 			"waits to receive from something"}},
+		{"a cancel that a fiber has had no time to see", cancelled, edit(func(s *Snapshot) {
+			s.Fibers = s.Fibers[:3]
+			s.Fibers[1].State, s.Fibers[2].State = StateReady, StatePending
+			s.Workers = []Worker{{ID: 1}}
+		}), []string{
+			"starved: flush is ready to run, and likely has not run for at least 2s"}},
+		{"a cancel in a nursery within, whose fibers are about to run", cancelled, func(earlier, later *Snapshot) {
+			edit(func(s *Snapshot) {
+				s.Fibers = []Fiber{s.Fibers[0], waiting(2, "inner", join(102)), {ID: 3, Name: "leaf", Nursery: 102, State: StateReady}}
+				s.Fibers[1].Nursery = 101
+				s.Nurseries = append(s.Nurseries, Nursery{ID: 102, Owner: 2, Parent: 101, Ended: true})
+			})(earlier, later)
+			earlier.Fibers[2].State = StateWaiting
+		}, nil},
 		{"a cancel just now", cancelled,
 			func(earlier, _ *Snapshot) { earlier.Nurseries[0].Ended, earlier.Fibers[1].Waits = false, 0 }, nil},
 		{"a cancel, too soon to say", cancelled, func(earlier, _ *Snapshot) { earlier.Taken = ago(time.Millisecond) }, nil},
@@ -749,7 +847,7 @@ func TestTextIsSafe(t *testing.T) {
 		"<script>alert(1)</script>", strings.Repeat("M", 1<<20), strings.Repeat("\x1b", 1<<20), strings.Repeat("[", 1<<16),
 		"worker[99999999999999999999]", "worker[", "[0]", "/", "//", ":",
 	} {
-		for _, in := range []Snapshot{crossed, jammed, full, gone, busyPool, cancelled, tickets, blocked, lonely,
+		for _, in := range []Snapshot{crossed, jammed, tokens, leaked, full, gone, busyPool, cancelled, tickets, blocked, lonely,
 			circle(9), many(9)} {
 			earlier, later := pairOf(t, in)
 			edit(func(s *Snapshot) {

@@ -88,11 +88,11 @@ func (f *Fiber) name() string {
 
 // nameOf returns the name of a fiber that may have ended.
 func (p *pair) nameOf(id uint64) string {
-	if i, ok := p.at[id]; ok {
+	if i, ok := p.fiber(id); ok {
 		return p.fibers[i].name()
 	}
-	if f := p.earlierOf[id]; f != nil {
-		return f.name()
+	if i, ok := slices.BinarySearch(p.beforeIDs, id); ok {
+		return p.before[i].name()
 	}
 	return "fiber " + strconv.FormatUint(id, 10)
 }
@@ -203,13 +203,13 @@ func (p *pair) who(fibers []int) string {
 	return p.names(fibers) + spawned(site)
 }
 
-// waitText returns a wait in words that follow "waits".
-func (p *pair) waitText(w Wait) string {
+// waitText returns a wait in words that follow "waits": those of the snapshot, unless there are better ones.
+func (p *pair) waitText(w Wait, its string) string {
 	switch w.Kind {
 	case WaitSend, WaitRecv:
 		o := p.object(w.Object)
 		switch {
-		case o == nil:
+		case o == nil || o.Kind != channel:
 		case w.Kind == WaitRecv:
 			return "to receive from " + o.name()
 		case o.Cap > 0 && o.Len >= o.Cap:
@@ -222,7 +222,7 @@ func (p *pair) waitText(w Wait) string {
 			return "for " + p.nameOf(w.Fiber) + " to end"
 		}
 	case WaitJoin:
-		return "for its children to end"
+		return "for " + its + " children to end"
 	}
 	if w.Text == "" {
 		return "for something (" + clean(string(w.Kind), mostName) + ")"
@@ -245,14 +245,13 @@ func (p *pair) doing(f *Fiber) (one, many string) {
 	case StateOutside:
 		return "runs on a goroutine of its own" + at, "run on goroutines of their own" + at
 	case StateWaiting:
-		text := p.waitsFor(f) + at
-		return "waits" + text, "wait" + text
+		return "waits" + p.waitsFor(f, "its") + at, "wait" + p.waitsFor(f, "their") + at
 	}
 	return "does something else", "do something else"
 }
 
-// waitsFor returns what a fiber waits for, in words that follow "waits".
-func (p *pair) waitsFor(f *Fiber) (text string) {
+// waitsFor returns what a fiber waits for, in words that follow "waits". its is how to call what belongs to it.
+func (p *pair) waitsFor(f *Fiber, its string) (text string) {
 	if len(f.Wait) > 1 {
 		text = " in a select"
 	}
@@ -263,7 +262,7 @@ func (p *pair) waitsFor(f *Fiber) (text string) {
 		if k == mostCases {
 			return fmt.Sprintf("%s for %s more", text, count(len(f.Wait)-k, "case"))
 		}
-		text += " " + p.waitText(w)
+		text += " " + p.waitText(w, its)
 	}
 	return text
 }

@@ -135,8 +135,14 @@ type Object struct {
 	Received uint64 `json:"received,omitempty"`
 	Dropped  uint64 `json:"dropped,omitempty"`
 	Closed   bool   `json:"closed,omitempty"`
-	Sender   uint64 `json:"sender,omitempty"`   // the fiber that used it last to send
-	Receiver uint64 `json:"receiver,omitempty"` // the fiber that used it last to receive
+	Sender   uint64 `json:"sender,omitempty"`   // the fiber that used it last to send; also one that waits to
+	Receiver uint64 `json:"receiver,omitempty"` // the fiber that used it last to receive; also one that waits to
+
+	SenderBefore   uint64 `json:"senderBefore,omitempty"`   // the fiber that used it to send before Sender did
+	ReceiverBefore uint64 `json:"receiverBefore,omitempty"` // the fiber that used it to receive before Receiver did
+
+	FromOutside bool `json:"fromOutside,omitempty"` // it was a goroutine, not a fiber, that used it last to send
+	ToOutside   bool `json:"toOutside,omitempty"`   // it was a goroutine, not a fiber, that used it last to receive
 
 	// Holders are the fibers that hold it, if that is known, and Ends is what they do to end a wait: unlock.
 	Holders []uint64 `json:"holders,omitempty"`

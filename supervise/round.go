@@ -159,7 +159,7 @@ func (r *round) start(i int) {
 		cancel.Resolve(stop)
 		e.err = run(in)
 		return nil
-	})
+	}, r.site)
 }
 
 // panicError returns the error of a child that panicked with v. A panic from an inner nursery has its stack already.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -102,7 +103,8 @@ type Supervisor struct {
 	longest  time.Duration
 	events   *coir.Writer[Event]
 	reader   *coir.Reader[Event]
-	running  locks.Mutex // not an atomic, so that package sim sees that two calls of Run depend on each other
+	site     coir.FiberOption // where New was called: there the program says what the children do
+	running  locks.Mutex      // not an atomic, so that package sim sees that two calls of Run depend on each other
 }
 
 // keptEvents is the number of events that are kept for a slow reader.
@@ -122,6 +124,9 @@ func New(children []Child, opts ...Option) *Supervisor {
 	for _, o := range opts {
 		o(s)
 	}
+	var caller [1]uintptr
+	runtime.Callers(2, caller[:])
+	s.site = coir.WithSpawnSite(caller[0])
 	s.events, s.reader = coir.Pipe[Event](
 		keptEvents, coir.WithName(s.title()+" events"), coir.WithOverflow(coir.OverflowDropOldest))
 	return s

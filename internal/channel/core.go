@@ -56,7 +56,7 @@ type Core struct {
 	held    int  // values in the store
 	limit   int  // how many the store may hold
 
-	by [2]uintptr // see UsedBy
+	by, was [2]uintptr // see UsedBy
 
 	counters
 
@@ -78,12 +78,18 @@ func NewID() uint64 {
 	return lastID.Add(1)
 }
 
-// UsedBy records, for snapshots, that a fiber uses a side, by its number. It stores only what is new: a store each time
-// would make the comparison buffered-64 of bench/ratios take 1.02 times as long.
+// Unknown is in place of a fiber's number if it is not known whether a fiber or a goroutine uses a side: to find out
+// would take longer than the operation.
+const Unknown = uint64(^uintptr(0))
+
+// UsedBy records, for snapshots, that a fiber uses a side, by its number, and which one did before it; 0 is a goroutine.
+// It stores only what is new: a store each time would make the comparison buffered-64 of bench/ratios take 1.02 times as
+// long.
 //
 //go:norace
 func (c *Core) UsedBy(side Side, fiber uint64) {
 	if c.by[side] != uintptr(fiber) {
+		c.was[side] = c.by[side]
 		c.by[side] = uintptr(fiber)
 	}
 }

@@ -125,7 +125,8 @@ type SideStats struct {
 	Failures
 	Waiting int
 	Since   int64  // when the first of them began to wait, if the channel is timed
-	By      uint64 // the fiber that used the side last; 0: none. See Core.UsedBy
+	By      uint64 // the fiber that used the side last: see Core.UsedBy; 0: a goroutine, or none
+	Was     uint64 // the fiber that used it before that one did
 }
 
 // Stats returns a snapshot of the counters. It locks the channel itself.
@@ -141,7 +142,9 @@ func (c *Core) Stats() (s Stats) {
 	}
 	for side := range s.Side {
 		q := &c.waiting[side]
-		s.Side[side] = SideStats{Failures: c.failed[side], Waiting: q.Len(), By: uint64(c.by[side])}
+		s.Side[side] = SideStats{
+			Failures: c.failed[side], Waiting: q.Len(), By: uint64(c.by[side]), Was: uint64(c.was[side]),
+		}
 		if n := q.First(); n != nil {
 			s.Side[side].Since = n.Since
 		}

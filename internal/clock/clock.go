@@ -99,6 +99,12 @@ func (t *Timer) Look(ticket uint64) int64 {
 	return atomic.LoadInt64(&t.when)
 }
 
+// Forget makes Look return 0 until the timer is armed again. It must be idle. A timer that is reused has another owner
+// then, whose tickets may be the same.
+//
+//go:norace
+func (t *Timer) Forget() { t.ticket = 0 }
+
 const wordSized = unsafe.Sizeof(uintptr(0)) == 8
 
 // Near sets the worker, n, that is about to arm the timer, which must be idle: see shard.go. A timer for which it was

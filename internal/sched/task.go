@@ -214,7 +214,7 @@ func (t *Task) Yield() {
 		} else {
 			s.Yield(struct{}{})
 		}
-		t.EndPark()
+		t.frame.settle() // and not EndPark: a Cond lets other tasks run in the middle of a wait
 	}
 }
 
@@ -426,6 +426,9 @@ func (fr *Frame) serve() (left bool) {
 func (fr *Frame) ended() {
 	fr.task.frame = nil // a task may be kept for long, and must not keep its frame alive
 	fr.task = nil
+	if fr.timer != nil {
+		fr.timer.Forget()
+	}
 	fr.w.tally.ended++
 	if !coro.Fresh {
 		coro.Reset()
