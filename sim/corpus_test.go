@@ -799,14 +799,13 @@ func TestWhatEachStrategyNeedsForTheCorpus(t *testing.T) {
 			needed(b, Default, seeds))
 	}
 	t.Log("\n" + table.String())
-	inGuide(t, "corpus", table.String())
+	inDocument(t, "../docs/guide/testing.md", "corpus", table.String())
 }
 
-// inGuide compares the part of the guide between two marks with text, or replaces it with -update.
-func inGuide(t *testing.T, mark, text string) {
+// inDocument compares the part of a document between two marks with text, or replaces it with -update.
+func inDocument(t *testing.T, path, mark, text string) {
 	t.Helper()
-	const guide = "../docs/guide/testing.md"
-	all, err := os.ReadFile(guide)
+	all, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -815,13 +814,13 @@ func inGuide(t *testing.T, mark, text string) {
 	was, tail, ok2 := strings.Cut(rest, end)
 	switch {
 	case !ok || !ok2:
-		t.Fatalf("%s has no part called %s", guide, mark)
+		t.Fatalf("%s has no part called %s", path, mark)
 	case was == text:
 	case *update:
-		if err := os.WriteFile(guide, []byte(head+begin+text+end+tail), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(head+begin+text+end+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s has another table; write this one with: go test ./sim -run %s -update", guide, t.Name())
+		t.Errorf("%s has another table; write this one with: go test ./sim -run %s -update", path, t.Name())
 	}
 }

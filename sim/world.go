@@ -37,6 +37,8 @@ type world struct {
 	cancel  context.CancelCauseFunc
 	fail    *Failure
 
+	idle func() // is called when no fiber can run, and all of them sleep, before time moves; nil: not. For tests
+
 	// What it does, each part in its own file.
 	roster   // the fibers, and which of them can run
 	chooser  // decides
@@ -187,6 +189,12 @@ func (w *world) Next() policy.Fiber {
 			return w.run(to)
 		}
 		if w.nready == 0 {
+			if w.unsettled() {
+				return nil
+			}
+			if w.idle != nil && w.running && w.fail == nil {
+				w.idle()
+			}
 			moved := w.advance()
 			if moved {
 				w.rush()
@@ -207,7 +215,7 @@ func (w *world) Next() policy.Fiber {
 					w.collect()
 				}
 			}
-			if w.unsettled() || w.nready == 0 {
+			if w.nready == 0 {
 				return nil
 			}
 		}
@@ -251,8 +259,8 @@ func (w *world) lineUp(n int, i int32) int {
 	return n
 }
 
-// unsettled reports, after time has moved, whether the fiber that was woken may still be on its way to sleep, and so is
-// not in ready yet. The worker must then settle it, and call Next again.
+// unsettled reports whether the fiber that ran last may still be on its way to sleep. If it has been woken, it is not in
+// ready yet. The worker must then settle it, and call Next again.
 //
 // Guarded by TestExhaustiveCounts.
 //
