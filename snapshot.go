@@ -96,6 +96,9 @@ func (v *viewer) look() {
 	if !v.stopped {
 		v.goChildren()
 	}
+	if !v.stopped {
+		v.inLine()
+	}
 	for i, w := range v.rt.s.Workers() {
 		x := snapshot.Worker{ID: i, State: w.State, Queue: w.Queue, Beats: w.Beats}
 		if w.Task != nil {
@@ -380,7 +383,7 @@ func (v *viewer) add(f *Fiber, g uint64) bool {
 	x.ID, x.Name, x.Main, x.Nursery = f.id, f.Name(), f.isMain(), n.ID
 	at := v.site(f.pc)
 	x.Spawned, x.System = at.text, at.own
-	if !x.Main {
+	if !x.Main && !inLine(x) {
 		n.Children++
 	}
 	if v.stacks != nil {
@@ -430,6 +433,57 @@ func (v *viewer) goChildren() {
 			}
 		}
 	}
+}
+
+// inLine adds the fibers that wait for their first place in a nursery with a limit.
+func (v *viewer) inLine() {
+	all := make([]*Nursery, 0, len(v.nurseries))
+	for n := range v.nurseries {
+		all = append(all, n)
+	}
+	for _, n := range all {
+		wait := snapshot.Wait{Kind: snapshot.WaitPlace, Nursery: v.nurseries[n].ID, Text: enterText}
+		var some [64]*Fiber
+		for k := n.lined(nil, &some); k > 0; k = n.lined(some[k-1], &some) {
+			for _, f := range some[:k] {
+				v.fiber = snapshot.Fiber{State: snapshot.StateWaiting, Wait: append(v.fiber.Wait[:0], wait)}
+				if !v.add(f, 0) {
+					return
+				}
+			}
+		}
+	}
+}
+
+var enterText = (&policy.Op{Kind: policy.Go}).Waits("")
+
+// inLine reports whether a fiber waits for its first place, and has not begun.
+func inLine(f *snapshot.Fiber) bool {
+	return f.Waits == 0 && len(f.Wait) == 1 && f.Wait[0].Kind == snapshot.WaitPlace
+}
+
+// lined finds some of the fibers that wait for their first place, those after one that was found before, and returns
+// their number. Fibers leave the line at its head: if that one has left, so have all before it.
+//
+//go:norace
+func (n *Nursery) lined(after *Fiber, some *[64]*Fiber) (k int) {
+	race.Disable()
+	defer race.Enable()
+	if n.limits() == nil {
+		return 0
+	}
+	c := n.more()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.limiter.line
+	if after != nil && !after.listed && (after.next != nil || after == c.limiter.lineEnd) { // it is still in line
+		f = after.next
+	}
+	for ; f != nil && k < len(some); f = f.next {
+		some[k] = f
+		k++
+	}
+	return k
 }
 
 // childrenOn returns the children of rt in a list of goChildren.

@@ -305,6 +305,51 @@ func TestSnapshotOfALimit(t *testing.T) {
 	_ = end()
 }
 
+// TestSnapshotOfALine: fibers that wait for their first place are in the snapshot, each once, also while the line moves.
+func TestSnapshotOfALine(t *testing.T) {
+	rt := coir.NewRuntime()
+	const fibers, places = 1000, 3
+	gate := coir.NewChan[int](0)
+	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+		n.Limit(places)
+		for i := range fibers {
+			n.Go("child", func(ctx context.Context) error { _, err := gate.Recv(ctx); return err }, coir.WithIndex(i))
+		}
+		return nil
+	})
+	defer func() { _ = end() }()
+	s := snapshotWhen(t, rt, "all are there", func(s *snapshot.Snapshot) bool {
+		return waiting("main", "child[0]", "child[1]", "child[2]")(s) && len(s.Fibers) == fibers+1
+	})
+	f := fiberIn(s, "child[999]")
+	want := snapshot.Wait{Kind: snapshot.WaitPlace, Text: "for a place in its nursery", Nursery: f.Nursery}
+	if f.State != snapshot.StateWaiting || !slices.Equal(f.Wait, []snapshot.Wait{want}) {
+		t.Errorf("%+v", f)
+	}
+	i := slices.IndexFunc(s.Nurseries, func(n snapshot.Nursery) bool { return n.ID == f.Nursery })
+	if n := s.Nurseries[i]; n.Children != places || s.Process.Live != places+1 {
+		t.Errorf("%d children, %d fibers", n.Children, s.Process.Live)
+	}
+	for i := range fibers {
+		if err := gate.Send(t.Context(), i); err != nil {
+			t.Fatal(err)
+		}
+		if i%10 > 0 {
+			continue
+		}
+		seen := map[uint64]bool{}
+		for _, f := range rt.Snapshot(snapshot.Options{}).Fibers {
+			if seen[f.ID] {
+				t.Fatalf("%s is there twice", f.Name)
+			}
+			seen[f.ID] = true
+		}
+		if least := fibers - i - places - 2; len(seen) < least {
+			t.Fatalf("%d fibers, of at least %d", len(seen), least)
+		}
+	}
+}
+
 func TestSnapshotStacks(t *testing.T) {
 	rt := coir.NewRuntime()
 	ch := coir.NewChan[int](0)

@@ -14,6 +14,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/programs"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // What snapshots of a program explain is true: nothing is told as certain of a program that is well, and a program that
@@ -92,8 +93,8 @@ func (t *tally) table() string {
 			fmt.Fprintf(&b, "| %s, certain, and cancelled later | %d in all | | |\n", kind, n)
 		}
 		for _, rows := range []struct {
-			name  string
-			count map[string][forms]int
+			name  snapshot.Problem
+			count map[snapshot.Problem][forms]int
 		}{{kind, t.False}, {kind + ", cancelled later", t.Right}} {
 			if n := rows.count[kind]; n != [forms]int{} {
 				fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", rows.name, n[asTaken], n[oneMoment], n[twoMoments])

@@ -49,18 +49,18 @@ const (
 type tally struct {
 	Schedules int
 	Pairs     int                   // of snapshots
-	Certain   map[string]int        // explanations told as certain, one of whose waits was cancelled later, by kind
-	False     map[string][forms]int // other explanations, by kind
-	Right     map[string][forms]int // those of them of which a wait was cancelled later
+	Certain   map[snapshot.Problem]int        // explanations told as certain, one of whose waits was cancelled later, by kind
+	False     map[snapshot.Problem][forms]int // other explanations, by kind
+	Right     map[snapshot.Problem][forms]int // those of them of which a wait was cancelled later
 	Wrong     []string              // explanations told as certain, none of whose waits was cancelled
-	Says      map[string]string     // the first false one of a kind
+	Says      map[snapshot.Problem]string     // the first false one of a kind
 
 	ended func() // is called after each schedule; nil: not
 }
 
 func newTally() *tally {
 	return &tally{
-		Certain: map[string]int{}, False: map[string][forms]int{}, Right: map[string][forms]int{}, Says: map[string]string{},
+		Certain: map[snapshot.Problem]int{}, False: map[snapshot.Problem][forms]int{}, Right: map[snapshot.Problem][forms]int{}, Says: map[snapshot.Problem]string{},
 	}
 }
 
@@ -70,7 +70,7 @@ func (t *tally) add(o *tally) {
 	for kind, n := range o.Certain {
 		t.Certain[kind] += n
 	}
-	for _, m := range [][2]map[string][forms]int{{t.False, o.False}, {t.Right, o.Right}} {
+	for _, m := range [][2]map[snapshot.Problem][forms]int{{t.False, o.False}, {t.Right, o.Right}} {
 		for kind, more := range m[1] {
 			n := m[0][kind]
 			for i := range n {
@@ -87,7 +87,7 @@ func (t *tally) add(o *tally) {
 }
 
 // kinds returns the kinds of explanations that were told.
-func (t *tally) kinds() []string {
+func (t *tally) kinds() []snapshot.Problem {
 	all := slices.Concat(slices.Collect(maps.Keys(t.Certain)), slices.Collect(maps.Keys(t.False)), slices.Collect(maps.Keys(t.Right)))
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -185,14 +185,14 @@ func (s *stop) knows() bool {
 		shown := func(w snapshot.Wait) bool {
 			i := slices.IndexFunc(s.later.Objects, func(o snapshot.Object) bool { return o.ID == w.Object })
 			switch {
-			case w.Kind == snapshot.End || w.Kind == snapshot.Join:
+			case w.Kind == snapshot.WaitEnd || w.Kind == snapshot.WaitJoin:
 				return true
 			case i < 0:
 				return false
 			}
 			o := &s.later.Objects[i]
 			users := append([]uint64{o.Sender, o.SenderBefore}, o.Holders...)
-			if w.Kind == snapshot.Send {
+			if w.Kind == snapshot.WaitSend {
 				users = nil
 			}
 			return slices.ContainsFunc(next, func(id uint64) bool {
@@ -212,7 +212,7 @@ func (s *stop) knows() bool {
 // isCycle reports whether an explanation names the cycle: one of the fibers of each of its lines, and the objects that
 // they wait for.
 func (s *stop) isCycle(x snapshot.Explanation) bool {
-	if x.Kind != snapshot.Deadlock || len(x.Fibers) < len(s.cycle) {
+	if x.Kind != snapshot.ProblemDeadlock || len(x.Fibers) < len(s.cycle) {
 		return false
 	}
 	objects := slices.Clone(x.Objects)
@@ -258,7 +258,7 @@ func (s *stop) objectsOf(id uint64) (objects []uint64) {
 // isAll reports whether an explanation says that every fiber waits, and the snapshot has the words of the report for
 // what each of them waits for.
 func (s *stop) isAll(x snapshot.Explanation) bool {
-	if x.Kind != snapshot.AllWaiting {
+	if x.Kind != snapshot.ProblemAllWaiting {
 		return false
 	}
 	var ids []uint64

@@ -295,8 +295,8 @@ func (f *both) compare() {
 			f.More == 0 && // else another case may end it
 			slices.EqualFunc(f.Wait, f.before.Wait, sameWait)
 	}
-	if !slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind != WaitJoin }) {
-		return // neither a cancel nor a deadline ends the wait for children
+	if !slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind != WaitJoin && w.Kind != WaitPlace }) {
+		return // neither a cancel nor a deadline ends the wait for children, or for a place
 	}
 	f.limit = first(f.limit, f.family.deadline)
 	f.cancelled = f.family.Ended
@@ -400,7 +400,7 @@ func (p *pair) isQuiet() bool {
 		p.later.Process.Spawned != p.earlier.Process.Spawned || p.ended > 0 {
 		return false
 	}
-	program := 0
+	program, begun := 0, int64(0)
 	for i := range p.fibers {
 		f := &p.fibers[i]
 		if !f.same || f.mayPass() || len(f.Wait) == 0 || slices.ContainsFunc(f.Wait, p.mayEnd) {
@@ -409,9 +409,15 @@ func (p *pair) isQuiet() bool {
 		if !f.System {
 			program++
 		}
+		if !f.inLine() {
+			begun++
+		}
 	}
-	return program > 0
+	return program > 0 && p.later.Process.Live <= begun
 }
+
+// inLine reports whether a fiber has not begun, because it waits for its first place in a nursery with a limit.
+func (f *Fiber) inLine() bool { return f.Waits == 0 && len(f.Wait) == 1 && f.Wait[0].Kind == WaitPlace }
 
 // mayEnd reports whether a wait may end without another fiber. One for a channel may if a goroutine used the other side
 // last, which may do so again.

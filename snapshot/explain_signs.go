@@ -70,7 +70,7 @@ func (p *pair) left(n *family) (left []int) {
 	for _, i := range n.fibers {
 		f := &p.fibers[i]
 		joins := slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind == WaitJoin && w.Nursery == n.ID })
-		if f.before != nil && !f.System && !joins && f.State != StateReady && f.State != StatePending {
+		if f.before != nil && !f.System && !joins && f.State != StateReady && f.State != StatePending && !f.inLine() {
 			left = append(left, i)
 		}
 	}

@@ -40,6 +40,12 @@ func join(nursery uint64) Wait {
 	return Wait{Kind: WaitJoin, Nursery: nursery, Text: "for its children to end"}
 }
 
+// inLine returns a fiber that has not begun.
+func inLine(id uint64, name string) Fiber {
+	return Fiber{ID: id, Name: name, Nursery: 100, State: StateWaiting,
+		Wait: []Wait{{Kind: WaitPlace, Nursery: 100, Text: "for a place in its nursery"}}}
+}
+
 func mutex(id uint64, name string, holders ...uint64) Object {
 	return Object{ID: id, Kind: "mutex", Name: name, Ends: "unlock", Holders: holders, Waiters: 1}
 }
@@ -433,6 +439,17 @@ func TestExplain(t *testing.T) {
 			"something, or to receive from something, or to receive from something, or for 2 cases more; b waits for a to " +
 			"end; c waits for b to end; d waits for c to end; and 2 fibers more; only a goroutine outside of coir could end " +
 			"that"}},
+		{"all wait, and some are in line", lonely, edit(func(s *Snapshot) {
+			s.Fibers = append(s.Fibers, inLine(2, "job[0]"), inLine(3, "job[1]"), inLine(4, "job[2]"))
+			s.Process.Live = 1
+			s.Nurseries = []Nursery{{ID: 100, Limit: 1}}
+		}), []string{"all-waiting: every fiber waits, the oldest for 3.1s: main waits in a select to receive from a, or to " +
+			"receive from b; job[0..2] (3 fibers) wait for a place in their nursery; only a goroutine outside of coir could " +
+			"end that"}},
+		{"some are in line, and one was missed", lonely, edit(func(s *Snapshot) {
+			s.Fibers = append(s.Fibers, inLine(2, "job"))
+			s.Process.Live = 2
+		}), nil},
 		{"one runs", lonely, edit(func(s *Snapshot) { s.Fibers = append(s.Fibers, runs) }), nil},
 		{"one is outside", lonely,
 			edit(func(s *Snapshot) { s.Fibers = append(s.Fibers, Fiber{ID: 3, State: StateOutside}) }), nil},
@@ -668,6 +685,10 @@ func TestExplain(t *testing.T) {
 			})(earlier, later)
 			earlier.Fibers[2].State = StateWaiting
 		}, nil},
+		{"a cancel, and fibers in line", cancelled, edit(func(s *Snapshot) {
+			s.Fibers = []Fiber{s.Fibers[0], inLine(2, "flush"), runs}
+			s.Fibers[1].Nursery = 101
+		}), nil},
 		{"a cancel just now", cancelled,
 			func(earlier, _ *Snapshot) { earlier.Nurseries[0].Ended, earlier.Fibers[1].Waits = false, 0 }, nil},
 		{"a cancel, too soon to say", cancelled, func(earlier, _ *Snapshot) { earlier.Taken = ago(time.Millisecond) }, nil},

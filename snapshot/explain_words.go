@@ -223,6 +223,8 @@ func (p *pair) waitText(w Wait, its string) string {
 		}
 	case WaitJoin:
 		return "for " + its + " children to end"
+	case WaitPlace:
+		return "for a place in " + its + " nursery"
 	}
 	if w.Text == "" {
 		return "for something (" + clean(string(w.Kind), mostName) + ")"

@@ -56,7 +56,7 @@ type State string
 
 // The states of a fiber.
 const (
-	StatePending  State = "pending"  // it has not begun
+	StatePending  State = "pending"  // it has not begun, and waits for a worker
 	StateReady    State = "ready"    // it can run, and waits for a worker
 	StateRunning  State = "running"  // a worker runs it
 	StateBlocking State = "blocking" // it holds its worker: in a blocking call, such as coir.Blocking, or computing
@@ -103,7 +103,7 @@ const (
 	WaitSleep  WaitKind = "sleep"  // for a time
 	WaitEnd    WaitKind = "end"    // for the end of a fiber
 	WaitJoin   WaitKind = "join"   // for the children of a nursery
-	WaitPlace  WaitKind = "place"  // for a place in a nursery with a limit
+	WaitPlace  WaitKind = "place"  // for a place in a nursery with a limit, perhaps the first: then it has not begun
 	WaitCancel WaitKind = "cancel" // for the cancel of a context
 	WaitUse    WaitKind = "use"    // for another object, such as a lock, an event or a promise
 )
