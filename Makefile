@@ -12,7 +12,7 @@ CORE = $$($(GO) list ./... | grep -v -e /cmd/ -e /examples/ -e /docs/ -e /intern
 	-e /internal/programs -e /internal/model -e /internal/search -e /internal/chart -e /internal/replay)
 
 # The tests of sim that write reports and tables.
-SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLargeReports|TestReportNamesBothLeaders
+SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLargeReports|TestReportNamesBothLeaders|TestHealthyProgramsAreNotExplained
 
 .DEFAULT_GOAL := help
 .PHONY: help all quick nightly soak release installable ratios figures compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
