@@ -305,7 +305,7 @@ func TestSnapshotOfALimit(t *testing.T) {
 	_ = end()
 }
 
-// TestSnapshotOfALine: fibers that wait for their first place are in the snapshot, each once, also while the line moves.
+// Fibers that wait for their first place are in the snapshot, each once, also while the line moves.
 func TestSnapshotOfALine(t *testing.T) {
 	rt := coir.NewRuntime()
 	const fibers, places = 1000, 3

@@ -14,8 +14,8 @@ import (
 
 // This file is also compiled into package sim for the tests of the examples: see runExamples. So it has no test.
 
-// looker is a strategy that decides as another one does, and takes snapshots of the program: at random decisions, and at
-// random moments at which no fiber can run. It counts what snapshot.Explain says of them.
+// looker is a strategy that decides as another one does, and takes snapshots of the program: at random decisions, and
+// at random moments at which no fiber can run. It counts what snapshot.Explain says of them.
 type looker struct {
 	Strategy
 	*tally

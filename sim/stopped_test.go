@@ -20,8 +20,8 @@ import (
 // say that every fiber waits, and for what, in the same words.
 //
 // There are two exceptions. A report knows all that a schedule did, and a snapshot only the last users of a channel. If
-// a cycle passes through a channel whose users it does not show, every fiber waits. And if tickers go on, snapshots show
-// that they do, and nothing is told.
+// a cycle passes through a channel whose users it does not show, every fiber waits. And if tickers go on, snapshots
+// show that they do, and nothing is told.
 //
 // Spec: OB-15 (the wait-for graph names cycles)
 // Spec: SM-08 (nobody able to go on is a deadlock)

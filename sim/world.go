@@ -259,8 +259,8 @@ func (w *world) lineUp(n int, i int32) int {
 	return n
 }
 
-// unsettled reports whether the fiber that ran last may still be on its way to sleep. If it has been woken, it is not in
-// ready yet. The worker must then settle it, and call Next again.
+// unsettled reports whether the fiber that ran last may still be on its way to sleep. If it has been woken, it is not
+// in ready yet. The worker must then settle it, and call Next again.
 //
 // Guarded by TestExhaustiveCounts.
 //

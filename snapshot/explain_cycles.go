@@ -371,8 +371,8 @@ func (g *graph) attribute(rings []ring) {
 // link is a step of a cycle: a fiber, and which of its cases leads on.
 type link struct{ fiber, wait int }
 
-// nicest returns a cycle through a ring: one without a wait for children, if there is one among the first fibers. A fiber
-// that waits for its children only suffers from what they do.
+// nicest returns a cycle through a ring: one without a wait for children, if there is one among the first fibers. A
+// fiber that waits for its children only suffers from what they do.
 func (g *graph) nicest(ring []int, start int) []link {
 	const most = 8 // fibers
 	for _, v := range ring[:min(len(ring), most)] {

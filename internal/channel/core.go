@@ -82,8 +82,8 @@ func NewID() uint64 {
 // would take longer than the operation.
 const Unknown = uint64(^uintptr(0))
 
-// UsedBy records, for snapshots, that a fiber uses a side, by its number, and which one did before it; 0 is a goroutine.
-// It stores only what is new: a store each time would make the comparison buffered-64 of bench/ratios take 1.02 times as
+// UsedBy records, for snapshots, which fiber uses a side, by its number, and which one did before; 0 is a goroutine. It
+// stores only what is new: a store each time would make the comparison buffered-64 of bench/ratios take 1.02 times as
 // long.
 //
 //go:norace
