@@ -48,11 +48,11 @@ const (
 // tally is what was explained in the schedules of programs. Its fields are exported for package json.
 type tally struct {
 	Schedules int
-	Pairs     int                   // of snapshots
+	Pairs     int                             // of snapshots
 	Certain   map[snapshot.Problem]int        // explanations told as certain, one of whose waits was cancelled later, by kind
 	False     map[snapshot.Problem][forms]int // other explanations, by kind
 	Right     map[snapshot.Problem][forms]int // those of them of which a wait was cancelled later
-	Wrong     []string              // explanations told as certain, none of whose waits was cancelled
+	Wrong     []string                        // explanations told as certain, none of whose waits was cancelled
 	Says      map[snapshot.Problem]string     // the first false one of a kind
 
 	ended func() // is called after each schedule; nil: not
