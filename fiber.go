@@ -393,7 +393,7 @@ func (th *thunk) RunThunk() {
 		f.step(policy.Op{Kind: policy.Start, Object: f.id, Name: f.name, In: f.nursery.id()})
 	}
 	if bubble.Explored != nil {
-		bubble.Explored.CoirName(f.Name())
+		bubble.Explored.CoirFiber(f.Name(), f.id, f.said)
 	}
 	fn := f.fn
 	f.fn = nil // a program that keeps the fiber need not keep what its function captured

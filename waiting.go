@@ -1,6 +1,7 @@
 package coir
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,37 @@ func (f *Fiber) Waiting() string {
 		b.WriteString(", or " + strconv.Itoa(more) + " others")
 	}
 	return b.String()
+}
+
+// said returns what the fiber waits for, for the reports of coir test, and the numbers of the fibers that hold it.
+// Objects without a name have no number there, because numbers would differ between two runs of the same schedule.
+//
+//go:norace
+func (f *Fiber) said() (text string, holders []uint64) {
+	race.Disable()
+	defer race.Enable()
+	var on [mostSaid]any
+	n, more := f.waitsFor(&on)
+	for i, on := range on[:n] {
+		if i > 0 {
+			text += ", or "
+		}
+		s, ok := on.(subject)
+		if !ok {
+			text += "for something"
+			continue
+		}
+		op, o := s.op(), snapshot.Object{Kind: "fiber"}
+		if d, ok := on.(described); ok {
+			d.describe(&o)
+			holders = append(holders, o.Holders...)
+		}
+		text += op.Waits(cmp.Or(op.Name, "a "+o.Kind))
+	}
+	if more > 0 {
+		text += ", or " + strconv.Itoa(more) + " others"
+	}
+	return text, holders
 }
 
 // words returns a subject in words.

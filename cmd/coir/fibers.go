@@ -8,10 +8,22 @@ import "strings"
 
 const coirPath = "github.com/coir-go/coir"
 
-// coirs reports whether a function is in coir's packages.
+// coirs reports whether a function is in a package of coir that programs use, or in one that such a package uses.
 func coirs(function string) bool {
-	return strings.HasPrefix(function, coirPath+".") || strings.HasPrefix(function, coirPath+"/internal/") ||
-		strings.HasPrefix(function, coirPath+"/explore.")
+	in, ok := strings.CutPrefix(function, coirPath)
+	if !ok || in == "" {
+		return false
+	}
+	if in[0] == '.' {
+		return true
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(in, "/"), "/")
+	first, _, _ = strings.Cut(first, ".")
+	switch first {
+	case "internal", "explore", "locks", "pubsub", "pace", "supervise", "desk", "stream", "netio", "buf", "remote":
+		return true
+	}
+	return false
 }
 
 // ofCoir reports whether a place is in module coir, and the test is not one of coir's.
@@ -22,9 +34,9 @@ func (r *result) ofCoir(at place) bool {
 // coirsOwn reports whether a step at a place, through a function, involves only coir.
 func coirsOwn(at place, via string) bool { return at.file == "" && coirs(via) }
 
-// method returns the name of a function of coir as users know it: coir.Select, Chan.Send.
+// method returns the name of a function of coir as users know it: coir.Select, stream.Map, Chan.Send.
 func method(function string) string {
-	_, name, _ := strings.Cut(function[strings.LastIndex(function, "/")+1:], ".")
+	pkg, name, _ := strings.Cut(function[strings.LastIndex(function, "/")+1:], ".")
 	name = strings.ReplaceAll(name, "[...]", "")
 	if of, rest, ok := strings.Cut(strings.TrimPrefix(name, "(*"), ")"); ok {
 		return of + rest
@@ -32,5 +44,5 @@ func method(function string) string {
 	if strings.Contains(name, ".") {
 		return name
 	}
-	return "coir." + name
+	return pkg + "." + name
 }

@@ -169,6 +169,9 @@ type actor struct {
 	via        string  // the function of the standard library in which it waits
 	call       string  // what it waits for in the kernel, such as "net read"; or empty
 	fiber      string  // the name of the fiber that it runs, or ran last
+	fiberID    int     // the number of that fiber
+	waits      string  // what the fiber waits for, in words that follow "waits"
+	holders    []int   // the numbers of the fibers that hold it
 	role       string  // what it does in net/http
 	serviced   bool    // it waits in a library for services, or runs
 }
@@ -262,7 +265,7 @@ func (r *result) read(text string) {
 			a.at, a.via = r.own(frames)
 			a.serviced = len(frames) == 0 || r.serviced(frames)
 			a.call = kernelCall(frames)
-			a.fiber, a.role = f.quoted(), f.quoted()
+			a.fiber, a.fiberID, a.waits, a.holders, a.role = f.quoted(), f.int(), f.quoted(), f.ints(), f.quoted()
 			a.birth = stack(f)
 			of.actors[a.id] = a
 		case "output":
@@ -473,6 +476,7 @@ func (r *result) pair() {
 func (r *result) settle() {
 	before := map[int]int{} // the last shown step of a goroutine
 	ends := map[int]int{}   // its last step
+	latest := -1            // the last shown step of all goroutines
 	for i, s := range r.stepsOf {
 		ends[s.g] = i
 	}
@@ -492,8 +496,12 @@ func (r *result) settle() {
 		if !ok && s.switches > 0 && !helps {
 			s.inner = ""
 		}
+		if shown := &r.stepsOf[last]; ok && last == latest && coirs(s.via) && s.inner == "" && s.note == "" &&
+			s.via == shown.via && s.place == shown.place {
+			s.inner = plumbing // the same call of coir goes on
+		}
 		if s.inner == "" {
-			before[s.g] = i
+			before[s.g], latest = i, i
 			continue
 		}
 		if !ok {
@@ -557,6 +565,17 @@ func (f *fields) int() int {
 		f.bad = err
 	}
 	return n
+}
+
+func (f *fields) ints() (all []int) {
+	for text := range strings.FieldsSeq(strings.Trim(f.quoted(), "[]")) {
+		n, err := strconv.Atoi(text)
+		if err != nil && f.bad == nil {
+			f.bad = err
+		}
+		all = append(all, n)
+	}
+	return all
 }
 
 func (f *fields) quoted() string {

@@ -24,7 +24,8 @@ func (r *result) diverge() *parting {
 	}
 	here, there := r.begun(), r.twin.begun()
 	same := 0
-	for same < min(len(here), len(there)) && here[same].n == there[same].n && !r.choice(here[same], there[same]) {
+	for same < min(len(here), len(there)) && here[same].n == there[same].n && here[same].g == there[same].g &&
+		!r.choice(here[same], there[same]) {
 		same++
 	}
 	if same < len(here) && same < len(there) {
@@ -100,7 +101,7 @@ func (r *result) listed(steps []*step) report.Listing {
 // why returns which way the failure and its twin went where they part, in words.
 func (r *result) why(p *parting, dir string) string {
 	a, b := r.way(p.here[0], dir), r.twin.way(p.there[0], dir)
-	if p.here[0].n == p.there[0].n {
+	if p.here[0].n == p.there[0].n && p.here[0].g == p.there[0].g {
 		return fmt.Sprintf("%s; in the schedule that passes, %s", a, b)
 	}
 	return fmt.Sprintf("%s first; in the schedule that passes, %s first", a, b)

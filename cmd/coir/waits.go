@@ -54,6 +54,11 @@ func (r *result) ending(dir string) *report.Trace {
 				x.By = append(x.By, h)
 			}
 		}
+		for _, id := range a.holders {
+			if g := r.fiber(id); g != nil {
+				x.By = append(x.By, report.Hold{Actor: columns[g.id]})
+			}
+		}
 		if len(x.By) > 0 { // else a TryLock, whose result is not known, may hold it
 			w.Wishes = []report.Wish{x}
 		}
@@ -71,6 +76,16 @@ func (r *result) ending(dir string) *report.Trace {
 		t.Of[w.Actor].Why = t.Line(w) + r.waitedFor(t.Waiting[k:k+1])
 	}
 	return t
+}
+
+// fiber returns the goroutine that runs the fiber with a number, or nil.
+func (r *result) fiber(id int) *actor {
+	for _, n := range r.ids() {
+		if a := r.actors[n]; a.fiberID == id && id != 0 && a.state != coir.Ended {
+			return a
+		}
+	}
+	return nil
 }
 
 // behind is how a goroutine waits for those that come before it.
@@ -125,6 +140,8 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		what = "waits to write to " + r.object(op, object) + ", whose buffer is full"
 	case op == coir.OpNetWrite, op == coir.OpPipeWrite: // one writes at a time
 		what = "waits to write to " + r.object(op, object)
+	case coirs(a.via) && a.waits != "":
+		what, how = "waits "+a.waits, "held by"
 	case coirs(a.via):
 		what = "waits in " + method(a.via)
 	case strings.HasPrefix(a.via, "testing."):

@@ -45,10 +45,11 @@ func isTest(args []string, info func() (*debug.BuildInfo, bool)) bool {
 }
 
 // Explored has methods that the overlay of coir test adds to a type of the runtime; it is nil elsewhere. They return
-// the caller's bubble, which coir test hides from stack dumps, and name the calling goroutine for reports.
+// the caller's bubble, which coir test hides from stack dumps, and tell it the fiber that the calling goroutine runs,
+// for reports. waits is called when all goroutines wait.
 var Explored, _ = any((*runtime.Func)(nil)).(interface {
 	CoirBubble() uint64
-	CoirName(name string)
+	CoirFiber(name string, id uint64, waits func() (text string, holders []uint64))
 })
 
 // Simulates tells coir test that the calling test explores schedules by itself, as package sim does. Then coir test

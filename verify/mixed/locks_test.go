@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/locks"
 )
 
 // A registry tells of its changes on a coir channel. The fiber that changes it sends while it holds the lock. The
@@ -241,5 +242,42 @@ func TestFixedConfig(t *testing.T) {
 		c.loaded.Store(true)
 		c.mu.Unlock()
 		c.cond.Signal()
+	})
+}
+
+// Two transfers lock both accounts, by locks of coir, each its own first.
+
+func transfers(t *testing.T, order func(own, other *locks.Mutex) (first, second *locks.Mutex)) {
+	alice, bob := locks.NewMutex(coir.WithName("alice")), locks.NewMutex(coir.WithName("bob"))
+	run(t, func(_ context.Context, n *coir.Nursery) error {
+		for i, pair := range [][2]*locks.Mutex{{alice, bob}, {bob, alice}} {
+			n.Go("transfer", func(ctx context.Context) error {
+				first, second := order(pair[0], pair[1])
+				if err := first.Lock(ctx); err != nil {
+					return err
+				}
+				defer first.Unlock()
+				if err := second.Lock(ctx); err != nil {
+					return err
+				}
+				defer second.Unlock()
+				return nil
+			}, coir.WithIndex(i))
+		}
+		return nil
+	})
+}
+
+// Expect: deadlock
+func TestBugTransfers(t *testing.T) {
+	transfers(t, func(own, other *locks.Mutex) (first, second *locks.Mutex) { return own, other })
+}
+
+func TestFixedTransfers(t *testing.T) {
+	transfers(t, func(own, other *locks.Mutex) (first, second *locks.Mutex) {
+		if own.String() > other.String() {
+			return other, own
+		}
+		return own, other
 	})
 }

@@ -194,12 +194,21 @@ func TestMixedPrograms(t *testing.T) {
 	got := coir.Explore(t, "-schedules=1000", "-tags=corpus", "./mixed")
 	coirtest.Compare(t, got, coirtest.Expected(t, "mixed"))
 	coir.Replay(t, got, "-tags=corpus", "./mixed")
-	for _, line := range []string{
-		"fiber service waits in Chan.Send, at channels_test.go:",
-		", held by fiber add since step ", " (at locks_test.go:24), at locks_test.go:",
+	for test, lines := range map[string][]string{
+		"TestBugGuestLeaves": {"fiber service waits to send to a channel, at channels_test.go:"},
+		"TestBugRegistry": {
+			"fiber add waits to send to a channel, at locks_test.go:",
+			", held by fiber add since step ", " (at locks_test.go:25), at locks_test.go:",
+		},
+		"TestBugTransfers": {
+			"fiber transfer[0] waits to lock bob, held by fiber transfer[1], at locks_test.go:",
+			"fiber transfer[1] waits to lock alice, held by fiber transfer[0], at locks_test.go:", "Mutex.Lock *",
+		},
 	} {
-		if all := got["TestBugGuestLeaves"].Output + got["TestBugRegistry"].Output; !strings.Contains(all, line) {
-			t.Errorf("no line has %q:\n%s", line, all)
+		for _, line := range lines {
+			if !strings.Contains(got[test].Output, line) {
+				t.Errorf("%s has no line with %q:\n%s", test, line, got[test].Output)
+			}
 		}
 	}
 	for test, o := range got {

@@ -299,40 +299,48 @@ func coirActorPCs(i int, pcs []uintptr) (n int) {
 	return n
 }
 
-// coirNames are the names of goroutines, by their number.
+// coirNames says what goroutines are called, by their number.
 var coirNames [1 << 12]struct {
 	run   uint32
-	fiber string // of a fiber of coir
+	fiber coirFiber
 	role  string // in package net/http
 }
 
+// coirFiber is a fiber of module coir.
+type coirFiber struct {
+	name  string
+	id    uint64
+	waits func() (text string, holders []uint64) // what it waits for, and which fibers hold that
+}
+
 // coirNamed returns where the name of the calling goroutine is kept, or nil.
-func coirNamed() (fiber, role *string) {
+func coirNamed() (fiber *coirFiber, role *string) {
 	gp := getg()
 	if !coirIn(gp) || gp.coir.id >= uint32(len(coirNames)) {
 		return nil, nil
 	}
 	n := &coirNames[gp.coir.id]
 	if n.run != coirSched.run {
-		n.run, n.fiber, n.role = coirSched.run, "", ""
+		n.run, n.fiber, n.role = coirSched.run, coirFiber{}, ""
 	}
 	return &n.fiber, &n.role
 }
 
-// CoirName names the calling goroutine for reports. Module coir calls it, like CoirBubble: a goroutine of coir runs one
-// fiber after the other.
-func (*Func) CoirName(name string) {
+// CoirFiber says which fiber the calling goroutine runs. Module coir calls it, like CoirBubble: a goroutine of coir
+// runs one fiber after the other.
+func (*Func) CoirFiber(name string, id uint64, waits func() (text string, holders []uint64)) {
 	if fiber, _ := coirNamed(); fiber != nil {
-		*fiber = name
+		*fiber = coirFiber{name, id, waits}
 	}
 }
 
 //go:linkname coirActorName testing.coirActorName
-func coirActorName(i int) (fiber, role string) {
+func coirActorName(i int) (fiber string, id uint64, waits func() (text string, holders []uint64), role string) {
 	if i < len(coirNames) && coirNames[i].run == coirSched.run {
-		return coirNames[i].fiber, coirNames[i].role
+		n := &coirNames[i]
+		return n.fiber.name, n.fiber.id, n.fiber.waits, n.role
 	}
-	return "", ""
+	return "", 0, nil, ""
 }
 
 // coirNotes are texts that stand for steps in a report, of the schedule whose trace is kept.

@@ -173,7 +173,7 @@ func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason st
 func coirActorPCs(i int, pcs []uintptr) int
 
 //go:linkname coirActorName
-func coirActorName(i int) (fiber, role string)
+func coirActorName(i int) (fiber string, id uint64, waits func() (text string, holders []uint64), role string)
 
 //go:linkname coirNoteAt
 func coirNoteAt(i int) (step uint32, text string, ok bool)

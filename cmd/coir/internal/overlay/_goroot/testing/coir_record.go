@@ -105,7 +105,7 @@ func (x *coirExplorer) recordAgain(token string, found int) {
 // recordLeft records the goroutines that each schedule leaves behind.
 func (x *coirExplorer) recordLeft(run *coirRun) {
 	var r coirRecord
-	r.actors(run)
+	r.actors(run, true)
 	x.summary(&r, coir.VerdictPass)
 	r.write()
 }
@@ -130,12 +130,12 @@ func (r *coirRecord) failure(run *coirRun, kind coir.Kind, found int, stable boo
 	}
 	r.add("failure", string(kind), run.text, found, run.config.Seed, replay.Switches(script), token, stable, run.Outside,
 		run.PanicG, run.Steps, run.Now)
-	r.schedule(run)
+	r.schedule(run, kind == coir.KindDeadlock || kind == coir.KindLeak)
 	r.add("output", run.output)
 }
 
-// schedule records the steps of a schedule, its channels and its goroutines.
-func (r *coirRecord) schedule(run *coirRun) {
+// schedule records the steps of a schedule, its channels and its goroutines, all of which may wait.
+func (r *coirRecord) schedule(run *coirRun, wait bool) {
 	at, first := 0, max(0, int(run.Steps)-coir.KeptSteps)
 	for ; first > 0 && at < run.Decisions; at++ {
 		if _, _, _, step := coirDecisionAt(at); int(step) > first {
@@ -174,17 +174,23 @@ func (r *coirRecord) schedule(run *coirRun) {
 			r.add("channel", obj, timer, room, r.stack(pcs[:npc]))
 		}
 	}
-	r.actors(run)
+	r.actors(run, wait)
 }
 
-func (r *coirRecord) actors(run *coirRun) {
+// actors records the goroutines of a schedule. If all of them wait, fibers are asked what they wait for. Otherwise a
+// lock of module coir could be locked, and stay so.
+func (r *coirRecord) actors(run *coirRun, wait bool) {
 	for i := 1; i <= run.Actors && i < coir.KeptActors; i++ {
 		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
 		var pcs [64]uintptr
 		made, at := r.stack([]uintptr{gopc}), r.stack(pcs[:coirActorPCs(i, pcs[:])])
 		var born [128]uintptr
-		fiber, role := coirActorName(i)
-		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at, fiber, role,
+		fiber, id, waits, role := coirActorName(i)
+		text, holders := "", []uint64(nil)
+		if wait && waits != nil {
+			text, holders = waits()
+		}
+		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at, fiber, id, text, fmt.Sprint(holders), role,
 			r.stack(born[:coirBirth(i, born[:])]))
 	}
 }
@@ -234,7 +240,7 @@ func coirWaitsFor(r *coirRun) int {
 func (x *coirExplorer) recordUncontrolled(run *coirRun, what int) {
 	var r coirRecord
 	r.add("uncontrolled", what, x.at.Load(), x.used.Load())
-	r.schedule(run)
+	r.schedule(run, false)
 	x.summary(&r, coir.VerdictUncontrolled)
 	r.write()
 }

@@ -47,6 +47,6 @@ func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind coir.Kind) {
 	}
 	_, _, of, step := coirDecisionAt(p.At)
 	rec.add("twin", step, of, p.Tried, p.Sure, q.Steps)
-	rec.schedule(&q)
+	rec.schedule(&q, false)
 	rec.add("end")
 }
