@@ -173,10 +173,11 @@ func ours(function, file string) bool {
 	return false
 }
 
-// place returns a line of a file as text, with the file's directory.
+// place returns a line of a file as text, with the file's directory. A worker calls it where synchronization is hidden
+// from the race detector, so it must not use package fmt, which keeps buffers in a sync.Pool.
 func place(file string, line int) string {
 	dir, name := filepath.Split(file)
-	return fmt.Sprintf("%s/%s:%d", filepath.Base(dir), name, line)
+	return filepath.Base(dir) + "/" + name + ":" + strconv.Itoa(line)
 }
 
 // panicText describes the value that a program panicked with, and the program's own frames of the stack.

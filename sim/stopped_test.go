@@ -80,6 +80,7 @@ func (s *stopper) Choose(p *Fork) int {
 	if s.w != p.w {
 		s.w = p.w
 		s.w.host = &stoppedHost{s.w.host, func() { s.look(s.w) }}
+		s.w.idle = func() {} // a fiber that is on its way to sleep sleeps before the look
 	}
 	return s.Strategy.Choose(p)
 }

@@ -37,7 +37,9 @@ type world struct {
 	cancel  context.CancelCauseFunc
 	fail    *Failure
 
-	idle func() // is called when no fiber can run, and all of them sleep, before time moves; nil: not. For tests
+	// idle is for tests: it is called when no fiber can run, and all of them sleep, before time moves. Without it the
+	// fiber that ran last may still be on its way to sleep when a deadlock is found.
+	idle func()
 
 	// What it does, each part in its own file.
 	roster   // the fibers, and which of them can run
@@ -189,10 +191,10 @@ func (w *world) Next() policy.Fiber {
 			return w.run(to)
 		}
 		if w.nready == 0 {
-			if w.unsettled() {
-				return nil
-			}
 			if w.idle != nil && w.running && w.fail == nil {
+				if w.unsettled() {
+					return nil
+				}
 				w.idle()
 			}
 			moved := w.advance()
@@ -215,7 +217,7 @@ func (w *world) Next() policy.Fiber {
 					w.collect()
 				}
 			}
-			if w.nready == 0 {
+			if w.unsettled() || w.nready == 0 {
 				return nil
 			}
 		}
