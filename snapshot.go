@@ -133,12 +133,12 @@ func (v *viewer) task(t *sched.Task) bool {
 	}
 	waits := v.fiber.Wait[:0]
 	v.fiber = snapshot.Fiber{State: g.state, Waits: g.wait.Number, Wait: waits}
+	if !v.elsewhere {
+		v.fiber.Since = g.wait.Since
+	}
 	if g.state == snapshot.StateWaiting {
-		v.fiber.Since, v.fiber.Foreign, v.fiber.More = g.wait.Since, g.foreign, g.more
+		v.fiber.Foreign, v.fiber.More = g.foreign, g.more
 		v.fiber.Until = earlier(g.until, earlier(v.time(g.due), v.time(g.wait.Due)))
-		if v.elsewhere {
-			v.fiber.Since = time.Time{}
-		}
 		for _, on := range g.on[:g.n] {
 			if on, ok := on.(subject); ok {
 				v.wish(on, &v.fiber)
@@ -178,11 +178,12 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 		return true
 	}
 	g.wait = sched.Wait{Number: uint64(t.Word().Ticket())}
-	switch t.Place() {
+	place, since := t.Place()
+	switch place {
 	case sched.OnWorker:
 		g.state = snapshot.StateRunning
 	case sched.InCall:
-		g.state = snapshot.StateBlocking
+		g.state, g.wait.Since = snapshot.StateBlocking, since
 	case sched.Nowhere:
 		g.state = snapshot.StateReady // or it began to wait, or was woken, while Look read it
 		if !t.Started() {

@@ -9,7 +9,7 @@
 // Below the address there are
 //
 //	/               a page with the fibers, what they wait for, and why they do not get on; it updates itself
-//	/text           the same as text: curl localhost:7117/text
+//	/text           the same as text: curl localhost:7117/text; with ?stacks=1 it has the line where each fiber is
 //	/snapshot.json  the same as JSON, as schema.json of this package describes it
 //	/dump           the same JSON as a file to keep; with ?stacks=1 it has the stack of each fiber
 //	/fiber?id=7     one fiber as JSON, with its stack

@@ -141,7 +141,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, livePage)
 		}
 	case "text":
-		h.send(w, r, key{of: of, text: true}, "text/plain; charset=utf-8")
+		h.send(w, r, key{of: of, text: true, stacks: query.Get("stacks") == "1"}, "text/plain; charset=utf-8")
 	case "snapshot.json":
 		h.send(w, r, key{of: of}, "application/json")
 	case "dump":

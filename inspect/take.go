@@ -199,7 +199,7 @@ func (t *taker) take(ctx context.Context, k key) (*document, error) {
 	var later *snapshot.Snapshot
 	d, err := t.packed(func(to io.Writer) (err error) {
 		if k.text {
-			later = (&collect{most: mostShown, room: &of.now}).from(source, false)
+			later = (&collect{most: mostShown, room: &of.now}).from(source, k.stacks)
 			return writeText(to, later, explain(later))
 		}
 		most := mostShown

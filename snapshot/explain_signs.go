@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Signs of trouble other than cycles of waits. None of them is certain: a program may mean to do what they say.
@@ -58,7 +59,7 @@ func (p *pair) findCancelIgnored() {
 		if n.Cause != "" {
 			text += " (" + clean(n.Cause, mostText) + ")"
 		}
-		text += fmt.Sprintf(" %s ago, and %s not ended: %s", span{p.gap, true},
+		text += fmt.Sprintf(", and %s not ended: %s",
 			pick(left, "1 fiber has", fmt.Sprintf("%d fibers have", len(left))), p.does(left))
 		p.tell(ProblemCancelIgnored, p.fibers[left[0]].like(), text, left, p.oldest(left))
 	}
@@ -309,12 +310,20 @@ func (p *pair) findBlockingCalls() {
 	}
 	for _, same := range p.bySite(blocks) {
 		f := &p.fibers[same[0]]
-		text := fmt.Sprintf("%s%s %s for %s", p.names(same), spawned(f.Spawned),
-			pick(same, "is in a call that blocks", "are in calls that block"), span{p.gap, true})
+		var since time.Time
+		for _, i := range same {
+			since = first(since, p.fibers[i].Since)
+		}
+		lasts := " for " + p.since(since).String()
+		if !since.IsZero() {
+			lasts = p.lasts(since, same)
+		}
+		text := fmt.Sprintf("%s%s %s%s", p.names(same), spawned(f.Spawned),
+			pick(same, "is in a call that blocks", "are in calls that block"), lasts)
 		if f.At != "" {
 			text += fmt.Sprintf("; %s is at %s", f.name(), place(f.At))
 		}
-		p.tell(ProblemBlockingCalls, f.like(), text, same, p.oldest(same))
+		p.tell(ProblemBlockingCalls, f.like(), text, same, since)
 	}
 }
 

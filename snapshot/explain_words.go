@@ -40,7 +40,7 @@ func clean(text string, most int) string {
 	return b.String()
 }
 
-// String returns a span as 120ms, 3.1s, 12s, 4m, 5h or 3d.
+// String returns a span as 120ms, 3.1s, 12s, 1m58s, 14m, 5h or 3d.
 func (s span) String() (text string) {
 	switch d := s.d; {
 	case d < time.Second:
@@ -49,6 +49,8 @@ func (s span) String() (text string) {
 		text = strings.TrimSuffix(fmt.Sprintf("%d.%d", d/time.Second, d%time.Second/(time.Second/10)), ".0") + "s"
 	case d < time.Minute:
 		text = fmt.Sprintf("%ds", d/time.Second)
+	case d < 10*time.Minute && d%time.Minute >= time.Second:
+		text = fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
 	case d < time.Hour:
 		text = fmt.Sprintf("%dm", d/time.Minute)
 	case d < 48*time.Hour:
@@ -243,6 +245,9 @@ func (p *pair) doing(f *Fiber) (one, many string) {
 	case StateRunning:
 		return "runs" + at, "run" + at
 	case StateBlocking:
+		if !f.Since.IsZero() {
+			return "is in a call that blocks" + at, "are in calls that block" + at
+		}
 		return "is in a call that blocks, or computes" + at, "are in calls that block, or compute" + at
 	case StateOutside:
 		return "runs on a goroutine of its own" + at, "run on goroutines of their own" + at

@@ -14,7 +14,7 @@ func TestGuideListsEveryProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "| kind | reported when |\n")
+	_, table, _ := strings.Cut(string(text), "| kind | reported when | what to do |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var listed []Problem
 	for _, m := range regexp.MustCompile(`(?m)^\| ([a-z-]+) \| `).FindAllStringSubmatch(table, -1) {

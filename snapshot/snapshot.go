@@ -71,7 +71,7 @@ type Fiber struct {
 	Nursery uint64    `json:"nursery"` // the nursery that it belongs to
 	Main    bool      `json:"main,omitempty"`
 	State   State     `json:"state"`
-	Since   time.Time `json:"since,omitzero"`    // since when it waits, to about 10 ms; zero if it does not, or not known
+	Since   time.Time `json:"since,omitzero"`    // since when it waits, or is in coir.Blocking, to about 10 ms; zero: not known
 	Spawned string    `json:"spawned"`           // where, as file:line; empty for the body of a Run
 	Wait    []Wait    `json:"wait,omitempty"`    // what it waits for: any one of them ends the wait
 	More    int       `json:"more,omitempty"`    // how many cases of a select are not in Wait, which has 64 at most

@@ -34,7 +34,7 @@ var told = map[string]string{
 	"native": "likely: query[0..2] (3 fibers), spawned at stuck/main.go:L, likely have not yielded their workers for at " +
 		"least T",
 	"hog": "likely: compress, spawned at stuck/main.go:L, likely has not yielded its worker for at least T",
-	"cancel": "likely: the nursery of serve was cancelled (the disk is full) at least T ago, and 1 fiber has not ended: " +
+	"cancel": "likely: the nursery of serve was cancelled (the disk is full), and 1 fiber has not ended: " +
 		"flush waits for the event drained",
 	"ticket": "likely: order, spawned at stuck/main.go:L, waits for the answer of ticket payment of order 7 for T",
 	"all": "likely: main waits for its children to end: worker[N], which waits to receive from jobs, and main was the " +

@@ -414,6 +414,7 @@ func (t *Task) Block(f func()) {
 		w.state.Store(blocked)
 		s.mu.Unlock()
 	}
+	t.frame.since = s.now.Load()
 	w.tally.blocks++
 	if w.hasWork() {
 		w.drain()

@@ -207,22 +207,25 @@ const (
 	InCall                // a worker runs it in a call that blocks
 )
 
-// Place returns where t runs.
+// Place returns where t runs. If it is in Block, since is when that began, to about a tick; zero if that is not known.
 //
 //go:norace
-func (t *Task) Place() Place {
+func (t *Task) Place() (p Place, since time.Time) {
 	fr := (*Frame)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&t.frame))))
 	if fr == nil {
-		return Nowhere
+		return Nowhere, since
 	}
 	w := (*Worker)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&fr.w))))
-	switch {
-	case w == nil || loadTask(&w.cur) != t:
-		return Nowhere
-	case w.state.Load() == running:
-		return OnWorker
+	if w == nil || loadTask(&w.cur) != t {
+		return Nowhere, since
 	}
-	return InCall
+	switch w.state.Load() {
+	case running:
+		return OnWorker, since
+	case blocked:
+		return InCall, t.began(atomic.LoadUint32(&fr.since))
+	}
+	return InCall, since
 }
 
 // WorkerState is a worker as a snapshot sees it.

@@ -342,7 +342,7 @@ type Frame struct {
 	kit     wait.Kit
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
-	since   uint32 // when its task parked last, by Scheduler.now
+	since   uint32 // when its task parked last, or called Block, by Scheduler.now
 	exits   int32  // Goexits on its stack, inside of which it serves
 	resting bool
 	left    bool
