@@ -23,16 +23,21 @@ func (f *Fiber) Waiting() string {
 	if n == 0 {
 		n, more = f.waitsFor(&on)
 	}
-	if n == 0 {
+	return say(on[:n], more, words)
+}
+
+// say joins what a fiber waits for, each in words, and says how many more there are.
+func say(on []any, more int, words func(on any) string) string {
+	if len(on) == 0 {
 		return ""
 	}
 	text := words(on[0])
-	if n == 1 && more == 0 {
+	if len(on) == 1 && more == 0 {
 		return text
 	}
 	var b strings.Builder
 	b.WriteString(text)
-	for _, on := range on[1:n] {
+	for _, on := range on[1:] {
 		b.WriteString(", or " + words(on))
 	}
 	if more > 0 {
@@ -50,25 +55,18 @@ func (f *Fiber) said() (text string, holders []uint64) {
 	defer race.Enable()
 	var on [mostSaid]any
 	n, more := f.waitsFor(&on)
-	for i, on := range on[:n] {
-		if i > 0 {
-			text += ", or "
-		}
+	text = say(on[:n], more, func(on any) string {
 		s, ok := on.(subject)
 		if !ok {
-			text += "for something"
-			continue
+			return words(on)
 		}
 		op, o := s.op(), snapshot.Object{Kind: "fiber"}
 		if d, ok := on.(described); ok {
 			d.describe(&o)
 			holders = append(holders, o.Holders...)
 		}
-		text += op.Waits(cmp.Or(op.Name, "a "+o.Kind))
-	}
-	if more > 0 {
-		text += ", or " + strconv.Itoa(more) + " others"
-	}
+		return op.Waits(cmp.Or(op.Name, "a "+o.Kind))
+	})
 	return text, holders
 }
 

@@ -60,7 +60,8 @@ type tally struct {
 
 func newTally() *tally {
 	return &tally{
-		Certain: map[snapshot.Problem]int{}, False: map[snapshot.Problem][forms]int{}, Right: map[snapshot.Problem][forms]int{}, Says: map[snapshot.Problem]string{},
+		Certain: map[snapshot.Problem]int{}, Says: map[snapshot.Problem]string{},
+		False: map[snapshot.Problem][forms]int{}, Right: map[snapshot.Problem][forms]int{},
 	}
 }
 
@@ -88,7 +89,7 @@ func (t *tally) add(o *tally) {
 
 // kinds returns the kinds of explanations that were told.
 func (t *tally) kinds() []snapshot.Problem {
-	all := slices.Concat(slices.Collect(maps.Keys(t.Certain)), slices.Collect(maps.Keys(t.False)), slices.Collect(maps.Keys(t.Right)))
+	all := slices.AppendSeq(slices.AppendSeq(slices.Collect(maps.Keys(t.Certain)), maps.Keys(t.False)), maps.Keys(t.Right))
 	slices.Sort(all)
 	return slices.Compact(all)
 }

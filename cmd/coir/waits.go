@@ -28,6 +28,7 @@ func (r *result) ending(dir string) *report.Trace {
 	t := &report.Trace{Chart: &chart.Chart{Actors: "goroutines"}}
 	r.end = t
 	f, names, short, columns, locks := r.failure, r.names(), r.shortNames(), r.columns(), r.locks()
+	fibers := r.fibers(columns)
 	for _, id := range r.ids() {
 		a, i := r.actors[id], len(t.Of)
 		if id == 1 || r.helps(id) {
@@ -55,8 +56,8 @@ func (r *result) ending(dir string) *report.Trace {
 			}
 		}
 		for _, id := range a.holders {
-			if g := r.fiber(id); g != nil {
-				x.By = append(x.By, report.Hold{Actor: columns[g.id]})
+			if i, ok := fibers[id]; ok {
+				x.By = append(x.By, report.Hold{Actor: i})
 			}
 		}
 		if len(x.By) > 0 { // else a TryLock, whose result is not known, may hold it
@@ -78,14 +79,15 @@ func (r *result) ending(dir string) *report.Trace {
 	return t
 }
 
-// fiber returns the goroutine that runs the fiber with a number, or nil.
-func (r *result) fiber(id int) *actor {
-	for _, n := range r.ids() {
-		if a := r.actors[n]; a.fiberID == id && id != 0 && a.state != coir.Ended {
-			return a
+// fibers returns the columns of the goroutines that run fibers, by the numbers of the fibers.
+func (r *result) fibers(columns map[int]int) map[int]int {
+	all := map[int]int{}
+	for g, i := range columns {
+		if a := r.actors[g]; a.fiberID != 0 && a.state != coir.Ended {
+			all[a.fiberID] = i
 		}
 	}
-	return nil
+	return all
 }
 
 // behind is how a goroutine waits for those that come before it.
