@@ -108,7 +108,7 @@ func (b Buf) Slice(i, j int) Buf {
 // returns an error, which is [coir.ErrWouldBlock] if all are lent, and b is unchanged.
 func (b Buf) Append(p []byte) (Buf, error) {
 	s := b.use("Append")
-	if len(p) <= b.Cap()-b.Len() && b.alone() {
+	if len(p) <= b.Cap()-b.Len() && b.writable() {
 		copy(b.block()[b.off+b.len:], p)
 		s.unpin()
 		b.len += uint32(len(p))
@@ -145,7 +145,7 @@ func (b *Buf) Write(p []byte) (int, error) {
 func (b Buf) Fill(read func(p []byte) (int, error)) (Buf, error) {
 	s := b.use("Fill")
 	defer s.unpin()
-	if !b.alone() {
+	if !b.writable() {
 		b.misusedShared("Fill")
 	}
 	room := b.block()[b.off+b.len:]
@@ -219,6 +219,9 @@ func (b Buf) Share() Buf {
 // alone reports whether b has no other owner. Only owners can make others, so that does not change while b is in use.
 func (b Buf) alone() bool { return b.in.pool.slots[b.slot].extra.Load() == 0 }
 
+// writable reports whether the owner of b may write it.
+func (b Buf) writable() bool { return b.alone() && !b.in.pool.region.fixed }
+
 // Release ends the ownership. The buffer goes back to its pool, or stays with its other owners if it is shared.
 func (b Buf) Release() {
 	if b.in == nil || b.in.own != nil || b.in.life != nil {
@@ -231,10 +234,10 @@ func (b Buf) Release() {
 	if _, o := s.end(b.gen); o != done {
 		b.misused("Release", o)
 	}
-	if s.extra.Load() != 0 && !b.lastOwner() || p.stack.push(p.slots, b.slot) {
+	if s.extra.Load() != 0 && !b.lastOwner() || p.keep == nil && p.stack.push(p.slots, b.slot) {
 		return
 	}
-	p.put(b.slot)
+	p.back(b.slot)
 }
 
 // end ends the ownership of b, by the method what.
@@ -257,7 +260,7 @@ func (b Buf) end(what string) {
 		p.book.ended(b, last)
 	}
 	if last {
-		p.put(b.slot)
+		p.back(b.slot)
 	}
 }
 

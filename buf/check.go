@@ -313,8 +313,11 @@ func (b Buf) misused(what string, o outcome) {
 	}
 }
 
-// misusedShared panics for a method that would write a shared buffer.
+// misusedShared panics for a method that would write a buffer that is shared or read-only.
 func (b Buf) misusedShared(what string) {
+	if b.alone() {
+		panic(b.in.pool.misuse(what + " of a buffer of " + b.in.pool.title() + ", whose region is read-only: copy it"))
+	}
 	text := what + " of a buffer of " + b.in.pool.title() + " that is shared: it must not be written; Clone it"
 	if l := b.in.life; l != nil {
 		text = what + " at " + here() + " of a buffer of " + b.in.pool.title() + " that is shared since " + l.mem.sharedAt +

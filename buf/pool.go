@@ -29,6 +29,7 @@ type Pool struct {
 	slots  []slot
 	plain  owner // of all buffers that need no owner of their own
 	book   *book // of a checked region, or nil
+	keep   func(Buf) bool
 
 	// Free buffers are in the stack, or in the channel while callers wait. The channel has room for all, so that a
 	// release never waits. A select needs them in the channel always, and so do the race detector and package sim,
@@ -70,7 +71,7 @@ func NewPool(r *Region, size, count int, opts ...coir.NameOption) (*Pool, error)
 	if count < 1 || count > maxSlots {
 		panic(fmt.Sprintf("buf: NewPool with %d buffers: it has from 1 to %d", count, maxSlots))
 	}
-	p := &Pool{region: r, size: size, stride: (size + align - 1) &^ (align - 1), always: r.checked}
+	p := &Pool{region: r, size: size, stride: (size + align - 1) &^ (align - 1), always: r.checked, keep: r.keep}
 	p.plain.pool = p
 	for _, o := range opts {
 		p.name = string(o)
@@ -218,6 +219,13 @@ func (p *Pool) shut() {
 func (p *Pool) settle() {
 	p.mu.Lock()
 	p.mu.Unlock() //nolint:staticcheck // only to wait
+}
+
+// back ends the last ownership of a slot, unless OnRelease keeps the buffer.
+func (p *Pool) back(i uint32) {
+	if p.keep == nil || !p.keep(p.buffer(i)) {
+		p.put(i)
+	}
 }
 
 // put makes a slot free that no handle owns. From here the next Get owns it.

@@ -21,7 +21,10 @@ type Region struct {
 	mem     []byte
 	mapped  bool
 	checked bool
-	left    atomic.Int64 // buffers that are not retired, and 1 until Close: see retire
+	fixed   bool           // nothing can be written to it
+	free    func() error   // gives the memory back, or nil
+	keep    func(Buf) bool // of OnRelease, or nil
+	left    atomic.Int64   // buffers that are not retired, and 1 until Close: see retire
 
 	mu     sync.Mutex
 	used   atomic.Int64 // bytes that pools have reserved; changed under mu
@@ -33,8 +36,11 @@ type Region struct {
 type Option func(*options)
 
 type options struct {
-	name            string
-	onHeap, checked bool
+	name                   string
+	onHeap, checked, fixed bool
+	mem                    []byte
+	free                   func() error
+	keep                   func(Buf) bool
 }
 
 // WithName gives the region a name, which errors show.
@@ -46,6 +52,25 @@ func WithHeap() Option { return func(o *options) { o.onHeap = true } }
 
 // WithChecks makes the region a checked one, in any build: see the package comment. It is slow, and meant for tests.
 func WithChecks() Option { return func(o *options) { o.checked = true } }
+
+// WithMemory makes a region of memory that the caller provides, at least as long as the region: mem is not on the Go
+// heap, and nothing else uses it. The region calls free when it needs mem no longer. A checked region does not use mem:
+// its buffers are on the heap.
+//
+// This is for memory that is more than memory, such as that of a device, or that of package shm, which another process
+// can read.
+func WithMemory(mem []byte, free func() error) Option {
+	return func(o *options) { o.mem, o.free = mem, free }
+}
+
+// WithReadOnly says that the memory of [WithMemory] can be read and not written. Its buffers are as if they were always
+// shared: see [Buf.Share].
+func WithReadOnly() Option { return func(o *options) { o.fixed = true } }
+
+// OnRelease calls keep when the last owner of a buffer has released it, before it goes back to its pool. If keep returns
+// true, the buffer does not go back: keep owns the Buf that it is given, which is empty. If it returns false, it must
+// not use that Buf any more. keep runs in the fiber or goroutine that releases, and must be short and not wait.
+func OnRelease(keep func(Buf) bool) Option { return func(o *options) { o.keep = keep } }
 
 // NewRegion makes a region of the given number of bytes. It is off the Go heap, unless an option says otherwise, the
 // region is checked, or the system has no memory that can be mapped: [Region.OffHeap] tells. The collector does not
@@ -59,18 +84,24 @@ func NewRegion(bytes int, opts ...Option) (*Region, error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	r := &Region{name: o.name, size: bytes}
+	if o.mem != nil && (len(o.mem) < bytes || o.onHeap) {
+		panic(fmt.Sprintf("buf: NewRegion(%d) with %d bytes of memory: it needs all of its size, and not WithHeap",
+			bytes, len(o.mem)))
+	}
+	r := &Region{name: o.name, size: bytes, fixed: o.fixed, free: o.free, keep: o.keep}
 	r.checked = o.checked || alwaysChecked || coir.Simulated(context.Background()) != nil
-	r.mapped = canMap && !o.onHeap && !r.checked
+	r.mapped = (canMap || o.mem != nil) && !o.onHeap && !r.checked
 	r.left.Store(1)
 	r.pools.Store(new([]*Pool))
 	switch {
+	case r.mapped && o.mem != nil:
+		r.mem = o.mem[:bytes:bytes]
 	case r.mapped:
 		mem, err := mapMemory(bytes)
 		if err != nil {
 			return nil, fmt.Errorf("buf: NewRegion(%d): the system has no such piece of memory: %w", bytes, err)
 		}
-		r.mem = mem
+		r.mem, r.free = mem, func() error { return unmapMemory(mem) }
 	case !r.checked: // buffers of a checked region have memory of their own
 		r.mem = make([]byte, bytes)
 	}
@@ -111,10 +142,10 @@ func (r *Region) Close() error {
 //
 // Spec: BU-06 (a region is released once)
 func (r *Region) retire(n int) error {
-	if r.left.Add(int64(-n)) != 0 || !r.mapped {
+	if r.left.Add(int64(-n)) != 0 || r.free == nil {
 		return nil
 	}
-	if err := unmapMemory(r.mem); err != nil {
+	if err := r.free(); err != nil {
 		return fmt.Errorf("buf: %v: the system does not take the memory back: %w", r, err)
 	}
 	return nil

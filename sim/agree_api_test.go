@@ -38,7 +38,7 @@ var notDrawn = []struct{ why, names string }{
 		coir.WithClock coir.WithIndex coir.WithLabels coir.WithMaxWorkers coir.WithName coir.WithObserver coir.WithOverflow
 		coir.WithSpawnSite coir.WithTiming coir.WithWorkers coir.OnStall coir.OnUndelivered supervise.WithBackoff
 		supervise.WithIntensity supervise.WithName supervise.WithStrategy desk.WithLimit desk.WithName desk.WithOverflow
-		buf.WithChecks buf.WithHeap buf.WithName`},
+		buf.OnRelease buf.WithChecks buf.WithHeap buf.WithMemory buf.WithName buf.WithReadOnly`},
 	{"it always returns the same", `
 		coir.Self coir.Chan.Cap coir.Chan.Name coir.Fiber.ID coir.Fiber.Name coir.Fiber.SpawnSite coir.Promise.Name
 		coir.Queue.Name coir.PanicError.Error coir.PanicError.Unwrap locks.Semaphore.Size pace.Limiter.Cap
