@@ -67,9 +67,10 @@ func WithMemory(mem []byte, free func() error) Option {
 // shared: see [Buf.Share].
 func WithReadOnly() Option { return func(o *options) { o.fixed = true } }
 
-// OnRelease calls keep when the last owner of a buffer has released it, before it goes back to its pool. If keep returns
-// true, the buffer does not go back: keep owns the Buf that it is given, which is empty. If it returns false, it must
-// not use that Buf any more. keep runs in the fiber or goroutine that releases, and must be short and not wait.
+// OnRelease calls keep when the last owner of a buffer has released it, before it goes back to its pool. If keep
+// returns true, the buffer does not go back: keep owns the Buf that it is given, which is empty. If it returns false,
+// it must not use that Buf any more. keep runs in the fiber or goroutine that releases, and must be short and not
+// wait.
 func OnRelease(keep func(Buf) bool) Option { return func(o *options) { o.keep = keep } }
 
 // NewRegion makes a region of the given number of bytes. It is off the Go heap, unless an option says otherwise, the

@@ -30,6 +30,7 @@ var Layers = []Layer{
 	{"face", []string{"."}},
 	{"locks and pace", Satellites[:2]}, // on which other satellites are built
 	{"satellites", Satellites[2:]},
+	{"satellites on satellites", []string{"buf/shm"}},
 	{"users of the face", []string{"sim", "internal/archtest", "internal/history"}},
 	{"programs", []string{ // which have a cmd each
 		"examples/fanout", "examples/etl", "examples/hub", "examples/jobs", "examples/logs", "examples/webhook",

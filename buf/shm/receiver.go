@@ -1,0 +1,102 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/buf"
+)
+
+// Receiver is the receiving end of a link.
+type Receiver struct {
+	name        string
+	size, count int
+	link        receiving
+}
+
+// receiving is a way from the other side.
+type receiving interface {
+	recv(ctx context.Context, try bool) (buf.Buf, error)
+	close() bool
+	stats(*Stats)
+}
+
+// NewReceiver makes the receiving end of a link, whose other end [NewSender] makes, and waits for that. The link takes
+// over conn, and closes it if NewReceiver fails. If ctx ends, NewReceiver returns its error. The link does not end with
+// ctx.
+func NewReceiver(ctx context.Context, conn net.Conn, opts ...Option) (*Receiver, error) {
+	if err := opening(ctx, "NewReceiver", conn); err != nil {
+		return nil, err
+	}
+	o := optionsOf(opts)
+	r := &Receiver{name: o.name}
+	if err := accept(ctx, r, conn, o); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("shm: NewReceiver: %w", err)
+	}
+	return r, nil
+}
+
+// Recv receives the next buffer, which the caller then owns, and must not write. When it is released it goes back to
+// the sender. Recv waits while there is none. When the sender has closed the link, and all has been received, Recv
+// returns an error that is [coir.ErrClosed]; if the sender's process has ended without that, the error is also
+// [ErrGone].
+func (r *Receiver) Recv(ctx context.Context) (buf.Buf, error) {
+	if err := coir.Ended(ctx); err != nil {
+		return buf.Buf{}, err
+	}
+	return r.link.recv(ctx, false)
+}
+
+// RecvTimeout is like Recv, but waits for at most d and then returns [coir.ErrTimeout].
+func (r *Receiver) RecvTimeout(ctx context.Context, d time.Duration) (buf.Buf, error) {
+	ctx, cancel := coir.WithTimeout(ctx, d)
+	defer cancel()
+	return r.Recv(ctx)
+}
+
+// TryRecv is like Recv, but never waits. If it would have to wait, it returns [coir.ErrWouldBlock].
+func (r *Receiver) TryRecv() (buf.Buf, error) { return r.link.recv(context.Background(), true) }
+
+// All returns an iterator over the received buffers, each of which the loop owns. It ends when the sender has closed
+// the link. If anything else ends it, the last pair has the error, and no buffer.
+func (r *Receiver) All(ctx context.Context) iter.Seq2[buf.Buf, error] {
+	return func(yield func(buf.Buf, error) bool) {
+		for {
+			b, err := r.Recv(ctx)
+			var end *ended
+			if errors.As(err, &end) && end.cause == nil {
+				return
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Close ends the link. Waiting and later operations return an error that is [coir.ErrClosed], and so do those of the
+// sender. Buffers that were sent and not received are dropped. Those that were received stay valid until they are
+// released; the memory is given back then. Close reports whether this call ended the link.
+//
+// A receiver that has returned an error that is [coir.ErrClosed] needs no Close.
+func (r *Receiver) Close() bool { return r.link.close() }
+
+// Cap returns the number of buffers.
+func (r *Receiver) Cap() int { return r.count }
+
+// Size returns the number of bytes of a buffer.
+func (r *Receiver) Size() int { return r.size }
+
+// Stats returns the counters of this end.
+func (r *Receiver) Stats() Stats {
+	// Spec: BU-08 (hand-overs are counted)
+	st := Stats{Name: r.name, Size: r.size, Cap: r.count}
+	r.link.stats(&st)
+	return st
+}

@@ -1,0 +1,284 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/buf"
+)
+
+// sharedReceiver is the receiving end with shared memory.
+//
+// Its pool has the buffers of the sender, as memory that can only be read. All of them are taken from it at first, and
+// are in idle; a buffer that is received goes from there to its owner, and comes back by OnRelease. If the receiver
+// copies, by WithCopy or because its region is checked, the pool has memory of its own.
+type sharedReceiver struct {
+	name           string
+	size           int
+	sock           *socket
+	maps           *mapping
+	blocks         []byte // the memory of the buffers
+	region         *buf.Region
+	pool           *buf.Pool
+	copies         bool
+	passed, copied atomic.Uint64
+
+	cond  coir.Cond // guards what follows
+	ring  ring
+	has   []bool    // by the number of a buffer: it was received and not returned
+	idle  []buf.Buf // the others, if the receiver does not copy
+	lent  int       // the number of has
+	gone  bool      // the sender has ended: what is in the ring is the last
+	over  bool
+	cause error // why it is over, or gone
+}
+
+var recvVerb = &coir.Verb{Name: "receive", Waits: "to receive from", Of: "link"}
+
+func newSharedReceiver(r *Receiver, o options, sock *socket, m *mapping) error {
+	at := pages(areaLen(r.count))
+	l := &sharedReceiver{name: r.name, size: r.size, sock: sock, maps: m, blocks: m.peer[at:], has: make([]bool, r.count)}
+	l.cond.Init(coir.WithName(r.name))
+	l.cond.Describe(recvVerb)
+	l.ring = ring{own: areaIn(m.own, r.count), peer: areaIn(m.peer, r.count), count: r.count}
+	var opts []buf.Option
+	if !o.copies {
+		m.use() // by the region
+		opts = append(opts, buf.WithMemory(l.blocks, m.release), buf.WithReadOnly(), buf.OnRelease(l.keep))
+	}
+	var err error
+	if l.region, l.pool, err = newPool(r.name, r.size, r.count, opts...); err != nil {
+		return err
+	}
+	if l.copies = o.copies || !l.region.OffHeap(); l.copies && !o.copies {
+		// A checked region: its buffers are copies, which are written and go back to their pool.
+		_ = l.region.Close()
+		if l.region, l.pool, err = newPool(r.name, r.size, r.count); err != nil {
+			return err
+		}
+	}
+	if !l.copies {
+		l.idle = make([]buf.Buf, r.count)
+		for range l.idle {
+			b, err := l.pool.TryGet()
+			if err != nil {
+				return err
+			}
+			l.idle[l.slot(b)] = b
+		}
+	}
+	r.link = l
+	if !sock.watch(l.readable) {
+		l.ended(ErrGone)
+	}
+	return nil
+}
+
+// slot returns the number of an empty buffer.
+func (l *sharedReceiver) slot(b buf.Buf) uint32 {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b.Bytes()))) - uintptr(unsafe.Pointer(unsafe.SliceData(l.blocks)))
+	return uint32(at / uintptr(stride(l.size)))
+}
+
+// readable is called when there are wake-ups, or the sender has ended.
+func (l *sharedReceiver) readable() {
+	if l.sock.drain() || !l.sock.watch(l.readable) {
+		l.ended(ErrGone)
+		return
+	}
+	l.cond.Lock()
+	l.cond.Broadcast()
+	l.cond.Unlock()
+}
+
+// ended says that no more comes from the sender. If it has ended in order, the cause ErrGone is none.
+func (l *sharedReceiver) ended(cause error) {
+	l.cond.Lock()
+	if !l.gone && !l.over {
+		l.gone = true
+		if cause != ErrGone || l.ring.peer.closed.Load() != 1 {
+			l.cause = cause
+		}
+	}
+	l.cond.Broadcast()
+	l.cond.Unlock()
+	l.sock.close()
+}
+
+func (l *sharedReceiver) recv(ctx context.Context, try bool) (buf.Buf, error) {
+	if l.copies {
+		return l.recvCopy(ctx, try)
+	}
+	p, err := l.next(ctx, try)
+	if err != nil {
+		return buf.Buf{}, err
+	}
+	l.passed.Add(1)
+	return p.b.Slice(int(p.off), int(p.off+p.len)), nil
+}
+
+// received is a part of a buffer, and the buffer unless the receiver copies.
+type received struct {
+	part
+	b buf.Buf
+}
+
+// next takes the next entry of the ring, and waits for it unless try is true.
+func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
+	l.cond.Lock()
+	for {
+		if l.over {
+			err := &ended{"receive from", l.name, l.cause}
+			l.cond.Unlock()
+			return received{}, err
+		}
+		p, ok, err := l.ring.pop()
+		if ok {
+			err = l.check(p)
+		}
+		switch {
+		case err != nil || !ok && l.gone:
+			if err == nil {
+				err = l.cause
+			}
+			l.cond.Unlock()
+			l.finish(err)
+			l.cond.Lock()
+		case ok:
+			got := received{part: p}
+			if !l.copies {
+				got.b, l.idle[p.slot] = l.idle[p.slot], buf.Buf{}
+			}
+			l.has[p.slot] = true
+			l.lent++
+			l.cond.Unlock()
+			return got, nil
+		case try:
+			l.cond.Unlock()
+			return received{}, fmt.Errorf("shm: receive from %s: there is nothing yet: %w", l.name, coir.ErrWouldBlock)
+		case l.ring.announce():
+			if err := l.cond.Wait(ctx); err != nil {
+				l.cond.Unlock()
+				return received{}, err
+			}
+		}
+	}
+}
+
+// check returns an error if the sender cannot have sent p.
+func (l *sharedReceiver) check(p part) error {
+	if int64(p.slot) >= int64(len(l.has)) || uint64(p.off)+uint64(p.len) > uint64(l.size) {
+		return fmt.Errorf("%w: it sends bytes %d to %d of buffer %d; there are %d of %d bytes", ErrProtocol,
+			p.off, uint64(p.off)+uint64(p.len), p.slot, len(l.has), l.size)
+	}
+	if l.has[p.slot] {
+		return fmt.Errorf("%w: it sends buffer %d, which was not returned", ErrProtocol, p.slot)
+	}
+	return nil
+}
+
+// recvCopy copies what it receives to a buffer of its own.
+func (l *sharedReceiver) recvCopy(ctx context.Context, try bool) (b buf.Buf, err error) {
+	if try {
+		b, err = l.pool.TryGet()
+	} else {
+		b, err = l.pool.Get(ctx)
+	}
+	if err != nil {
+		if errors.Is(err, coir.ErrClosed) {
+			_, err = l.next(ctx, true)
+		}
+		return buf.Buf{}, err
+	}
+	p, err := l.next(ctx, try)
+	if err == nil && !l.use() {
+		_, err = l.next(ctx, true)
+	}
+	if err != nil {
+		b.Release()
+		return buf.Buf{}, err
+	}
+	b = b.Slice(0, int(p.len))
+	at := int(p.slot)*stride(l.size) + int(p.off)
+	copy(b.Bytes(), l.blocks[at:])
+	_ = l.maps.release()
+	l.copied.Add(1)
+	l.giveBack(p.slot, buf.Buf{})
+	return b, nil
+}
+
+// use keeps the memory until it is released, unless the link is over.
+func (l *sharedReceiver) use() bool {
+	l.cond.Lock()
+	defer l.cond.Unlock()
+	if !l.over {
+		l.maps.use()
+	}
+	return !l.over
+}
+
+// keep is called with a buffer that was released.
+func (l *sharedReceiver) keep(b buf.Buf) bool { return l.giveBack(l.slot(b), b) }
+
+// giveBack returns a buffer to the sender. It reports false if the link is over.
+func (l *sharedReceiver) giveBack(slot uint32, b buf.Buf) bool {
+	l.cond.Lock()
+	if l.over {
+		l.cond.Unlock()
+		return false
+	}
+	if !l.copies {
+		l.idle[slot] = b
+	}
+	l.has[slot] = false
+	l.lent--
+	wake := l.ring.push(part{slot: slot}) // from here the sender has it
+	l.cond.Unlock()
+	if wake {
+		l.sock.wake()
+	}
+	return true
+}
+
+// finish ends the link. It reports whether it is the first.
+func (l *sharedReceiver) finish(cause error) bool {
+	l.cond.Lock()
+	if l.over {
+		l.cond.Unlock()
+		return false
+	}
+	l.over, l.cause = true, cause
+	if cause == nil {
+		l.ring.own.closed.Store(1)
+	}
+	idle := l.idle
+	l.idle = nil
+	l.cond.Broadcast()
+	l.cond.Unlock()
+	l.sock.close()
+	l.pool.Close()
+	for _, b := range idle {
+		if b != (buf.Buf{}) {
+			b.Release() // keep refuses it
+		}
+	}
+	_ = l.region.Close() // buffers that the program has, it releases later
+	_ = l.maps.release()
+	return true
+}
+
+func (l *sharedReceiver) close() bool { return l.finish(nil) }
+
+func (l *sharedReceiver) stats(s *Stats) {
+	l.cond.Lock()
+	s.Lent = l.lent
+	l.cond.Unlock()
+	if l.copies {
+		s.Lent = l.pool.Stats().Lent
+	}
+	s.Shared, s.Passed, s.Copied, s.Wakes = true, l.passed.Load(), l.copied.Load(), l.sock.wakes.Load()
+}

@@ -1,0 +1,132 @@
+package shm
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A link is two areas of shared memory, one for each side. Only its own side can write an area; the other one has
+// mapped it to read. In its area a side has a ring of entries, which it pushes and the other side pops: the sender the
+// buffers that it sends, the receiver those that it returns.
+//
+// Nothing that the other side writes is trusted: it is loaded once, with one atomic load a word, and checked.
+//
+// A ring has room for all buffers of the link, and a buffer is in it at most once. So a push always finds room, and the
+// reader need not say how far it has come: its position is in memory of its own.
+//
+// Waiting. A side that finds the other's ring empty, and is about to sleep, stores a new number in its word wait, and
+// then looks at the ring again. A side that has pushed looks at the other's word wait. If there is a number for which
+// it has not yet sent a wake-up, it sends one. Loads and stores of package atomic have one order, so one of the two
+// sees the other: no wake-up is lost, and there is at most one for each number. TestExploreWaking runs this code
+// through all orders of its accesses.
+//
+// Invariants, if the other side keeps to the protocol:
+//
+//	R1 room:  0 <= tail - popped <= number of buffers, for the tail of the one side and popped of the other.
+//	R2 entry: an entry below tail does not change before it has been popped.
+
+// area is the part of a side's memory that is not buffers.
+type area struct {
+	tail    *atomic.Uint64 // the number of entries that were pushed
+	wait    *atomic.Uint64 // the number of the sleep that the side has begun, or 0 if it does not sleep
+	closed  *atomic.Uint64 // 1 if the side has ended in order
+	entries []entry
+}
+
+// entry names a part of a buffer.
+type entry struct{ at, len atomic.Uint64 } // at: [offset 32][slot 32]
+
+// part is an entry that has been read.
+type part struct{ slot, off, len uint32 }
+
+const (
+	line     = 64 // a cache line: each word has its own
+	ringAt   = 3 * line
+	entryLen = int(unsafe.Sizeof(entry{}))
+)
+
+// places returns the number of entries for count buffers: a power of two.
+func places(count int) int {
+	n := 1
+	for n < count {
+		n *= 2
+	}
+	return n
+}
+
+// areaLen returns the number of bytes of an area for count buffers.
+func areaLen(count int) int { return ringAt + places(count)*entryLen }
+
+// areaIn returns the area at the beginning of mem, which has areaLen(count) bytes and is aligned to 8 bytes.
+func areaIn(mem []byte, count int) area {
+	_ = mem[areaLen(count)-1]
+	word := func(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&mem[at])) }
+	return area{
+		tail: word(0), wait: word(line), closed: word(2 * line),
+		entries: unsafe.Slice((*entry)(unsafe.Pointer(&mem[ringAt])), places(count)),
+	}
+}
+
+// ring is a side's view of both areas. The caller has a lock for all methods.
+type ring struct {
+	own, peer area
+	count     int
+	pushed    uint64 // what own.tail is
+	popped    uint64
+	sleep     uint64 // the number of this side's last sleep
+	woken     uint64 // the number of the other side's last sleep that was ended by a wake-up
+}
+
+// push adds an entry. It reports whether the other side sleeps, and must be woken.
+func (r *ring) push(p part) (wake bool) {
+	e := &r.own.entries[r.pushed&uint64(len(r.own.entries)-1)]
+	e.at.Store(uint64(p.off)<<32 | uint64(p.slot))
+	e.len.Store(uint64(p.len))
+	r.pushed++
+	r.own.tail.Store(r.pushed)
+	return r.sleeper()
+}
+
+// sleeper reports whether the other side sleeps and has not been woken. The caller wakes it.
+func (r *ring) sleeper() bool {
+	w := r.peer.wait.Load()
+	if w == 0 || w == r.woken {
+		return false
+	}
+	r.woken = w
+	return true
+}
+
+// pop returns the next entry of the other side. ok is false if there is none. The error says how the other side broke
+// R1. Of the entry itself nothing is checked.
+func (r *ring) pop() (p part, ok bool, err error) {
+	tail := r.peer.tail.Load()
+	if tail == r.popped {
+		return part{}, false, nil
+	}
+	if n := tail - r.popped; n > uint64(r.count) {
+		return part{}, false, fmt.Errorf("%w: its ring has %d entries for %d buffers", ErrProtocol, n, r.count)
+	}
+	e := &r.peer.entries[r.popped&uint64(len(r.peer.entries)-1)]
+	at, length := e.at.Load(), e.len.Load()
+	if length >= 1<<32 {
+		return part{}, false, fmt.Errorf("%w: a buffer of %d bytes", ErrProtocol, length)
+	}
+	r.popped++
+	return part{slot: uint32(at), off: uint32(at >> 32), len: uint32(length)}, true, nil
+}
+
+// empty reports whether pop would find nothing.
+func (r *ring) empty() bool { return r.peer.tail.Load() == r.popped }
+
+// announce says that this side is about to sleep, and reports whether it may: if not, there is something to pop.
+func (r *ring) announce() bool {
+	r.sleep++
+	r.own.wait.Store(r.sleep)
+	if r.empty() {
+		return true
+	}
+	r.own.wait.Store(0)
+	return false
+}

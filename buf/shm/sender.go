@@ -1,0 +1,163 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/buf"
+)
+
+// Sender is the sending end of a link. It lends buffers, and sends them.
+type Sender struct {
+	name        string
+	size, count int
+	pool        *buf.Pool
+	link        sending
+}
+
+// sending is a way to the other side.
+type sending interface {
+	// send passes b on. If it returns nil, b is the link's. It waits if try is false.
+	send(ctx context.Context, b buf.Buf, try bool) error
+	// reclaim makes the pool lend again what has come back.
+	reclaim()
+	// await says that the caller is going to wait until a buffer comes back. Then it calls the result.
+	await() (done func())
+	// ended returns the error of an operation on a link that has ended, or nil.
+	ended(op string) error
+	close() bool
+	stats(*Stats)
+}
+
+// NewSender makes the sending end of a link, with count buffers of size bytes each, and waits for the other process to
+// call [NewReceiver]. The link takes over conn, and closes it if NewSender fails. The size is at most 1 GiB, and there
+// are at most 1,048,576 buffers. If ctx ends, NewSender returns its error. The link does not end with ctx.
+func NewSender(ctx context.Context, conn net.Conn, size, count int, opts ...Option) (*Sender, error) {
+	if !fits(size, count) {
+		panic(fmt.Sprintf("shm: NewSender with %d buffers of %d bytes: there are from 1 to %d, of 1 byte to 1 GiB",
+			count, size, maxCount))
+	}
+	if err := opening(ctx, "NewSender", conn); err != nil {
+		return nil, err
+	}
+	o := optionsOf(opts)
+	s := &Sender{name: o.name, size: size, count: count}
+	if err := offer(ctx, s, conn, o); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("shm: NewSender: %w", err)
+	}
+	return s, nil
+}
+
+// Get returns an empty buffer, which the caller owns. It waits while all are in use, here or by the receiver. It
+// returns an error that is [coir.ErrClosed] if the link has ended, and the error of ctx if ctx is done.
+func (s *Sender) Get(ctx context.Context) (buf.Buf, error) {
+	if err := coir.Ended(ctx); err != nil {
+		return buf.Buf{}, err
+	}
+	return s.get(ctx, false)
+}
+
+// GetTimeout is like Get, but waits for at most d and then returns [coir.ErrTimeout].
+func (s *Sender) GetTimeout(ctx context.Context, d time.Duration) (buf.Buf, error) {
+	ctx, cancel := coir.WithTimeout(ctx, d)
+	defer cancel()
+	return s.Get(ctx)
+}
+
+// TryGet is like Get, but never waits: if all buffers are in use it returns [coir.ErrWouldBlock].
+func (s *Sender) TryGet() (buf.Buf, error) { return s.get(context.Background(), true) }
+
+func (s *Sender) get(ctx context.Context, try bool) (buf.Buf, error) {
+	// Spec: BU-09 (a pool makes, resets and lends buffers)
+	b, err := s.pool.TryGet()
+	if err == nil {
+		return b, nil
+	}
+	return obtain(s.link, try, "get a buffer of", s.pool.TryGet, func() (buf.Buf, error) { return s.pool.Get(ctx) })
+}
+
+// obtain takes something that the other side returns: by take if there is some, else by wait, which waits for it.
+func obtain[T any](l sending, try bool, op string, take, wait func() (T, error)) (v T, err error) {
+	l.reclaim()
+	v, err = take()
+	if errors.Is(err, coir.ErrWouldBlock) && !try {
+		done := l.await()
+		v, err = wait()
+		done()
+	}
+	if errors.Is(err, coir.ErrClosed) {
+		if cause := l.ended(op); cause != nil {
+			err = cause
+		}
+	}
+	return v, err
+}
+
+// Send sends b. If it returns an error, b is still the caller's. A buffer that came from Get is passed on without a
+// wait: there is room for all. Any other buffer that is not too long is copied to one of the link, for which Send may
+// have to wait, and released. With [WithCopy] that happens to all.
+func (s *Sender) Send(ctx context.Context, b buf.Buf) error {
+	// Spec: BU-01 (a buffer has one owner)
+	// Spec: BU-02 (a failed send keeps its buffer)
+	if err := coir.Ended(ctx); err != nil {
+		return err
+	}
+	return s.send(ctx, b, false)
+}
+
+// SendTimeout is like Send, but waits for at most d and then returns [coir.ErrTimeout].
+func (s *Sender) SendTimeout(ctx context.Context, b buf.Buf, d time.Duration) error {
+	ctx, cancel := coir.WithTimeout(ctx, d)
+	defer cancel()
+	return s.Send(ctx, b)
+}
+
+// TrySend is like Send, but never waits. If it would have to wait, it returns [coir.ErrWouldBlock].
+func (s *Sender) TrySend(b buf.Buf) error { return s.send(context.Background(), b, true) }
+
+func (s *Sender) send(ctx context.Context, b buf.Buf, try bool) error {
+	if b.Len() > s.size {
+		return fmt.Errorf("shm: send on %s: a buffer of %d bytes is longer than those of the link, of %d",
+			s.name, b.Len(), s.size)
+	}
+	return buf.HandOver(b, func(b buf.Buf) error { return s.link.send(ctx, b, try) })
+}
+
+// Close ends the link. What was sent is still received, and then the receiver finds the link closed. Waiting and later
+// operations of this end return an error that is [coir.ErrClosed]. Buffers that were not sent stay valid until they are
+// released; the memory is given back then. Close reports whether this call ended the link.
+func (s *Sender) Close() bool { return s.link.close() }
+
+// Cap returns the number of buffers.
+func (s *Sender) Cap() int { return s.count }
+
+// Size returns the number of bytes of a buffer.
+func (s *Sender) Size() int { return s.size }
+
+// Stats returns the counters of this end.
+func (s *Sender) Stats() Stats {
+	// Spec: BU-08 (hand-overs are counted)
+	st := Stats{Name: s.name, Size: s.size, Cap: s.count}
+	s.link.reclaim()
+	s.link.stats(&st)
+	st.Lent = s.pool.Stats().Lent
+	return st
+}
+
+// newPool makes a pool of its own region.
+func newPool(name string, size, count int, opts ...buf.Option) (*buf.Region, *buf.Pool, error) {
+	r, err := buf.NewRegion(count*stride(size), append(opts, buf.WithName(name))...)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := buf.NewPool(r, size, count, coir.WithName(name))
+	if err != nil {
+		return nil, nil, errors.Join(err, r.Close())
+	}
+	return r, p, nil
+}

@@ -1,0 +1,278 @@
+package shm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/buf"
+)
+
+// sharedSender is the sending end with shared memory.
+//
+// The buffers of the pool are in the shared memory, and a buffer that was sent stays in out until the receiver returns
+// it. If the sender copies, by WithCopy or because its region is checked, the pool has memory of its own, and spare has
+// the numbers of the shared buffers that are free.
+type sharedSender struct {
+	name   string
+	size   int
+	sock   *socket
+	maps   *mapping
+	blocks []byte // the memory of the buffers
+	region *buf.Region
+	pool   *buf.Pool
+	spare  *coir.Chan[uint32] // if the sender copies, or nil
+
+	waiters        atomic.Int32 // calls that wait for what the receiver returns
+	passed, copied atomic.Uint64
+
+	mu    sync.Mutex // guards what follows; no fiber yields under it
+	ring  ring
+	out   []sent // by the number of the buffer
+	over  bool
+	cause error // why it is over
+}
+
+// sent is a buffer that the receiver has.
+type sent struct {
+	is bool
+	b  buf.Buf // if the sender does not copy
+}
+
+func newSharedSender(s *Sender, o options, sock *socket, m *mapping) error {
+	at := pages(areaLen(s.count))
+	l := &sharedSender{name: s.name, size: s.size, sock: sock, maps: m, blocks: m.own[at:], out: make([]sent, s.count)}
+	l.ring = ring{own: areaIn(m.own, s.count), peer: areaIn(m.peer, s.count), count: s.count}
+	var opts []buf.Option
+	if !o.copies {
+		m.use() // by the region
+		opts = append(opts, buf.WithMemory(l.blocks, m.release))
+	}
+	var err error
+	if l.region, l.pool, err = newPool(s.name, s.size, s.count, opts...); err != nil {
+		return err
+	}
+	if o.copies || !l.region.OffHeap() {
+		l.spare = coir.NewChan[uint32](s.count, coir.WithName(s.name))
+		for i := range s.count {
+			if err := l.spare.TrySend(uint32(i)); err != nil {
+				return err
+			}
+		}
+	}
+	s.link, s.pool = l, l.pool
+	if !sock.watch(l.readable) {
+		l.end(ErrGone)
+	}
+	return nil
+}
+
+// readable is called when there are wake-ups, or the receiver has ended.
+func (l *sharedSender) readable() {
+	end := l.sock.drain()
+	l.reclaim()
+	if !end && l.waiters.Load() > 0 {
+		l.sleep()
+	}
+	if end || !l.sock.watch(l.readable) {
+		l.end(ErrGone)
+	}
+}
+
+// sleep says that this side sleeps until a buffer comes back, unless one has.
+func (l *sharedSender) sleep() {
+	for {
+		l.mu.Lock()
+		asleep := l.over || l.ring.announce()
+		l.mu.Unlock()
+		if asleep {
+			return
+		}
+		l.reclaim()
+	}
+}
+
+func (l *sharedSender) await() func() {
+	l.waiters.Add(1)
+	l.sleep()
+	return func() { l.waiters.Add(-1) }
+}
+
+// reclaim takes what the receiver has returned. The receiver returns each buffer once, so that it ends.
+func (l *sharedSender) reclaim() {
+	var back [32]part
+	var bufs [len(back)]buf.Buf
+	for n := len(back); n == len(back); {
+		var err error
+		l.mu.Lock()
+		for n = 0; n < len(back) && !l.over && err == nil; {
+			p, ok, failed := l.ring.pop()
+			if err = failed; !ok {
+				break
+			}
+			if int64(p.slot) >= int64(len(l.out)) || !l.out[p.slot].is {
+				err = fmt.Errorf("%w: it returns buffer %d of %d, which it does not have", ErrProtocol, p.slot, len(l.out))
+				break
+			}
+			back[n], bufs[n] = p, l.out[p.slot].b
+			l.out[p.slot] = sent{}
+			n++
+		}
+		l.mu.Unlock()
+		for i := range n {
+			if l.spare != nil {
+				_ = l.spare.TrySend(back[i].slot) // there is room, unless it is over
+			} else {
+				bufs[i].Release()
+			}
+		}
+		if err != nil {
+			l.end(err)
+			return
+		}
+	}
+}
+
+// place returns where in the shared memory b is. It reports false if b is elsewhere.
+func (l *sharedSender) place(b buf.Buf) (part, bool) {
+	bytes := b.Bytes()
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(bytes))) - uintptr(unsafe.Pointer(unsafe.SliceData(l.blocks)))
+	slot := at / uintptr(stride(l.size))
+	off := at % uintptr(stride(l.size))
+	if slot >= uintptr(len(l.out)) || off+uintptr(len(bytes)) > uintptr(l.size) {
+		return part{}, false
+	}
+	return part{uint32(slot), uint32(off), uint32(len(bytes))}, true
+}
+
+func (l *sharedSender) send(ctx context.Context, b buf.Buf, try bool) error {
+	if l.spare == nil {
+		if p, ok := l.place(b); ok {
+			ok, err := l.push(p, b)
+			if ok {
+				l.passed.Add(1)
+			}
+			if ok || err != nil {
+				return err
+			} // else it has another owner, who has sent it
+		}
+	}
+	return l.sendCopy(ctx, b, try)
+}
+
+// push gives a buffer to the receiver. It reports false if the receiver has it already, or the link is over.
+func (l *sharedSender) push(p part, b buf.Buf) (bool, error) {
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return false, l.ended("send on")
+	}
+	if l.out[p.slot].is {
+		l.mu.Unlock()
+		return false, nil
+	}
+	l.out[p.slot] = sent{true, b}
+	wake := l.ring.push(p) // from here the receiver has it
+	l.mu.Unlock()
+	if wake {
+		l.sock.wake()
+	}
+	return true, nil
+}
+
+// sendCopy sends the bytes of b in a buffer of the shared memory.
+func (l *sharedSender) sendCopy(ctx context.Context, b buf.Buf, try bool) error {
+	var own buf.Buf
+	var p part
+	if l.spare == nil {
+		var err error
+		own, err = obtain(l, try, "send on", l.pool.TryGet, func() (buf.Buf, error) { return l.pool.Get(ctx) })
+		if err != nil {
+			return err
+		}
+		own = own.Slice(0, b.Len())
+		copy(own.Bytes(), b.Bytes())
+		p, _ = l.place(own)
+	} else {
+		slot, err := obtain(l, try, "send on", l.spare.TryRecv, func() (uint32, error) { return l.spare.Recv(ctx) })
+		if err != nil {
+			return err
+		}
+		p = part{slot, 0, uint32(b.Len())}
+		if !l.use() {
+			return l.ended("send on")
+		}
+		copy(l.blocks[int(slot)*stride(l.size):], b.Bytes())
+		_ = l.maps.release()
+	}
+	if _, err := l.push(p, own); err != nil {
+		if l.spare == nil {
+			own.Release()
+		}
+		return err
+	}
+	l.copied.Add(1)
+	b.Release()
+	return nil
+}
+
+// use keeps the memory until it is released, unless the link is over.
+func (l *sharedSender) use() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.maps.use()
+	}
+	return !l.over
+}
+
+// end ends the link. If the receiver has ended in order, the cause ErrGone is none.
+func (l *sharedSender) end(cause error) bool {
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return false
+	}
+	l.over = true
+	if cause != ErrGone || l.ring.peer.closed.Load() != 1 {
+		l.cause = cause
+	}
+	if cause == nil {
+		l.ring.own.closed.Store(1)
+	}
+	out := l.out
+	l.out = make([]sent, len(out))
+	l.mu.Unlock()
+	l.pool.Close()
+	if l.spare != nil {
+		l.spare.Abort(nil)
+	} else {
+		for _, s := range out {
+			if s.is {
+				s.b.Release() // the pool does not lend it again
+			}
+		}
+	}
+	l.sock.close()
+	_ = l.region.Close() // buffers that the program has, it releases later
+	_ = l.maps.release()
+	return true
+}
+
+func (l *sharedSender) ended(op string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		return nil
+	}
+	return &ended{op, l.name, l.cause}
+}
+
+func (l *sharedSender) close() bool { return l.end(nil) }
+
+func (l *sharedSender) stats(s *Stats) {
+	s.Shared, s.Passed, s.Copied, s.Wakes = true, l.passed.Load(), l.copied.Load(), l.sock.wakes.Load()
+}

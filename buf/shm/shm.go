@@ -1,0 +1,151 @@
+package shm
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+
+	"github.com/coir-go/coir"
+)
+
+// ErrGone says that the other process has ended without Close. The errors of operations are also [coir.ErrClosed].
+var ErrGone = errors.New("the other side has ended without Close")
+
+// ErrProtocol says that the other process has written what it must not, and that the link was ended for that. The
+// errors of operations are also [coir.ErrClosed].
+var ErrProtocol = errors.New("the other side broke the protocol")
+
+// Option is an option of [NewSender] and [NewReceiver].
+type Option func(*options)
+
+type options struct {
+	name         string
+	copies       bool
+	onlyShared   bool
+	onlyStreamed bool // for tests
+}
+
+func optionsOf(opts []Option) (o options) {
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// WithName gives the end a name, which errors and reports show.
+func WithName(name string) Option { return func(o *options) { o.name = name } }
+
+// WithCopy keeps the buffers of this end in memory of its own, and copies what is sent or received. So the other
+// process reads only what was sent to it, and cannot change what was received from it.
+func WithCopy() Option { return func(o *options) { o.copies = true } }
+
+// WithShared makes the constructor return an error that is [errors.ErrUnsupported] where memory cannot be shared.
+// Without it, the bytes are copied through the connection then.
+func WithShared() Option {
+	// Spec: BU-07 (missing descriptor support is ErrUnsupported)
+	return func(o *options) { o.onlyShared = true }
+}
+
+// Stats holds the counters of an end. They are read one after the other.
+type Stats struct {
+	Name   string
+	Shared bool // false if the bytes go through the connection
+	Size   int  // bytes of a buffer
+	Cap    int  // buffers
+	Lent   int  // of a sender: buffers that are not free; of a receiver: those that were received and not released
+
+	Passed uint64 // buffers that were sent or received without a copy
+	Copied uint64 // buffers whose bytes were copied
+	Wakes  uint64 // wake-ups that were sent to the other side
+}
+
+const (
+	maxSize  = 1 << 30
+	maxCount = 1 << 20
+)
+
+// ended is the error of an operation on a link that has ended.
+type ended struct {
+	op, name string
+	cause    error // ErrGone, ErrProtocol, what was given to Abort, or nil: by Close
+}
+
+func (e *ended) Error() string {
+	text := "shm: " + e.op + " " + cmp.Or(e.name, "a link") + ": "
+	if e.cause == nil {
+		return text + "it is closed"
+	}
+	return text + e.cause.Error()
+}
+
+func (e *ended) Is(target error) bool { return target == coir.ErrClosed }
+
+func (e *ended) Unwrap() error { return e.cause }
+
+// hello is the first message of the sender, and the answer of the receiver. A message that offers shared memory comes
+// with its descriptor.
+type hello struct {
+	way         way
+	size, count int
+}
+
+// way is how bytes reach the other side.
+type way uint32
+
+const (
+	shared way = 1 + iota
+	streamed
+)
+
+const helloLen = 24
+
+var magic = [8]byte{'c', 'o', 'i', 'r', 's', 'h', 'm', '1'}
+
+func (h hello) encode() []byte {
+	b := append(make([]byte, 0, helloLen), magic[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(h.way))
+	b = binary.LittleEndian.AppendUint32(b, uint32(h.size))
+	b = binary.LittleEndian.AppendUint32(b, uint32(h.count))
+	return binary.LittleEndian.AppendUint32(b, 0)
+}
+
+func decodeHello(b []byte) (h hello, err error) {
+	if len(b) != helloLen || [8]byte(b) != magic {
+		return h, fmt.Errorf("%w: it is no end of a link, or one of another version", ErrProtocol)
+	}
+	h.way = way(binary.LittleEndian.Uint32(b[8:]))
+	size, count := binary.LittleEndian.Uint32(b[12:]), binary.LittleEndian.Uint32(b[16:])
+	if h.way != shared && h.way != streamed || size > maxSize || count > maxCount || !fits(int(size), int(count)) {
+		return h, fmt.Errorf("%w: it offers %d buffers of %d bytes, in way %d", ErrProtocol, count, size, h.way)
+	}
+	h.size, h.count = int(size), int(count)
+	return h, nil
+}
+
+// fits reports whether a link can have count buffers of size bytes: the memory of all has a length that is an int.
+func fits(size, count int) bool {
+	return 1 <= size && size <= maxSize && 1 <= count && count <= maxCount && count < math.MaxInt/2/stride(size)
+}
+
+// stride returns the distance of buffers of a size in memory: that of package buf.
+func stride(size int) int { return (size + line - 1) &^ (line - 1) }
+
+// opening checks whether the caller can make an end of a link.
+func opening(ctx context.Context, what string, conn net.Conn) error {
+	if conn == nil {
+		panic("shm: " + what + " without a connection: the other side would not be found")
+	}
+	err := coir.Ended(ctx)
+	if err == nil && coir.Simulated(ctx) != nil {
+		err = errors.New("links are not simulated; use a buf.Chan in a simulation")
+	}
+	if err != nil {
+		_ = conn.Close()
+		return fmt.Errorf("shm: %s: %w", what, err)
+	}
+	return nil
+}
