@@ -166,6 +166,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -run TestRandomHistories ./internal/history
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./desk
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run Misuse ./buf
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./buf/shm
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestConstantMemory|TestGroupByManyKeys' ./stream
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants ./internal/programs
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave ./internal/interleave

@@ -85,6 +85,9 @@ func main() {
 	case strings.HasPrefix(*child, echoClient):
 		echoClientMain(strings.TrimPrefix(*child, echoClient))
 		return
+	case strings.HasPrefix(*child, shmReceiver):
+		shmReceiverMain(strings.TrimPrefix(*child, shmReceiver))
+		return
 	case *child != "":
 		emit(compare(find(*child), *rounds, *round, os.Stderr))
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir"
@@ -26,6 +27,7 @@ type sharedReceiver struct {
 	pool           *buf.Pool
 	copies         bool
 	passed, copied atomic.Uint64
+	patience
 
 	cond  coir.Cond // guards what follows
 	ring  ring
@@ -129,6 +131,7 @@ type received struct {
 
 // next takes the next entry of the ring, and waits for it unless try is true.
 func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
+	var begin time.Time // of the wait
 	l.cond.Lock()
 	for {
 		if l.over {
@@ -156,10 +159,18 @@ func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
 			l.has[p.slot] = true
 			l.lent++
 			l.cond.Unlock()
+			if begin != (time.Time{}) {
+				l.slept(begin)
+			}
 			return got, nil
 		case try:
 			l.cond.Unlock()
 			return received{}, fmt.Errorf("shm: receive from %s: there is nothing yet: %w", l.name, coir.ErrWouldBlock)
+		case begin == (time.Time{}):
+			begin = time.Now()
+			l.cond.Unlock()
+			l.look(ctx, l.changed)
+			l.cond.Lock()
 		case l.ring.announce():
 			if err := l.cond.Wait(ctx); err != nil {
 				l.cond.Unlock()
@@ -167,6 +178,13 @@ func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
 			}
 		}
 	}
+}
+
+// changed reports whether a receive has something to do.
+func (l *sharedReceiver) changed() bool {
+	l.cond.Lock()
+	defer l.cond.Unlock()
+	return l.over || l.gone || !l.ring.empty()
 }
 
 // check returns an error if the sender cannot have sent p.

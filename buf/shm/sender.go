@@ -25,6 +25,8 @@ type sending interface {
 	send(ctx context.Context, b buf.Buf, try bool) error
 	// reclaim makes the pool lend again what has come back.
 	reclaim()
+	// lookAgain calls found for a short while, if something may come back so soon, and reports whether it returned true.
+	lookAgain(ctx context.Context, found func() bool) bool
 	// await says that the caller is going to wait until a buffer comes back. Then it calls the result.
 	await() (done func())
 	// ended returns the error of an operation on a link that has ended, or nil.
@@ -78,16 +80,20 @@ func (s *Sender) get(ctx context.Context, try bool) (buf.Buf, error) {
 	if err == nil {
 		return b, nil
 	}
-	return obtain(s.link, try, "get a buffer of", s.pool.TryGet, func() (buf.Buf, error) { return s.pool.Get(ctx) })
+	return obtain(ctx, s.link, try, "get a buffer of", s.pool.TryGet, s.pool.Get)
 }
 
 // obtain takes something that the other side returns: by take if there is some, else by wait, which waits for it.
-func obtain[T any](l sending, try bool, op string, take, wait func() (T, error)) (v T, err error) {
-	l.reclaim()
-	v, err = take()
-	if errors.Is(err, coir.ErrWouldBlock) && !try {
+func obtain[T any](ctx context.Context, l sending, try bool, op string,
+	take func() (T, error), wait func(context.Context) (T, error)) (v T, err error) {
+	found := func() bool {
+		l.reclaim()
+		v, err = take()
+		return !errors.Is(err, coir.ErrWouldBlock)
+	}
+	if !found() && !try && !l.lookAgain(ctx, found) {
 		done := l.await()
-		v, err = wait()
+		v, err = wait(ctx)
 		done()
 	}
 	if errors.Is(err, coir.ErrClosed) {

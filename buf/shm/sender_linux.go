@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir"
@@ -26,6 +27,7 @@ type sharedSender struct {
 	pool   *buf.Pool
 	spare  *coir.Chan[uint32] // if the sender copies, or nil
 
+	patience
 	waiters        atomic.Int32 // calls that wait for what the receiver returns
 	passed, copied atomic.Uint64
 
@@ -95,10 +97,23 @@ func (l *sharedSender) sleep() {
 	}
 }
 
+func (l *sharedSender) lookAgain(ctx context.Context, found func() bool) bool {
+	return l.look(ctx, func() bool {
+		l.mu.Lock()
+		empty := !l.over && l.ring.empty()
+		l.mu.Unlock()
+		return !empty && found()
+	})
+}
+
 func (l *sharedSender) await() func() {
+	begin := time.Now()
 	l.waiters.Add(1)
 	l.sleep()
-	return func() { l.waiters.Add(-1) }
+	return func() {
+		l.waiters.Add(-1)
+		l.slept(begin)
+	}
 }
 
 // reclaim takes what the receiver has returned. The receiver returns each buffer once, so that it ends.
@@ -189,7 +204,7 @@ func (l *sharedSender) sendCopy(ctx context.Context, b buf.Buf, try bool) error 
 	var p part
 	if l.spare == nil {
 		var err error
-		own, err = obtain(l, try, "send on", l.pool.TryGet, func() (buf.Buf, error) { return l.pool.Get(ctx) })
+		own, err = obtain(ctx, l, try, "send on", l.pool.TryGet, l.pool.Get)
 		if err != nil {
 			return err
 		}
@@ -197,7 +212,7 @@ func (l *sharedSender) sendCopy(ctx context.Context, b buf.Buf, try bool) error 
 		copy(own.Bytes(), b.Bytes())
 		p, _ = l.place(own)
 	} else {
-		slot, err := obtain(l, try, "send on", l.spare.TryRecv, func() (uint32, error) { return l.spare.Recv(ctx) })
+		slot, err := obtain(ctx, l, try, "send on", l.spare.TryRecv, l.spare.Recv)
 		if err != nil {
 			return err
 		}

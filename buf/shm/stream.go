@@ -135,6 +135,8 @@ func (l *streamSender) send(ctx context.Context, b buf.Buf, try bool) (err error
 
 func (l *streamSender) reclaim() {}
 
+func (l *streamSender) lookAgain(context.Context, func() bool) bool { return false }
+
 func (l *streamSender) await() func() { return func() {} }
 
 func (l *streamSender) close() bool {
