@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strings"
 	"testing"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/buf"
+	"github.com/coir-go/coir/buf/shm"
 )
 
 // Plain slices.
@@ -159,4 +161,77 @@ func TestSendFrame(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	f.body.Release() // it was not sent
+}
+
+// Two ends of a connection, which may be in two processes.
+
+func sendBlocks(ctx context.Context, conn net.Conn, from io.Reader) error {
+	out, err := shm.NewSender(ctx, conn, 64<<10, 32, shm.WithName("blocks")) // 32 buffers of 64 KiB
+	if err != nil {
+		return err
+	}
+	defer out.Close() // what was sent is still received
+	for {
+		b, err := out.Get(ctx) // waits while the receiver has all of them
+		if err != nil {
+			return err
+		}
+		b, err = b.Fill(from.Read)
+		if err == nil {
+			err = out.Send(ctx, b)
+		}
+		if err != nil {
+			b.Release() // it was not sent, so it is still ours
+			if err == io.EOF {
+				err = nil
+			}
+			return err
+		}
+	}
+}
+
+func recvBlocks(ctx context.Context, conn net.Conn, to io.Writer) error {
+	in, err := shm.NewReceiver(ctx, conn, shm.WithName("blocks"))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	for b, err := range in.All(ctx) {
+		if err != nil {
+			return err // errors.Is(err, shm.ErrGone): the sender's process has ended without Close
+		}
+		_, err = b.WriteTo(to)
+		b.Release() // from here it is the sender's again
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestBlocksToAnotherProcess(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // of a Unix socket, memory would be shared
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	text := strings.Repeat("some text ", 100_000)
+	var to bytes.Buffer
+	err = coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("sender", func(ctx context.Context) error {
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				return err
+			}
+			return sendBlocks(ctx, c, strings.NewReader(text))
+		})
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		return recvBlocks(ctx, c, &to)
+	})
+	if err != nil || to.String() != text {
+		t.Errorf("%v, %d bytes arrived, want %d", err, to.Len(), len(text))
+	}
 }

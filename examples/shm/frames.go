@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/buf/shm"
+	"github.com/coir-go/coir/netio"
+)
+
+const (
+	frameSize = 640 * 480
+	frames    = 8 // that are in memory at the same time
+	header    = 16
+)
+
+// Report says how a link between the two processes has ended.
+type Report struct {
+	Frames int    // that were sent or received
+	First  uint64 // the number of the first of them
+	Broken int    // frames that were received with other contents than were sent
+	Copied uint64 // frames whose bytes were copied, because memory could not be shared
+	End    error  // nil if the other process has closed the link
+}
+
+func (r Report) String() string {
+	return fmt.Sprintf("%d frames from number %d, %d broken, %d copied; the end: %v",
+		r.Frames, r.First, r.Broken, r.Copied, r.End)
+}
+
+// Watch is called with what happens.
+type Watch struct {
+	Frame func(number uint64) // a frame was sent or received; may be nil
+	End   func(Report)        // a link has ended
+}
+
+func (w Watch) frame(number uint64) {
+	if w.Frame != nil {
+		w.Frame(number)
+	}
+}
+
+// Dial connects to the consumer.
+type Dial func(ctx context.Context) (*netio.Conn, error)
+
+// Produce sends frames until ctx ends, and connects again when the consumer has ended.
+func Produce(ctx context.Context, dial Dial, every time.Duration, watch Watch) error {
+	number := uint64(1)
+	for {
+		conn, err := dial(ctx)
+		if err == nil {
+			r := Report{First: number}
+			r.End = send(ctx, conn, every, watch, &r)
+			number += uint64(r.Frames)
+			watch.End(r)
+		}
+		if err := coir.Sleep(ctx, 10*time.Millisecond); err != nil { // then there may be a consumer again
+			return err
+		}
+	}
+}
+
+func send(ctx context.Context, conn *netio.Conn, every time.Duration, watch Watch, r *Report) error {
+	out, err := shm.NewSender(ctx, conn, frameSize, frames, shm.WithName("frames"))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		out.Close()
+		r.Copied = out.Stats().Copied
+	}()
+	for {
+		b, err := out.Get(ctx) // waits while the consumer has all of them
+		if err != nil {
+			return err
+		}
+		b = b.Slice(0, frameSize)
+		number := r.First + uint64(r.Frames)
+		paint(b.Bytes(), number)
+		if err := out.Send(ctx, b); err != nil {
+			b.Release()
+			return err
+		}
+		r.Frames++
+		watch.frame(number)
+		if err := coir.Sleep(ctx, every); err != nil {
+			return err
+		}
+	}
+}
+
+// Consume receives frames until ctx ends, from one producer after the other.
+func Consume(ctx context.Context, l *netio.Listener, watch Watch) error {
+	for {
+		conn, err := l.AcceptContext(ctx)
+		if err != nil {
+			return err
+		}
+		var r Report
+		r.End = receive(ctx, conn, watch, &r)
+		watch.End(r)
+		if err := coir.Ended(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func receive(ctx context.Context, conn *netio.Conn, watch Watch, r *Report) error {
+	in, err := shm.NewReceiver(ctx, conn, shm.WithName("frames"))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		in.Close()
+		r.Copied = in.Stats().Copied
+	}()
+	for b, err := range in.All(ctx) {
+		if err != nil {
+			return err
+		}
+		r.look(b.Bytes())
+		b.Release() // from here it is the producer's again
+		watch.frame(r.First + uint64(r.Frames) - 1)
+	}
+	return nil
+}
+
+// look checks a frame that was received.
+func (r *Report) look(frame []byte) {
+	number := binary.LittleEndian.Uint64(frame)
+	if r.Frames == 0 {
+		r.First = number
+	}
+	if number != r.First+uint64(r.Frames) || sum(frame) != binary.LittleEndian.Uint64(frame[8:]) {
+		r.Broken++
+	}
+	r.Frames++
+}
+
+// paint makes a frame: its number, the sum of its pixels, and the pixels.
+func paint(frame []byte, number uint64) {
+	binary.LittleEndian.PutUint64(frame, number)
+	for at := header; at < len(frame); at += 8 {
+		binary.LittleEndian.PutUint64(frame[at:], number*uint64(at))
+	}
+	binary.LittleEndian.PutUint64(frame[8:], sum(frame))
+}
+
+func sum(frame []byte) (s uint64) {
+	for at := header; at < len(frame); at += 8 {
+		s += binary.LittleEndian.Uint64(frame[at:])
+	}
+	return s
+}
