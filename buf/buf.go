@@ -170,7 +170,8 @@ func (b Buf) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Buffers returns the bytes of bs as a [net.Buffers], which writes them with one system call where the system has one
-// for that. They stay the caller's, and must not be released or handed over before they are written.
+// for that: by its method WriteTo to a connection of package net, and by WriteBuffers of a connection of netio. They
+// stay the caller's, and must not be released or handed over before they are written.
 func Buffers(bs ...Buf) net.Buffers {
 	v := make(net.Buffers, len(bs))
 	for i, b := range bs {

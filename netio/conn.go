@@ -111,6 +111,22 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	return n, c.failed("write", err)
 }
 
+// WriteBuffers writes the pieces of v, on Linux with one system call for many of them, and removes from v what it has
+// written. It is what [net.Buffers.WriteTo] is for a connection of package net; on this one that is a Write for each
+// piece. If ctx ends, WriteBuffers returns its error, and the connection can still be used.
+func (c *Conn) WriteBuffers(ctx context.Context, v *net.Buffers) (int64, error) {
+	if c.sim != nil {
+		n, err := writeEach(v, func(p []byte) (int, error) { return c.sim.write(ctx, p) })
+		return n, c.failed("write", err)
+	}
+	if c.kind == packets { // each piece is one
+		return writeEach(v, func(p []byte) (int, error) { return c.WriteContext(ctx, p) })
+	}
+	n, err := c.d.writev(ctx, v)
+	runtime.KeepAlive(c)
+	return n, c.failed("write", err)
+}
+
 // OnReadable arranges for f to be called once, when a Read would not have to wait: there is something to read, the peer
 // has closed its end, the deadline has passed, or the connection has been closed. OnReadable returns immediately. So an
 // idle connection needs no fiber: f starts one, in a nursery that is still open.

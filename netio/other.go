@@ -62,6 +62,13 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	return under(ctx, c.SetWriteDeadline, func() (int, error) { return c.Write(p) })
 }
 
+// WriteBuffers writes the pieces of v, on Linux with one system call for many of them, and removes from v what it has
+// written. It is what [net.Buffers.WriteTo] is for a connection of package net; on this one that is a Write for each
+// piece. If ctx ends, WriteBuffers returns its error, and the connection can still be used.
+func (c *Conn) WriteBuffers(ctx context.Context, v *net.Buffers) (int64, error) {
+	return writeEach(v, func(p []byte) (int, error) { return c.WriteContext(ctx, p) })
+}
+
 // OnReadable is not supported here: it returns [errors.ErrUnsupported], except in a simulation.
 func (c *Conn) OnReadable(f func()) error {
 	if c.sim != nil {

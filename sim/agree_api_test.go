@@ -61,6 +61,7 @@ var notDrawn = []struct{ why, names string }{
 		netio.FD.Close netio.FD.Control netio.FD.OnReadable netio.FD.Read netio.FD.SetReadDeadline
 		netio.FD.SetWriteDeadline netio.FD.WaitRead netio.FD.WaitWrite netio.FD.Write netio.NewConn netio.NewFD
 		netio.NewListener netio.Conn.SyscallConn netio.Listener.SyscallConn`},
+	{"in a simulation it is a write for each piece, and writes are drawn", "netio.Conn.WriteBuffers"},
 	{"packets are not simulated", `
 		netio.ListenPacket netio.ListenConfig.ListenPacket netio.PacketConn.ReadFrom netio.PacketConn.ReadFromContext
 		netio.PacketConn.WriteTo netio.PacketConn.WriteToContext`},

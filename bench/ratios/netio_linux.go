@@ -52,7 +52,47 @@ func init() {
 		what:    "an accepted connection of netio that waits by OnReadable, without a fiber",
 		against: "one of package net, and a goroutine that reads",
 		coir:    idleConns("netio"), other: idleConns("net"),
+	}, comparison{
+		name: "netio-buffers", bound: 0.5, unit: "ns", rounds: shortRounds,
+		what:    "eight pieces of 512 bytes to a Unix socket, by WriteBuffers of netio",
+		against: "a Write of netio for each",
+		coir:    writePieces(true), other: writePieces(false),
 	})
+}
+
+// writePieces returns a side that writes pieces to a socket. A process that discards them reads at the other end.
+func writePieces(together bool) func() side {
+	return func() side {
+		w, c := connectTo("discard/")
+		x, err := netio.NewConn(c)
+		check(err)
+		conn := x.(*netio.Conn)
+		piece := make([]byte, 512)
+		var store [8][]byte
+		return side{
+			loop: func(n int) {
+				check(coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
+					for range n {
+						for i := range store {
+							store[i] = piece
+						}
+						v := net.Buffers(store[:])
+						var err error
+						if together {
+							_, err = conn.WriteBuffers(ctx, &v)
+						} else {
+							_, err = v.WriteTo(conn)
+						}
+						if err != nil {
+							return err
+						}
+					}
+					return nil
+				}))
+			},
+			close: func() { check(conn.Close()); w.end() },
+		}
+	}
 }
 
 // A worker process is a server or a client that is told on its input what to do, one line each, and answers with one.

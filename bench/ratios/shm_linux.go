@@ -156,7 +156,11 @@ func shmReceiverMain(what string) {
 	check(l.Close())
 	check(os.RemoveAll(dir))
 	var total uint64
-	if kind == "socket" {
+	switch kind {
+	case "discard":
+		_, err := io.Copy(io.Discard, c)
+		check(err)
+	case "socket":
 		b := make([]byte, block)
 		for {
 			if _, err := io.ReadFull(c, b); err != nil {
@@ -170,7 +174,7 @@ func shmReceiverMain(what string) {
 				check(err)
 			}
 		}
-	} else {
+	default:
 		r, err := shm.NewReceiver(context.Background(), c, shm.WithShared())
 		check(err)
 		check(coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
