@@ -21,7 +21,7 @@ func conns(t testing.TB) (a, b net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	l, err := net.Listen("unix", dir+"/s")
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +36,8 @@ func conns(t testing.TB) (a, b net.Conn) {
 	return a, b
 }
 
-// link returns both ends of a link in this process.
-func link(t testing.TB, size, count int, opts ...Option) (*Sender, *Receiver) {
+// link returns both ends of a link in this process, with buffers of 64 bytes.
+func link(t testing.TB, count int, opts ...Option) (*Sender, *Receiver) {
 	t.Helper()
 	a, b := conns(t)
 	var s *Sender
@@ -45,7 +45,7 @@ func link(t testing.TB, size, count int, opts ...Option) (*Sender, *Receiver) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s, failed = NewSender(context.Background(), a, size, count, opts...)
+		s, failed = NewSender(context.Background(), a, 64, count, opts...)
 	}()
 	r, err := NewReceiver(context.Background(), b, opts...)
 	<-done

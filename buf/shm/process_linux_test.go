@@ -130,7 +130,7 @@ func held(t testing.TB) (files, mappings int) {
 // leavesNothing fails the test if there is more than before after it.
 func leavesNothing(t testing.TB) {
 	t.Helper()
-	warm, other := link(t, 64, 1) // descriptors of the pollers
+	warm, other := link(t, 1) // descriptors of the pollers
 	warm.Close()
 	other.Close()
 	files, mappings := held(t)
@@ -256,7 +256,7 @@ func exchange(ctx context.Context, conn net.Conn, role string, some int, exchang
 func TestHeldBuffersOutliveTheSender(t *testing.T) {
 	leavesNothing(t)
 	ctx := t.Context()
-	s, r := link(t, 64, 2)
+	s, r := link(t, 2)
 	if err := s.Send(ctx, with(ctx, t, s, "kept")); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestMemoryIsSealed(t *testing.T) {
 
 // A received buffer cannot be written by its methods.
 func TestReceivedBuffersAreReadOnly(t *testing.T) {
-	s, r := link(t, 64, 2)
+	s, r := link(t, 2)
 	ctx := t.Context()
 	if err := s.Send(ctx, with(ctx, t, s, "text")); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestBuffersArriveAndComeBack(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		callers(t, func(ctx context.Context, t *testing.T) {
 			const n, count = 1000, 4
-			s, r := link(t, 64, count, opts...)
+			s, r := link(t, count, opts...)
 			err := coir.Run(ctx, func(ctx context.Context, nur *coir.Nursery) error {
 				nur.Go("sender", func(ctx context.Context) error {
 					defer s.Close()
@@ -65,7 +65,7 @@ func TestBuffersArriveAndComeBack(t *testing.T) {
 // A part of a buffer arrives as that part.
 func TestPartOfABuffer(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
-		s, r := link(t, 64, 2, opts...)
+		s, r := link(t, 2, opts...)
 		ctx := t.Context()
 		if err := s.Send(ctx, with(ctx, t, s, "a long text").Slice(2, 6)); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestPartOfABuffer(t *testing.T) {
 func TestOtherBuffersAreCopied(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		ctx := t.Context()
-		s, r := link(t, 64, 2, opts...)
+		s, r := link(t, 2, opts...)
 		region, pool, err := newPool("others", 100, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestOtherBuffersAreCopied(t *testing.T) {
 func TestWaitsEnd(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		callers(t, func(ctx context.Context, t *testing.T) {
-			s, r := link(t, 64, 1, opts...)
+			s, r := link(t, 1, opts...)
 			if _, err := r.TryRecv(); !errors.Is(err, coir.ErrWouldBlock) {
 				t.Errorf("TryRecv: %v", err)
 			}
@@ -196,7 +196,7 @@ func TestWaitsEnd(t *testing.T) {
 func TestCloseOfTheSender(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		ctx := t.Context()
-		s, r := link(t, 64, 4, opts...)
+		s, r := link(t, 4, opts...)
 		for _, text := range []string{"one", "two"} {
 			if err := s.Send(ctx, with(ctx, t, s, text)); err != nil {
 				t.Fatal(err)
@@ -235,7 +235,7 @@ func TestCloseOfTheSender(t *testing.T) {
 func TestCloseOfTheReceiver(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		callers(t, func(ctx context.Context, t *testing.T) {
-			s, r := link(t, 64, 1, opts...)
+			s, r := link(t, 1, opts...)
 			if err := s.Send(ctx, with(ctx, t, s, "text")); err != nil {
 				t.Fatal(err)
 			}
@@ -271,7 +271,7 @@ func TestCloseOfTheReceiver(t *testing.T) {
 func TestBrokenConnection(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		ctx := t.Context()
-		s, r := link(t, 64, 2, opts...)
+		s, r := link(t, 2, opts...)
 		if err := s.Send(ctx, with(ctx, t, s, "text")); err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func main() {
 			if err != nil {
 				return err
 			}
-			defer l.Close()
+			defer func() { _ = l.Close() }()
 			return Consume(ctx, l.(*netio.Listener), Watch{End: printReport})
 		}
 		return errors.New("shm: say -produce in one process, and -consume in another")
