@@ -91,9 +91,10 @@ type mapping struct {
 	own, peer []byte
 }
 
-func newMapping(own, peer []byte, users int32) *mapping {
+// newMapping returns a mapping with one user.
+func newMapping(own, peer []byte) *mapping {
 	m := &mapping{own: own, peer: peer}
-	m.users.Store(users)
+	m.users.Store(1)
 	return m
 }
 

@@ -34,10 +34,9 @@ func offer(ctx context.Context, s *Sender, conn net.Conn, o options) error {
 		h, peer, err = answerOf(ctx, sock, func(hello) int { return pages(areaLen(s.count)) })
 	}
 	if err == nil && peer != nil {
-		if err = newSharedSender(s, o, sock, newMapping(own, peer, 1)); err == nil {
-			return conn.Close()
-		}
-		_ = syscall.Munmap(peer)
+		err = newSharedSender(s, o, sock, newMapping(own, peer))
+		_ = conn.Close()
+		return err
 	}
 	sock.close()
 	_ = syscall.Munmap(own)
@@ -72,14 +71,14 @@ func accept(ctx context.Context, r *Receiver, conn net.Conn, o options) error {
 		if err == nil {
 			err = sock.offer(ctx, h, file)
 			_ = syscall.Close(file)
-			if err == nil {
-				err = newSharedReceiver(r, o, sock, newMapping(own, peer, 1))
+			m := newMapping(own, peer)
+			if err != nil {
+				sock.close()
+				return errors.Join(err, m.release())
 			}
-			if err == nil {
-				return conn.Close()
-			}
-			sock.close()
-			return errors.Join(err, syscall.Munmap(own), syscall.Munmap(peer))
+			err = newSharedReceiver(r, o, sock, m)
+			_ = conn.Close()
+			return err
 		}
 		_ = syscall.Munmap(peer)
 	}

@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,43 +42,50 @@ type sharedReceiver struct {
 
 var recvVerb = &coir.Verb{Name: "receive", Waits: "to receive from", Of: "link"}
 
+// newSharedReceiver makes r a receiver. It takes over the socket and the mapping, also if it fails.
 func newSharedReceiver(r *Receiver, o options, sock *socket, m *mapping) error {
 	at := pages(areaLen(r.count))
 	l := &sharedReceiver{name: r.name, size: r.size, sock: sock, maps: m, blocks: m.peer[at:], has: make([]bool, r.count)}
 	l.cond.Init(coir.WithName(r.name))
 	l.cond.Describe(recvVerb)
 	l.ring = ring{own: areaIn(m.own, r.count), peer: areaIn(m.peer, r.count), count: r.count}
-	var opts []buf.Option
-	if !o.copies {
-		m.use() // by the region
-		opts = append(opts, buf.WithMemory(l.blocks, m.release), buf.WithReadOnly(), buf.OnRelease(l.keep))
-	}
 	var err error
-	if l.region, l.pool, err = newPool(r.name, r.size, r.count, opts...); err != nil {
-		return err
-	}
-	if l.copies = o.copies || !l.region.OffHeap(); l.copies && !o.copies {
-		// A checked region: its buffers are copies, which are written and go back to their pool.
-		_ = l.region.Close()
-		if l.region, l.pool, err = newPool(r.name, r.size, r.count); err != nil {
-			return err
-		}
-	}
-	if !l.copies {
-		l.idle = make([]buf.Buf, r.count)
-		for range l.idle {
-			b, err := l.pool.TryGet()
-			if err != nil {
-				return err
-			}
-			l.idle[l.slot(b)] = b
-		}
+	if l.region, l.pool, err = l.open(r.count, o.copies); err != nil {
+		sock.close()
+		return errors.Join(err, m.release())
 	}
 	r.link = l
-	if !sock.watch(l.readable) {
-		l.ended(ErrGone)
+	if err := sock.watch(l.readable); err != nil {
+		l.finish(err)
+		return err
 	}
 	return nil
+}
+
+// open makes the pool, and takes all buffers of the sender from it. If it makes a pool of copies, it sets copies.
+func (l *sharedReceiver) open(count int, copies bool) (*buf.Region, *buf.Pool, error) {
+	if !copies {
+		l.maps.use() // by the region
+		region, pool, err := newPool(l.name, l.size, count, buf.WithMemory(l.blocks, l.maps.release),
+			buf.WithReadOnly(), buf.OnRelease(l.keep))
+		if err != nil {
+			return nil, nil, err
+		}
+		if region.OffHeap() {
+			l.idle = make([]buf.Buf, count)
+			for range l.idle {
+				b, err := pool.TryGet()
+				if err != nil {
+					return nil, nil, errors.Join(err, region.Close())
+				}
+				l.idle[l.slot(b)] = b
+			}
+			return region, pool, nil
+		}
+		_ = region.Close() // it is checked: its buffers are not in the memory that it was given
+	}
+	l.copies = true
+	return newPool(l.name, l.size, count)
 }
 
 // slot returns the number of an empty buffer.
@@ -88,7 +96,7 @@ func (l *sharedReceiver) slot(b buf.Buf) uint32 {
 
 // readable is called when there are wake-ups, or the sender has ended.
 func (l *sharedReceiver) readable() {
-	if l.sock.drain() || !l.sock.watch(l.readable) {
+	if l.sock.drain() || l.sock.watch(l.readable) != nil {
 		l.ended(ErrGone)
 		return
 	}
@@ -165,7 +173,8 @@ func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
 			return got, nil
 		case try:
 			l.cond.Unlock()
-			return received{}, fmt.Errorf("shm: receive from %s: there is nothing yet: %w", l.name, coir.ErrWouldBlock)
+			return received{}, fmt.Errorf("shm: receive from %s: there is nothing yet: %w",
+				cmp.Or(l.name, "a link"), coir.ErrWouldBlock)
 		case begin == (time.Time{}):
 			begin = time.Now()
 			l.cond.Unlock()

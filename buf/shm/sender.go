@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (s *Sender) TrySend(b buf.Buf) error { return s.send(context.Background(), 
 func (s *Sender) send(ctx context.Context, b buf.Buf, try bool) error {
 	if b.Len() > s.size {
 		return fmt.Errorf("shm: send on %s: a buffer of %d bytes is longer than those of the link, of %d",
-			s.name, b.Len(), s.size)
+			cmp.Or(s.name, "a link"), b.Len(), s.size)
 	}
 	return buf.HandOver(b, func(b buf.Buf) error { return s.link.send(ctx, b, try) })
 }

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,7 @@ type sent struct {
 	b  buf.Buf // if the sender does not copy
 }
 
+// newSharedSender makes s a sender. It takes over the socket and the mapping, also if it fails.
 func newSharedSender(s *Sender, o options, sock *socket, m *mapping) error {
 	at := pages(areaLen(s.count))
 	l := &sharedSender{name: s.name, size: s.size, sock: sock, maps: m, blocks: m.own[at:], out: make([]sent, s.count)}
@@ -55,19 +57,19 @@ func newSharedSender(s *Sender, o options, sock *socket, m *mapping) error {
 	}
 	var err error
 	if l.region, l.pool, err = newPool(s.name, s.size, s.count, opts...); err != nil {
-		return err
+		sock.close()
+		return errors.Join(err, m.release())
 	}
 	if o.copies || !l.region.OffHeap() {
 		l.spare = coir.NewChan[uint32](s.count, coir.WithName(s.name))
 		for i := range s.count {
-			if err := l.spare.TrySend(uint32(i)); err != nil {
-				return err
-			}
+			_ = l.spare.TrySend(uint32(i)) // there is room
 		}
 	}
 	s.link, s.pool = l, l.pool
-	if !sock.watch(l.readable) {
-		l.end(ErrGone)
+	if err := sock.watch(l.readable); err != nil {
+		l.end(err)
+		return err
 	}
 	return nil
 }
@@ -79,7 +81,7 @@ func (l *sharedSender) readable() {
 	if !end && l.waiters.Load() > 0 {
 		l.sleep()
 	}
-	if end || !l.sock.watch(l.readable) {
+	if end || l.sock.watch(l.readable) != nil {
 		l.end(ErrGone)
 	}
 }

@@ -160,7 +160,7 @@ func (s *socket) drain() (end bool) {
 	return end || err != nil
 }
 
-// watch calls f once, when there is something to drain. It reports whether it does.
-func (s *socket) watch(f func()) bool { return s.fd.OnReadable(f) == nil }
+// watch calls f once, when there is something to drain.
+func (s *socket) watch(f func()) error { return s.fd.OnReadable(f) }
 
 func (s *socket) close() { _ = s.fd.Close() }
