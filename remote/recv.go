@@ -121,6 +121,15 @@ func (it *Item[T]) received(ctx context.Context) {
 // does so itself. It is for values that were received by a select, or are passed to another fiber.
 func (it *Item[T]) Hold(ctx context.Context) { it.received(ctx) }
 
+// Delivery returns the delivery of the value by the transport. It is for packages of transports that can do more than
+// [Transport] says, as package remote/postgres can: a program settles the value by the methods of the item. It is nil on
+// a volatile channel.
+func (it *Item[T]) Delivery() Delivery {
+	it.c.cond.Lock()
+	defer it.c.cond.Unlock()
+	return it.d
+}
+
 // Ack removes the value from the channel: its effect is done. It returns nil when the removal is stored. While the
 // broker does not answer, Ack tries again until ctx ends, and then returns [ErrUnknown]: the value may be delivered
 // again. It returns [ErrSettled] if the value was settled before.

@@ -1,0 +1,42 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/coir-go/coir/remote"
+)
+
+// outcome returns the error of a statement, with what it says about the effect. A statement that the server has refused
+// has had none. One that was not sent has had none. Otherwise the answer is missing, and it is not known.
+func outcome(what string, err error) error {
+	var refused *pgconn.PgError
+	var connect *pgconn.ConnectError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.Code == "42P01", errors.As(err, &refused) && refused.Code == "3F000":
+		return fmt.Errorf("postgres: %s: the tables are not there: run the statements of postgres.SQL: %w", what, err)
+	case errors.As(err, &refused) && !canPass(refused.Code), errors.Is(err, pgx.ErrTxCommitRollback):
+		return fmt.Errorf("postgres: %s: %w", what, err)
+	case errors.As(err, &refused) && refused.Code != completionUnknown, errors.As(err, &connect), pgconn.SafeToRetry(err):
+		return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnavailable, err)
+	}
+	return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnknown, err)
+}
+
+const completionUnknown = "40003"
+
+// canPass reports whether an error of the server may be gone at the next attempt: of the connection (08), a transaction
+// that was rolled back for the sake of others (40), resources (53), a lock (55), an operator (57), the system (58), or a
+// server that is a standby, because another has taken its place (25006).
+func canPass(code string) bool {
+	switch code[:min(2, len(code))] {
+	case "08", "40", "53", "55", "57", "58":
+		return true
+	}
+	return code == "25006"
+}

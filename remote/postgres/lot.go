@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// How requests become statements.
+//
+// A statement costs a round trip and, if it stores something, a sync of the server's disk. So requests of one kind form
+// a lot: while a statement is on its way, the requests that come are gathered, and the next statement has them all. No
+// request waits for others to come.
+//
+// A statement runs in a goroutine, and does not end with the contexts of its requests. A request whose context ends
+// before it was sent is withdrawn; the outcome of one that was sent is not known then.
+//
+// Rejected: a statement that ends with the context of its request. pgx would close the connection, and the server might
+// still wait for a lock on its side of it. Attempts of 250 ms, each with a new connection, would use up those of the
+// server.
+
+const (
+	statementTime = 10 * time.Second // that a statement may take
+	lotMost       = 500              // requests of a statement
+	lotBacklog    = 10_000           // requests without an answer that wait; more are dropped
+)
+
+// lot gathers requests.
+type lot[Q, A any] struct {
+	t    *Transport
+	what string
+	do   func(ctx context.Context, qs []Q) ([]A, error) // runs a statement, and returns the answers in the same order
+
+	mu      sync.Mutex
+	waiting []*entry[Q, A]
+	busy    bool // a goroutine runs statements
+}
+
+// entry is a request of a lot.
+type entry[Q, A any] struct {
+	q    Q
+	done *coir.Promise[answer[A]] // nil: no caller waits
+	sent bool
+}
+
+type answer[A any] struct {
+	value A
+	err   error
+}
+
+// ask makes a request, and waits for its answer.
+func (l *lot[Q, A]) ask(ctx context.Context, q Q) (A, error) {
+	var none A
+	if err := coir.Ended(ctx); err != nil {
+		return none, err
+	}
+	e := &entry[Q, A]{q: q, done: new(coir.Promise[answer[A]])}
+	if !l.add(e) {
+		return none, errClosed
+	}
+	a, err := e.done.Wait(ctx)
+	switch {
+	case err == nil:
+		return a.value, a.err
+	case l.withdraw(e):
+		return none, err
+	}
+	return none, fmt.Errorf("postgres: %s: %w: %w", l.what, remote.ErrUnknown, err)
+}
+
+// post makes a request that may be lost. It does not wait.
+func (l *lot[Q, A]) post(q Q) { l.add(&entry[Q, A]{q: q}) }
+
+// add adds a request. It reports false if the transport was closed.
+func (l *lot[Q, A]) add(e *entry[Q, A]) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.done == nil && len(l.waiting) >= lotBacklog {
+		return true
+	}
+	if !l.busy {
+		if !l.t.begin() {
+			return false
+		}
+		l.busy = true
+		go l.run()
+	}
+	l.waiting = append(l.waiting, e)
+	return true
+}
+
+// withdraw takes back a request. It reports false if it was sent.
+func (l *lot[Q, A]) withdraw(e *entry[Q, A]) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.sent {
+		return false
+	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(x *entry[Q, A]) bool { return x == e })
+	return true
+}
+
+// run runs statements while requests wait.
+func (l *lot[Q, A]) run() {
+	defer l.t.running.Done()
+	for {
+		es := l.take()
+		if es == nil {
+			return
+		}
+		qs := make([]Q, len(es))
+		for i, e := range es {
+			qs[i] = e.q
+		}
+		as, err := l.statement(qs)
+		for i, e := range es {
+			switch {
+			case e.done == nil:
+			case err != nil:
+				e.done.Resolve(answer[A]{err: err})
+			default:
+				e.done.Resolve(answer[A]{value: as[i]})
+			}
+		}
+	}
+}
+
+func (l *lot[Q, A]) statement(qs []Q) ([]A, error) {
+	ctx, cancel := context.WithTimeout(l.t.ctx, statementTime)
+	defer cancel()
+	as, err := l.do(ctx, qs)
+	return as, outcome(l.what, err)
+}
+
+// take takes the next requests. It returns nil if there are none; then the goroutine ends.
+func (l *lot[Q, A]) take() []*entry[Q, A] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.waiting), lotMost)
+	if n == 0 {
+		l.busy = false
+		return nil
+	}
+	es := slices.Clone(l.waiting[:n])
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	for _, e := range es {
+		e.sent = true
+	}
+	return es
+}

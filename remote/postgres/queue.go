@@ -1,0 +1,464 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// How a receiver waits.
+//
+// A receiver that finds nothing sets a mark at the queue, looks once more, and waits. The process that stores the next
+// message takes the mark away, and tells all receivers, when its transaction has committed. So a queue whose receivers
+// are busy has no messages about it, and a transaction that stores values never has a NOTIFY: those take a lock of the
+// whole database until their commit is on the disk.
+//
+// Telling may fail, because the process ends in between. So a receiver looks again after a time: at first soon, then at
+// most every second, and when the next lease ends.
+
+// queue is what a transport knows of a queue.
+type queue struct {
+	t        *Transport
+	id       int64
+	name     string
+	capacity int
+	publish  lot[remote.Msg, error]
+
+	cond   coir.Cond // guards what follows
+	looks  uint64    // counts reasons to look for messages
+	served io.Closer // of the messages about it; nil: this process does not pull
+}
+
+const (
+	pollMin   = 5 * time.Millisecond
+	pollMax   = time.Second
+	pollEnded = 50 * time.Millisecond // of a queue that was ended, and is not empty
+)
+
+// opened returns a queue that was opened.
+func (t *Transport) opened(name string) (*queue, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q := t.queues[name]; q != nil {
+		return q, nil
+	}
+	return nil, fmt.Errorf("postgres: the queue %s has not been opened: call Open first", name)
+}
+
+// Open implements [remote.Transport].
+func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
+	what := "open " + name
+	type opened struct {
+		id       int64
+		capacity int
+	}
+	is, err := call(ctx, t, what, func(ctx context.Context) (is opened, err error) {
+		err = t.pool.QueryRow(ctx, t.sql("select * from coir.open($1, $2)"), name, capacity).Scan(&is.id, &is.capacity)
+		return is, err
+	}, nil)
+	if err != nil {
+		return err
+	}
+	if is.capacity != capacity {
+		return fmt.Errorf("postgres: the queue %s has a capacity of %d: it cannot be opened with %d", name, is.capacity, capacity)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.queues[name] == nil {
+		q := &queue{t: t, id: is.id, name: name, capacity: capacity}
+		q.publish = lot[remote.Msg, error]{t: t, what: "publish to " + name, do: q.store}
+		t.queues[name] = q
+	}
+	return nil
+}
+
+// call runs f in a goroutine, and waits until it has ended, or ctx has. orphan, if it is not nil, is called with a result
+// that comes later.
+func call[R any](ctx context.Context, t *Transport, what string,
+	f func(ctx context.Context) (R, error), orphan func(R),
+) (R, error) {
+	var none R
+	if err := coir.Ended(ctx); err != nil {
+		return none, err
+	}
+	if !t.begin() {
+		return none, errClosed
+	}
+	var left atomic.Bool // by the result, or by the caller
+	done := new(coir.Promise[answer[R]])
+	go func() {
+		defer t.running.Done()
+		ctx, cancel := context.WithTimeout(t.ctx, statementTime)
+		defer cancel()
+		v, err := f(ctx)
+		done.Resolve(answer[R]{v, outcome(what, err)})
+		if left.Swap(true) && err == nil && orphan != nil {
+			orphan(v)
+		}
+	}()
+	a, err := done.Wait(ctx)
+	if err == nil {
+		left.Store(true)
+		return a.value, a.err
+	}
+	if left.Swap(true) { // it came at the same moment
+		a, _ = done.Wait(context.WithoutCancel(ctx))
+		return a.value, a.err
+	}
+	return none, fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnknown, err)
+}
+
+// Publish implements [remote.Transport].
+func (t *Transport) Publish(ctx context.Context, name string, m remote.Msg) error {
+	q, err := t.opened(name)
+	if err != nil {
+		return err
+	}
+	refused, err := q.publish.ask(ctx, m)
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+// store stores messages by one statement. Messages with the same ID are one.
+func (q *queue) store(ctx context.Context, ms []remote.Msg) ([]error, error) {
+	var senders, numbers []int64
+	var contents [][]byte
+	of := make([]int, len(ms)) // the place of each in the statement
+	at := make(map[remote.ID]int, len(ms))
+	for i, m := range ms {
+		n, ok := at[m.ID]
+		if !ok {
+			n = len(senders)
+			at[m.ID] = n
+			senders, numbers = append(senders, int64(m.ID.Sender)), append(numbers, int64(m.ID.Seq))
+			contents = append(contents, append([]byte{}, m.Data...)) // not nil, which is null
+		}
+		of[i] = n
+	}
+	t := q.t
+	for {
+		t.mu.Lock()
+		expected := t.expected
+		t.mu.Unlock()
+		var ended, wakes bool
+		var set string
+		var refused []int
+		err := t.pool.QueryRow(ctx, t.sql("select * from coir.publish($1, $2, $3, $4, $5)"),
+			q.id, expected, senders, numbers, contents).Scan(&ended, &set, &refused, &wakes)
+		if err != nil {
+			return nil, err
+		}
+		if wakes {
+			t.Tell(q.subject(), nil)
+		}
+		out := make([]error, len(ms))
+		switch {
+		case ended:
+			for i := range out {
+				out[i] = fmt.Errorf("postgres: %s: %w", q.name, coir.ErrClosed)
+			}
+			return out, nil
+		case set != expected:
+			if err := t.strengthen(set); err != nil {
+				for i := range out {
+					out[i] = err
+				}
+				return out, nil
+			}
+			continue
+		}
+		for i, n := range of {
+			if slices.Contains(refused, n+1) {
+				out[i] = remote.ErrFull
+			}
+		}
+		return out, nil
+	}
+}
+
+// End implements [remote.Transport].
+func (t *Transport) End(ctx context.Context, name string) error {
+	q, err := t.opened(name)
+	if err != nil {
+		return err
+	}
+	_, err = call(ctx, t, "end "+name, func(ctx context.Context) (struct{}, error) {
+		_, err := t.pool.Exec(ctx, t.sql("update coir.queue set ended = true where id = $1"), q.id)
+		return struct{}{}, err
+	}, nil)
+	if err == nil {
+		q.look()
+		t.Tell(q.subject(), nil)
+	}
+	return err
+}
+
+// subject is that of messages to the receivers of the queue.
+func (q *queue) subject() string { return "queue/" + q.name }
+
+// look wakes the receivers of this process.
+func (q *queue) look() {
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	q.looks++
+	q.cond.Broadcast()
+}
+
+// Pull implements [remote.Transport].
+func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote.Delivery, error) {
+	q, err := t.opened(name)
+	if err != nil {
+		return nil, err
+	}
+	for poll := pollMin; ; poll = min(2*poll, pollMax) {
+		q.cond.Lock()
+		looks := q.looks
+		q.cond.Unlock()
+		ds, err := q.pull(ctx, credit)
+		if len(ds) > 0 || err != nil {
+			return ds, err
+		}
+		if err := q.serve(ctx); err != nil {
+			return nil, err
+		}
+		wait, err := q.idle(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ds, err = q.pull(ctx, credit)
+		if len(ds) > 0 || err != nil {
+			return ds, err
+		}
+		if woken, err := q.wait(ctx, looks, max(min(wait, poll), time.Millisecond)); err != nil {
+			return nil, err
+		} else if woken {
+			poll = pollMin
+		}
+	}
+}
+
+// pull leases what there is. If the caller no longer waits, it is given back.
+func (q *queue) pull(ctx context.Context, credit int) ([]remote.Delivery, error) {
+	t := q.t
+	return call(ctx, t, "pull from "+q.name, func(ctx context.Context) (ds []remote.Delivery, err error) {
+		rows, err := t.pool.Query(ctx, t.sql("select * from coir.pull($1, $2, $3)"), q.id, credit, t.set.lease.Seconds())
+		if err != nil {
+			return nil, err
+		}
+		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*delivery, error) {
+			d := &delivery{q: q}
+			var sender, number int64
+			err := row.Scan(&d.seq, &sender, &number, &d.tries, &d.msg.Data)
+			d.msg.ID = remote.ID{Sender: uint64(sender), Seq: uint64(number)}
+			return d, err
+		})
+		slices.SortFunc(found, func(a, b *delivery) int { return cmp.Compare(a.seq, b.seq) }) // an update has no order
+		for _, d := range found {
+			ds = append(ds, d)
+		}
+		return ds, err
+	}, func(ds []remote.Delivery) {
+		for _, d := range ds {
+			d.Nak(0)
+		}
+	})
+}
+
+// serve makes this process hear of messages for the queue.
+func (q *queue) serve(ctx context.Context) error {
+	q.cond.Lock()
+	served := q.served != nil
+	q.cond.Unlock()
+	if served {
+		return nil
+	}
+	s, err := q.t.serve(ctx, q.subject(), func([]byte) []byte {
+		q.look()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	q.cond.Lock()
+	if q.served == nil {
+		q.served, s = s, nil
+	}
+	q.cond.Unlock()
+	if s != nil { // another Pull was faster
+		return s.Close()
+	}
+	return nil
+}
+
+// idle notes that a receiver waits. It returns how long at most, and an error if the queue was ended and is empty.
+func (q *queue) idle(ctx context.Context) (time.Duration, error) {
+	t, what := q.t, "pull from "+q.name
+	type state struct {
+		ended, over bool
+		due         *float64
+	}
+	is, err := call(ctx, t, what, func(ctx context.Context) (is state, err error) {
+		err = t.pool.QueryRow(ctx, t.sql("select * from coir.idle($1)"), q.id).Scan(&is.ended, &is.over, &is.due)
+		return is, err
+	}, nil)
+	if err == nil && is.over {
+		err = fmt.Errorf("postgres: %s: %w", what, coir.ErrClosed)
+	}
+	wait := pollMax
+	if is.ended {
+		wait = pollEnded
+	}
+	if is.due != nil {
+		wait = min(wait, time.Duration(*is.due*float64(time.Second)))
+	}
+	return wait, err
+}
+
+// wait waits until there is another reason to look than at the given count, or the time has passed.
+func (q *queue) wait(ctx context.Context, looks uint64, limit time.Duration) (woken bool, err error) {
+	short, cancel := coir.WithTimeout(ctx, limit)
+	defer cancel()
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	for q.looks == looks {
+		if err := q.cond.Wait(short); err != nil {
+			return false, coir.Ended(ctx)
+		}
+	}
+	return true, nil
+}
+
+// Leave implements [remote.Transport]. Nothing was fetched ahead.
+func (t *Transport) Leave(name string) {
+	q, err := t.opened(name)
+	if err != nil {
+		return
+	}
+	q.cond.Lock()
+	s := q.served
+	q.served = nil
+	q.cond.Unlock()
+	if s != nil {
+		_ = s.Close() // never fails
+	}
+}
+
+// delivery implements remote.Delivery.
+type delivery struct {
+	q     *queue
+	seq   int64
+	tries int // the number of the lease
+	msg   remote.Msg
+	state atomic.Uint32
+}
+
+// The states of a delivery.
+const (
+	isLeased = iota
+	isBound  // to a transaction that removes it, and has locked it
+	isReturned
+	isRemoved
+)
+
+func (d *delivery) Msg() remote.Msg { return d.msg }
+
+func (d *delivery) Tries() int { return d.tries }
+
+// place is where a message is.
+type place struct{ queue, seq int64 }
+
+func (d *delivery) place() place { return place{d.q.id, d.seq} }
+
+// Ack also removes a message whose lease has ended. One that a transaction of another receiver is about to remove is
+// not available.
+func (d *delivery) Ack(ctx context.Context) error {
+	switch d.state.Load() {
+	case isRemoved:
+		return nil
+	case isBound:
+		return fmt.Errorf("postgres: remove %v of %s: its transaction does so", d.msg.ID, d.q.name)
+	}
+	locked, err := d.q.t.removals.ask(ctx, d.place())
+	if err == nil && locked {
+		err = fmt.Errorf("postgres: remove %v of %s: another receiver has locked it: %w", d.msg.ID, d.q.name, remote.ErrUnavailable)
+	}
+	if err == nil {
+		d.state.Store(isRemoved)
+	}
+	return err
+}
+
+// remove removes messages by one statement. It returns which of them are locked.
+func (t *Transport) remove(ctx context.Context, ps []place) ([]bool, error) {
+	queues, seqs := make([]int64, len(ps)), make([]int64, len(ps))
+	for i, p := range ps {
+		queues[i], seqs[i] = p.queue, p.seq
+	}
+	var locked []int
+	err := t.pool.QueryRow(ctx, t.sql("select coir.remove($1, $2)"), queues, seqs).Scan(&locked)
+	out := make([]bool, len(ps))
+	for _, i := range locked {
+		out[i-1] = true
+	}
+	return out, err
+}
+
+func (d *delivery) Nak(delay time.Duration) {
+	if d.state.Swap(isReturned) == isRemoved {
+		d.state.Store(isRemoved)
+		return
+	}
+	d.q.t.renewals.post(renewal{d, max(delay, 0), true})
+}
+
+func (d *delivery) Progress() {
+	if d.state.Load() == isLeased {
+		d.q.t.renewals.post(renewal{d, d.q.t.set.lease, false})
+	}
+}
+
+// renewal changes when a lease ends.
+type renewal struct {
+	d     *delivery
+	after time.Duration
+	back  bool // the message is given back
+}
+
+// renew changes leases by one statement. The last request for a message counts.
+func (t *Transport) renew(ctx context.Context, rs []renewal) ([]struct{}, error) {
+	last := map[place]renewal{}
+	for _, r := range rs {
+		last[r.d.place()] = r
+	}
+	var queues, seqs []int64
+	var leases []int
+	var seconds []float64
+	back := map[*queue]bool{}
+	for p, r := range last {
+		queues, seqs = append(queues, p.queue), append(seqs, p.seq)
+		leases, seconds = append(leases, r.d.tries), append(seconds, r.after.Seconds())
+		if r.back {
+			back[r.d.q] = true
+		}
+	}
+	_, err := t.pool.Exec(ctx, t.sql("select coir.renew($1, $2, $3, $4)"), queues, seqs, leases, seconds)
+	if err == nil {
+		for q := range back {
+			t.Tell(q.subject(), nil)
+		}
+	}
+	return make([]struct{}, len(rs)), err
+}
+
+var _ remote.Transport = (*Transport)(nil)

@@ -1,0 +1,168 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// Transport implements [remote.Transport]. It is made by [New].
+type Transport struct {
+	set     settings
+	pool    *pgxpool.Pool
+	node    int64 // the number of this transport, for messages that are not stored
+	meaning remote.Meaning
+
+	ctx     context.Context // of statements
+	cancel  context.CancelFunc
+	unhook  context.CancelFunc // ends the connection that listens
+	running sync.WaitGroup     // goroutines
+
+	removals lot[place, bool]
+	renewals lot[renewal, struct{}]
+	tells    lot[note, struct{}]
+	answers  lot[reply, struct{}]
+	registry lot[string, struct{}]
+
+	mu       sync.Mutex // guards what follows; not held while something waits
+	closed   bool
+	expected string // the settings that have the meaning
+	queues   map[string]*queue
+	servers  map[string][]*server
+	requests map[int64]*coir.Promise[letter]
+	last     int64 // request
+}
+
+// errClosed is the error of an operation of a transport that was closed.
+var errClosed = fmt.Errorf("postgres: the transport was closed: %w", coir.ErrClosed)
+
+// New returns a transport that uses the pool, which it does not close. The tables of [SQL] must be there.
+func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Transport, error) {
+	t := &Transport{
+		set:  settings{schema: "coir", lease: 30 * time.Second, window: 2 * time.Minute},
+		pool: pool, queues: map[string]*queue{}, servers: map[string][]*server{},
+		requests: map[int64]*coir.Promise[letter]{},
+	}
+	for _, o := range opts {
+		o(&t.set)
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	t.node = int64(binary.BigEndian.Uint64(b[:]))
+	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	t.removals = lot[place, bool]{t: t, what: "remove messages", do: t.remove}
+	t.renewals = lot[renewal, struct{}]{t: t, what: "renew leases", do: t.renew}
+	t.tells = lot[note, struct{}]{t: t, what: "tell", do: t.tell}
+	t.answers = lot[reply, struct{}]{t: t, what: "answer", do: t.answer}
+	t.registry = lot[string, struct{}]{t: t, what: "serve", do: t.register}
+	conn, err := coir.Blocking(ctx, func() (*pgx.Conn, error) {
+		if err := pool.QueryRow(ctx, t.sql("select coir.settings()")).Scan(&t.expected); err != nil {
+			return nil, err
+		}
+		return t.connect(ctx)
+	})
+	if err != nil {
+		t.cancel()
+		return nil, outcome("make a transport", err)
+	}
+	t.meaning = meaningOf(t.expected)
+	listening, unhook := context.WithCancel(t.ctx)
+	t.unhook = unhook
+	t.running.Add(1)
+	go t.attend(listening, conn)
+	return t, nil
+}
+
+// closeTime is how long Close waits for statements that are on their way.
+const closeTime = time.Second
+
+// Close ends the transport. Its queues stay.
+func (t *Transport) Close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.unhook()
+	late := time.AfterFunc(closeTime, t.cancel)
+	_, _ = coir.Blocking(t.ctx, func() (struct{}, error) {
+		t.running.Wait()
+		return struct{}{}, nil
+	})
+	late.Stop()
+	t.cancel()
+}
+
+// begin counts a goroutine that begins. It reports false if the transport was closed.
+func (t *Transport) begin() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return false
+	}
+	t.running.Add(1)
+	return true
+}
+
+// sql returns a statement about the tables of this transport.
+func (t *Transport) sql(text string) string { return inSchema(text, t.set.schema) }
+
+// Info implements [remote.Transport].
+func (t *Transport) Info() remote.Info {
+	return remote.Info{Meaning: t.meaning, Lease: t.set.lease, Window: t.set.window}
+}
+
+// meaningOf returns what a commit means, by the settings of the server.
+func meaningOf(settings string) remote.Meaning {
+	fsync, rest, _ := strings.Cut(settings, " ")
+	commit, standbys, _ := strings.Cut(rest, " ")
+	switch {
+	case fsync != "on" || commit == "off":
+		return remote.MeaningStored
+	case (commit == "on" || commit == "remote_apply") && isMajority(standbys):
+		return remote.MeaningDurable
+	}
+	return remote.MeaningStoredSynced
+}
+
+var standbyList = regexp.MustCompile(`(?is)^\s*(?:(?:any|first)?\s*(\d+)\s*\((.*)\)|(.*))\s*$`)
+
+// isMajority reports whether a commit waits for so many standbys that they are a majority of three machines or more,
+// with the server. How many machines "*" stands for is not known.
+func isMajority(standbys string) bool {
+	m := standbyList.FindStringSubmatch(standbys)
+	if m == nil {
+		return false
+	}
+	waits, names := 1, m[2]+m[3]
+	if m[1] != "" {
+		waits, _ = strconv.Atoi(m[1])
+	}
+	if strings.TrimSpace(names) == "" || strings.Contains(names, "*") {
+		return false
+	}
+	machines := 2 + strings.Count(names, ",")
+	return machines >= 3 && waits < machines && 2*(waits+1) > machines
+}
+
+// strengthen accepts other settings than before, if they mean as much.
+func (t *Transport) strengthen(settings string) error {
+	if m := meaningOf(settings); m < t.meaning {
+		return fmt.Errorf("postgres: a message is only %v since the settings of the server have changed to %q: it was %v: "+
+			"change them back, or make a new transport", m, settings, t.meaning)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expected = settings
+	return nil
+}

@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// RecvTx receives a value of c, a durable channel on a [Transport], and calls effect with it and a transaction, in which
+// the value has been removed. When effect has returned nil, RecvTx commits. So the effect of a value, as far as effect
+// has written it by tx, happens exactly once, whatever fails: if the transaction does not commit, the value is still
+// there, and comes again; if it does, the value is gone. There is nothing to acknowledge, and no mark to look for.
+//
+// While the transaction is open, no other receiver gets the value, even if this process is stopped for longer than a
+// lease. Set idle_in_transaction_session_timeout on the server, so that a process that hangs does not hold a value for
+// ever. If this process ends, the server rolls back.
+//
+// effect neither ends the transaction nor settles the value. It calls the server, which blocks: start a receiver that
+// mostly does so with coir.OnGoroutine, or call tx inside coir.Blocking.
+//
+// If effect fails, RecvTx rolls back and returns its error, and the value is delivered again, after a delay that grows
+// with its tries. RecvTx returns an error that is [remote.ErrUnknown] if the answer to the commit is missing: then either
+// the effect has happened and the value is gone, or neither. A value that another receiver has removed, because the
+// lease of this one had ended, is skipped.
+func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
+	effect func(ctx context.Context, tx pgx.Tx, it *remote.Item[T]) error,
+) error {
+	for {
+		var d *delivery
+		gone := false
+		err := c.RecvTx(ctx, func(ctx context.Context, it *remote.Item[T]) (err error) {
+			var ok bool
+			if d, ok = it.Delivery().(*delivery); !ok {
+				return fmt.Errorf("postgres: RecvTx of %s, which is not on a transport of this package: use Chan.RecvTx", c.Name())
+			}
+			gone, err = d.settle(ctx, func(tx pgx.Tx) error { return effect(ctx, tx, it) })
+			return err
+		})
+		switch {
+		case gone: // look for the next
+		case d != nil && d.state.Load() == isRemoved:
+			return nil // also if the value was given back meanwhile, because ctx has ended
+		default:
+			return err
+		}
+	}
+}
+
+// settle removes the message in a transaction with an effect. It reports whether the message had been removed before.
+func (d *delivery) settle(ctx context.Context, effect func(tx pgx.Tx) error) (gone bool, err error) {
+	what := "receive from " + d.q.name
+	tx, err := coir.Blocking(ctx, func() (pgx.Tx, error) { return d.lock(ctx) })
+	if err != nil {
+		return false, notCommitted(what, err)
+	}
+	if tx == nil {
+		d.state.Store(isRemoved)
+		return true, nil
+	}
+	d.state.Store(isBound)
+	defer func() { // after a commit it does nothing
+		_, _ = coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, rollBack(tx) })
+	}()
+	if err := effect(tx); err != nil {
+		return false, err
+	}
+	_, err = coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, tx.Commit(ctx) })
+	if err != nil {
+		return false, outcome(what, err)
+	}
+	d.state.Store(isRemoved)
+	return false, nil
+}
+
+// lock begins a transaction that removes the message. It returns nil if the message is gone.
+func (d *delivery) lock(ctx context.Context) (pgx.Tx, error) {
+	t := d.q.t
+	tx, err := t.pool.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := tx.Exec(ctx, t.sql("delete from coir.message where queue = $1 and seq = $2"), d.q.id, d.seq)
+	if err == nil && tag.RowsAffected() > 0 {
+		return tx, nil
+	}
+	_ = rollBack(tx) // err says more
+	return nil, err
+}
+
+// rollBack rolls back, also if the context of the transaction has ended.
+func rollBack(tx pgx.Tx) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return tx.Rollback(ctx)
+}
+
+// notCommitted returns the error of a statement before the commit: it has no effect.
+func notCommitted(what string, err error) error {
+	return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnavailable, err)
+}
