@@ -122,8 +122,8 @@ func (it *Item[T]) received(ctx context.Context) {
 func (it *Item[T]) Hold(ctx context.Context) { it.received(ctx) }
 
 // Delivery returns the delivery of the value by the transport. It is for packages of transports that can do more than
-// [Transport] says, as package remote/postgres can: a program settles the value by the methods of the item. It is nil on
-// a volatile channel.
+// [Transport] says, as package remote/postgres can: a program settles the value by the methods of the item. It is nil
+// on a volatile channel.
 func (it *Item[T]) Delivery() Delivery {
 	it.c.cond.Lock()
 	defer it.c.cond.Unlock()

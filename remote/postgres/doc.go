@@ -23,16 +23,18 @@
 //
 // # Connections
 //
-// The transport uses connections of the pool for its statements, and takes one for itself, which listens. The pool needs
-// more connections than there are effects of RecvTx at a time. With a pooler between, that one connection must be a
-// session of its own (PgBouncer: pool_mode session).
+// The transport uses connections of the pool for its statements, and takes one for itself, which listens. The pool
+// needs more connections than there are effects of RecvTx at a time. With a pooler between, that one connection must be
+// a session of its own (PgBouncer: pool_mode session).
 //
 // # What stored means
 //
 // New reads the settings fsync, synchronous_commit and synchronous_standby_names, and each Publish checks in its own
 // transaction that they are the same. [remote.Info.Meaning] is stored and synced if the server writes its log to the
-// disk before it answers. It is durable if, in addition, synchronous_standby_names lists standbys by name, and waits for
-// so many of them that they are a majority with the server itself: "ANY 1 (a, b)", for example. Then synchronous_commit
-// must be on or remote_apply. Two things cannot be read from the server: whether the standbys sync their disks, and
-// whether the one that takes its place after a failure is one that has the message. Otherwise it is only stored.
+// disk before it answers. It is durable if, in addition, synchronous_commit is on or remote_apply, and
+// synchronous_standby_names lists standbys by name, and so many are waited for that they are a majority with the server
+// itself: "ANY 1 (a, b)", for example. Otherwise it is only stored.
+//
+// Two things cannot be read from the server: whether the standbys sync their disks, and whether the one that takes the
+// server's place after a failure is one that has the message.
 package postgres

@@ -22,7 +22,8 @@ func outcome(what string, err error) error {
 		return fmt.Errorf("postgres: %s: the tables are not there: run the statements of postgres.SQL: %w", what, err)
 	case errors.As(err, &refused) && !canPass(refused.Code), errors.Is(err, pgx.ErrTxCommitRollback):
 		return fmt.Errorf("postgres: %s: %w", what, err)
-	case errors.As(err, &refused) && refused.Code != completionUnknown, errors.As(err, &connect), pgconn.SafeToRetry(err):
+	case errors.As(err, &refused) && refused.Code != completionUnknown,
+		errors.As(err, &connect), pgconn.SafeToRetry(err):
 		return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnavailable, err)
 	}
 	return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnknown, err)
@@ -30,9 +31,9 @@ func outcome(what string, err error) error {
 
 const completionUnknown = "40003"
 
-// canPass reports whether an error of the server may be gone at the next attempt: of the connection (08), a transaction
-// that was rolled back for the sake of others (40), resources (53), a lock (55), an operator (57), the system (58), or a
-// server that is a standby, because another has taken its place (25006).
+// canPass reports whether an error of the server may be gone at the next attempt: of the connection (08), of a
+// transaction that was rolled back for the sake of others (40), of resources (53), a lock (55), an operator (57) or the
+// system (58), or of a server that is a standby, because another has taken its place (25006).
 func canPass(code string) bool {
 	switch code[:min(2, len(code))] {
 	case "08", "40", "53", "55", "57", "58":

@@ -14,8 +14,12 @@ import (
 // How requests become statements.
 //
 // A statement costs a round trip and, if it stores something, a sync of the server's disk. So requests of one kind form
-// a lot: while a statement is on its way, the requests that come are gathered, and the next statement has them all. No
-// request waits for others to come.
+// a lot: while a statement is on its way, the requests that come are gathered, and the next statement has them all.
+//
+// The callers that a statement has answered often ask again, all at once. If the first of them began the next
+// statement, it would go alone, and the others after it: two statements instead of one. So the next statement waits
+// until as many requests have come as the last one had, for at most a tenth of the time that it took. After a statement
+// with one request it waits for none.
 //
 // A statement runs in a goroutine, and does not end with the contexts of its requests. A request whose context ends
 // before it was sent is withdrawn; the outcome of one that was sent is not known then.
@@ -27,7 +31,6 @@ import (
 const (
 	statementTime = 10 * time.Second // that a statement may take
 	lotMost       = 500              // requests of a statement
-	lotBacklog    = 10_000           // requests without an answer that wait; more are dropped
 )
 
 // lot gathers requests.
@@ -38,7 +41,9 @@ type lot[Q, A any] struct {
 
 	mu      sync.Mutex
 	waiting []*entry[Q, A]
-	busy    bool // a goroutine runs statements
+	busy    bool          // a goroutine runs statements
+	want    int           // if not 0: how many requests it waits for
+	enough  chan struct{} // is closed when they have come
 }
 
 // entry is a request of a lot.
@@ -73,16 +78,20 @@ func (l *lot[Q, A]) ask(ctx context.Context, q Q) (A, error) {
 	return none, fmt.Errorf("postgres: %s: %w: %w", l.what, remote.ErrUnknown, err)
 }
 
-// post makes a request that may be lost. It does not wait.
+// len returns how many requests have not been sent.
+func (l *lot[Q, A]) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
+
+// post makes a request, and does not wait for the answer.
 func (l *lot[Q, A]) post(q Q) { l.add(&entry[Q, A]{q: q}) }
 
 // add adds a request. It reports false if the transport was closed.
 func (l *lot[Q, A]) add(e *entry[Q, A]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.done == nil && len(l.waiting) >= lotBacklog {
-		return true
-	}
 	if !l.busy {
 		if !l.t.begin() {
 			return false
@@ -91,6 +100,10 @@ func (l *lot[Q, A]) add(e *entry[Q, A]) bool {
 		go l.run()
 	}
 	l.waiting = append(l.waiting, e)
+	if l.want > 0 && len(l.waiting) >= l.want {
+		l.want = 0
+		close(l.enough)
+	}
 	return true
 }
 
@@ -117,7 +130,9 @@ func (l *lot[Q, A]) run() {
 		for i, e := range es {
 			qs[i] = e.q
 		}
+		began := time.Now()
 		as, err := l.statement(qs)
+		took := time.Since(began)
 		for i, e := range es {
 			switch {
 			case e.done == nil:
@@ -127,6 +142,28 @@ func (l *lot[Q, A]) run() {
 				e.done.Resolve(answer[A]{value: as[i]})
 			}
 		}
+		l.gather(len(es), took/10)
+	}
+}
+
+// gather waits until n requests have come, for at most the given time.
+func (l *lot[Q, A]) gather(n int, limit time.Duration) {
+	l.mu.Lock()
+	if n == 1 || len(l.waiting) >= n {
+		l.mu.Unlock()
+		return
+	}
+	enough := make(chan struct{})
+	l.want, l.enough = n, enough
+	l.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-enough:
+	case <-timer.C:
+		l.mu.Lock()
+		l.want = 0
+		l.mu.Unlock()
 	}
 }
 

@@ -179,9 +179,14 @@ type note struct {
 	data    []byte
 }
 
+// tellMost is how many messages of Tell wait for the server. More are lost.
+const tellMost = 10_000
+
 // Tell implements [remote.Transport].
 func (t *Transport) Tell(subject string, data []byte) {
-	t.tells.post(note{subject, append([]byte{}, data...)})
+	if t.tells.len() < tellMost {
+		t.tells.post(note{subject, append([]byte{}, data...)})
+	}
 }
 
 func (t *Transport) tell(ctx context.Context, ns []note) ([]struct{}, error) {
@@ -206,7 +211,8 @@ func (t *Transport) answer(ctx context.Context, rs []reply) ([]struct{}, error) 
 	for i, r := range rs {
 		nodes[i], requests[i], kinds[i], contents[i] = r.node, r.request, string(r.kind), r.data
 	}
-	_, err := t.pool.Exec(ctx, t.sql(`select coir.answer($1, $2::text[]::"char"[], $3, $4)`), nodes, kinds, requests, contents)
+	_, err := t.pool.Exec(ctx, t.sql(`select coir.answer($1, $2::text[]::"char"[], $3, $4)`),
+		nodes, kinds, requests, contents)
 	return make([]struct{}, len(rs)), err
 }
 
@@ -286,7 +292,8 @@ func (s *server) Close() error {
 	return nil
 }
 
-// register writes whether this node serves the subjects, as it is now. One statement runs at a time, so the last is right.
+// register writes whether this node serves the subjects, as it is now. One statement runs at a time, so the last one is
+// right.
 func (t *Transport) register(ctx context.Context, subjects []string) ([]struct{}, error) {
 	var served, unserved []string
 	t.mu.Lock()

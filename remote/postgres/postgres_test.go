@@ -173,9 +173,15 @@ func TestSchema(t *testing.T) {
 	if _, err := postgres.New(t.Context(), pool); err == nil || !strings.Contains(err.Error(), "postgres.SQL") {
 		t.Fatalf("without tables: %v", err)
 	}
-	for range 2 { // it may be run again
-		exec(t, pool, postgres.SQL("coir")+postgres.SQL("other"))
+	var made sync.WaitGroup
+	for range 4 { // processes that start at the same time
+		made.Go(func() {
+			if _, err := pool.Exec(t.Context(), postgres.SQL("coir")+postgres.SQL("other")); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	made.Wait()
 	a, b := transport(t, pool), transport(t, pool, postgres.WithSchema("other"))
 	for i, tr := range []*postgres.Transport{a, b} {
 		if err := tr.Open(t.Context(), "q", 1+i); err != nil {

@@ -22,8 +22,8 @@ import (
 // are busy has no messages about it, and a transaction that stores values never has a NOTIFY: those take a lock of the
 // whole database until their commit is on the disk.
 //
-// Telling may fail, because the process ends in between. So a receiver looks again after a time: at first soon, then at
-// most every second, and when the next lease ends.
+// Telling may fail, because the process ends in between. So a receiver looks again after a second, and when the next
+// lease ends.
 
 // queue is what a transport knows of a queue.
 type queue struct {
@@ -39,9 +39,8 @@ type queue struct {
 }
 
 const (
-	pollMin   = 5 * time.Millisecond
-	pollMax   = time.Second
-	pollEnded = 50 * time.Millisecond // of a queue that was ended, and is not empty
+	pollTime  = time.Second           // after which a receiver looks again
+	pollEnded = 50 * time.Millisecond // the same, if the queue was ended, and is not empty
 )
 
 // opened returns a queue that was opened.
@@ -69,7 +68,8 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 		return err
 	}
 	if is.capacity != capacity {
-		return fmt.Errorf("postgres: the queue %s has a capacity of %d: it cannot be opened with %d", name, is.capacity, capacity)
+		return fmt.Errorf("postgres: the queue %s has a capacity of %d: it cannot be opened with %d",
+			name, is.capacity, capacity)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,8 +81,8 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	return nil
 }
 
-// call runs f in a goroutine, and waits until it has ended, or ctx has. orphan, if it is not nil, is called with a result
-// that comes later.
+// call runs f in a goroutine, and waits until it has ended, or ctx has. orphan, if it is not nil, is called with a
+// result that comes later.
 func call[R any](ctx context.Context, t *Transport, what string,
 	f func(ctx context.Context) (R, error), orphan func(R),
 ) (R, error) {
@@ -93,28 +93,28 @@ func call[R any](ctx context.Context, t *Transport, what string,
 	if !t.begin() {
 		return none, errClosed
 	}
-	var left atomic.Bool // by the result, or by the caller
+	var left atomic.Bool // by the goroutine, which has a result, or by the caller, which does not want one
 	done := new(coir.Promise[answer[R]])
 	go func() {
 		defer t.running.Done()
 		ctx, cancel := context.WithTimeout(t.ctx, statementTime)
 		defer cancel()
 		v, err := f(ctx)
-		done.Resolve(answer[R]{v, outcome(what, err)})
-		if left.Swap(true) && err == nil && orphan != nil {
+		switch {
+		case !left.Swap(true):
+			done.Resolve(answer[R]{v, outcome(what, err)})
+		case err == nil && orphan != nil:
 			orphan(v)
 		}
 	}()
 	a, err := done.Wait(ctx)
-	if err == nil {
-		left.Store(true)
-		return a.value, a.err
+	if err != nil {
+		if !left.Swap(true) {
+			return none, fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnknown, err)
+		}
+		a, _ = done.Wait(context.WithoutCancel(ctx)) // it comes at the same moment
 	}
-	if left.Swap(true) { // it came at the same moment
-		a, _ = done.Wait(context.WithoutCancel(ctx))
-		return a.value, a.err
-	}
-	return none, fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnknown, err)
+	return a.value, a.err
 }
 
 // Publish implements [remote.Transport].
@@ -221,7 +221,7 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 	if err != nil {
 		return nil, err
 	}
-	for poll := pollMin; ; poll = min(2*poll, pollMax) {
+	for {
 		q.cond.Lock()
 		looks := q.looks
 		q.cond.Unlock()
@@ -240,10 +240,8 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 		if len(ds) > 0 || err != nil {
 			return ds, err
 		}
-		if woken, err := q.wait(ctx, looks, max(min(wait, poll), time.Millisecond)); err != nil {
+		if err := q.wait(ctx, looks, max(wait, time.Millisecond)); err != nil {
 			return nil, err
-		} else if woken {
-			poll = pollMin
 		}
 	}
 }
@@ -315,7 +313,7 @@ func (q *queue) idle(ctx context.Context) (time.Duration, error) {
 	if err == nil && is.over {
 		err = fmt.Errorf("postgres: %s: %w", what, coir.ErrClosed)
 	}
-	wait := pollMax
+	wait := pollTime
 	if is.ended {
 		wait = pollEnded
 	}
@@ -326,17 +324,17 @@ func (q *queue) idle(ctx context.Context) (time.Duration, error) {
 }
 
 // wait waits until there is another reason to look than at the given count, or the time has passed.
-func (q *queue) wait(ctx context.Context, looks uint64, limit time.Duration) (woken bool, err error) {
+func (q *queue) wait(ctx context.Context, looks uint64, limit time.Duration) error {
 	short, cancel := coir.WithTimeout(ctx, limit)
 	defer cancel()
 	q.cond.Lock()
 	defer q.cond.Unlock()
 	for q.looks == looks {
 		if err := q.cond.Wait(short); err != nil {
-			return false, coir.Ended(ctx)
+			return coir.Ended(ctx)
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // Leave implements [remote.Transport]. Nothing was fetched ahead.
@@ -391,7 +389,8 @@ func (d *delivery) Ack(ctx context.Context) error {
 	}
 	locked, err := d.q.t.removals.ask(ctx, d.place())
 	if err == nil && locked {
-		err = fmt.Errorf("postgres: remove %v of %s: another receiver has locked it: %w", d.msg.ID, d.q.name, remote.ErrUnavailable)
+		err = fmt.Errorf("postgres: remove %v of %s: another receiver has locked it: %w",
+			d.msg.ID, d.q.name, remote.ErrUnavailable)
 	}
 	if err == nil {
 		d.state.Store(isRemoved)

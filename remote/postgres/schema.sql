@@ -1,9 +1,12 @@
--- The tables and functions of package remote/postgres. It may be run again, and by several processes.
+-- The tables and functions of package remote/postgres. They may be made again, by several processes at the same time: as
+-- one transaction, one after the other.
+
+select pg_advisory_xact_lock(hashtext('remote/postgres'));
 
 create schema if not exists coir;
 
--- One row for each queue. Publish locks it, so the messages of a queue are stored one statement after the other, and the
--- bound is exact. Receivers do not lock it, except to say that they wait.
+-- One row for each queue. Publish locks it, so the messages of a queue are stored one statement after the other, and
+-- the bound is exact. Receivers do not lock it, except to say that they wait.
 create table if not exists coir.queue (
 	id       bigint generated always as identity primary key,
 	name     text not null unique,
@@ -37,8 +40,8 @@ create table if not exists coir.id (
 );
 create index if not exists id_at on coir.id (at);
 
--- What is lost with the server: which nodes serve a subject, and what was sent to a node. A node is a transport. It holds
--- an advisory lock with its number for as long as it is connected.
+-- What is lost with the server: which nodes serve a subject, and what was sent to a node. A node is a transport. It
+-- holds an advisory lock with its number for as long as it is connected.
 create unlogged table if not exists coir.serving (
 	subject text not null,
 	node    bigint not null,
@@ -69,8 +72,8 @@ create or replace function coir.settings() returns text language sql stable as $
 		|| current_setting('synchronous_standby_names')
 $$;
 
--- publish stores messages in their order. It stores nothing if the queue was ended, or if the settings are not those that
--- are expected. A message whose ID is known is not stored again. Those for which there is no room are refused.
+-- publish stores messages in their order. It stores nothing if the queue was ended, or if the settings are not those
+-- that are expected. A message whose ID is known is not stored again. Those for which there is no room are refused.
 --
 -- Each statement of the function has a snapshot of its own (read committed). The first one locks the row, so the others
 -- see all messages of earlier calls: a single statement would count those that were there before it waited.

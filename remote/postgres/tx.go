@@ -11,10 +11,11 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// RecvTx receives a value of c, a durable channel on a [Transport], and calls effect with it and a transaction, in which
-// the value has been removed. When effect has returned nil, RecvTx commits. So the effect of a value, as far as effect
-// has written it by tx, happens exactly once, whatever fails: if the transaction does not commit, the value is still
-// there, and comes again; if it does, the value is gone. There is nothing to acknowledge, and no mark to look for.
+// RecvTx receives a value of c, a durable channel on a [Transport], and calls effect with it and a transaction, in
+// which the value has been removed. When effect has returned nil, RecvTx commits. So the effect of a value, as far as
+// effect has written it by tx, happens exactly once, whatever fails: if the transaction does not commit, the value is
+// still there, and comes again; if it does, the value is gone. There is nothing to acknowledge, and no mark to look
+// for.
 //
 // While the transaction is open, no other receiver gets the value, even if this process is stopped for longer than a
 // lease. Set idle_in_transaction_session_timeout on the server, so that a process that hangs does not hold a value for
@@ -24,9 +25,9 @@ import (
 // mostly does so with coir.OnGoroutine, or call tx inside coir.Blocking.
 //
 // If effect fails, RecvTx rolls back and returns its error, and the value is delivered again, after a delay that grows
-// with its tries. RecvTx returns an error that is [remote.ErrUnknown] if the answer to the commit is missing: then either
-// the effect has happened and the value is gone, or neither. A value that another receiver has removed, because the
-// lease of this one had ended, is skipped.
+// with its tries. RecvTx returns an error that is [remote.ErrUnknown] if the answer to the commit is missing: then
+// either the effect has happened and the value is gone, or neither. A value that another receiver has removed, because
+// the lease of this one had ended, is skipped.
 func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 	effect func(ctx context.Context, tx pgx.Tx, it *remote.Item[T]) error,
 ) error {
@@ -36,7 +37,8 @@ func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 		err := c.RecvTx(ctx, func(ctx context.Context, it *remote.Item[T]) (err error) {
 			var ok bool
 			if d, ok = it.Delivery().(*delivery); !ok {
-				return fmt.Errorf("postgres: RecvTx of %s, which is not on a transport of this package: use Chan.RecvTx", c.Name())
+				return fmt.Errorf("postgres: RecvTx of %s, which is not on a transport of this package: use Chan.RecvTx",
+					c.Name())
 			}
 			gone, err = d.settle(ctx, func(tx pgx.Tx) error { return effect(ctx, tx, it) })
 			return err
