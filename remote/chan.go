@@ -52,7 +52,8 @@ type Chan[T any] struct {
 // How long things take. An attempt is short, so that a leader that has failed costs little; what counts for the caller
 // is its context.
 const (
-	attemptTime = 250 * time.Millisecond // of one request
+	attemptTime = 250 * time.Millisecond // of one request, which can be repeated
+	onceTime    = 5 * time.Second        // of one that cannot: a late answer is better than none
 	openTime    = 5 * time.Second        // of one request that makes or ends a queue
 	pullTime    = 5 * time.Second        // of one request for values, which waits at the broker
 	backoffMin  = 5 * time.Millisecond   // after a request that failed at once

@@ -130,7 +130,11 @@ func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
 		return errLeft
 	}
 	began := coir.Now(ctx)
-	err := attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })
+	limit := attemptTime
+	if s.atMostOnce {
+		limit = onceTime
+	}
+	err := attempt(ctx, limit, func(ctx context.Context) error { return s.post(ctx, s.m) })
 	if errors.Is(err, ErrUnknown) && !s.doubt {
 		s.doubt, s.since = true, began
 	}

@@ -31,6 +31,7 @@ import (
 const (
 	statementTime = 10 * time.Second // that a statement may take
 	lotMost       = 500              // requests of a statement
+	lotBytes      = 4 << 20          // of a statement, unless one request has more: the server refuses large ones
 )
 
 // lot gathers requests.
@@ -38,6 +39,7 @@ type lot[Q, A any] struct {
 	t    *Transport
 	what string
 	do   func(ctx context.Context, qs []Q) ([]A, error) // runs a statement, and returns the answers in the same order
+	size func(q Q) int                                  // the bytes of a request; nil: few
 
 	mu      sync.Mutex
 	waiting []*entry[Q, A]
@@ -174,11 +176,22 @@ func (l *lot[Q, A]) statement(qs []Q) ([]A, error) {
 	return as, outcome(l.what, err)
 }
 
+// fit returns how many of the requests that wait fit into a statement.
+func (l *lot[Q, A]) fit() int {
+	most := min(len(l.waiting), lotMost)
+	for n, bytes := 0, 0; l.size != nil && n < most; n++ {
+		if bytes += l.size(l.waiting[n].q); bytes > lotBytes && n > 0 {
+			return n
+		}
+	}
+	return most
+}
+
 // take takes the next requests. It returns nil if there are none; then the goroutine ends.
 func (l *lot[Q, A]) take() []*entry[Q, A] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.waiting), lotMost)
+	n := l.fit()
 	if n == 0 {
 		l.busy = false
 		return nil

@@ -201,7 +201,7 @@ func TestMeaning(t *testing.T) {
 	if m := transport(t, connect(t, s.DSN+" synchronous_commit=off")).Info().Meaning; m != remote.MeaningStored {
 		t.Errorf("a session that does not wait for the disk: %v", m)
 	}
-	if err := tr.Open(t.Context(), "q", 1000); err != nil {
+	if err := tr.Open(t.Context(), "q", 1_000_000_000); err != nil {
 		t.Fatal(err)
 	}
 	exec(t, pool, "alter system set synchronous_commit = off")

@@ -75,7 +75,9 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	defer t.mu.Unlock()
 	if t.queues[name] == nil {
 		q := &queue{t: t, id: is.id, name: name, capacity: capacity}
-		q.publish = lot[remote.Msg, error]{t: t, what: "publish to " + name, do: q.store}
+		q.publish = lot[remote.Msg, error]{
+			t: t, what: "publish to " + name, do: q.store, size: func(m remote.Msg) int { return len(m.Data) },
+		}
 		t.queues[name] = q
 	}
 	return nil

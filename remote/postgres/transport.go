@@ -61,11 +61,11 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Transport, e
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	t.node = int64(binary.BigEndian.Uint64(b[:]))
-	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	t.ctx, t.cancel = context.WithCancel(context.Background()) // its statements outlive those that ask for them
 	t.removals = lot[place, bool]{t: t, what: "remove messages", do: t.remove}
 	t.renewals = lot[renewal, struct{}]{t: t, what: "renew leases", do: t.renew}
-	t.tells = lot[note, struct{}]{t: t, what: "tell", do: t.tell}
-	t.answers = lot[reply, struct{}]{t: t, what: "answer", do: t.answer}
+	t.tells = lot[note, struct{}]{t: t, what: "tell", do: t.tell, size: func(n note) int { return len(n.data) }}
+	t.answers = lot[reply, struct{}]{t: t, what: "answer", do: t.answer, size: func(r reply) int { return len(r.data) }}
 	t.registry = lot[string, struct{}]{t: t, what: "serve", do: t.register}
 	conn, err := coir.Blocking(ctx, func() (*pgx.Conn, error) {
 		if err := pool.QueryRow(ctx, t.sql("select coir.settings()")).Scan(&t.expected); err != nil {
