@@ -11,8 +11,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Transport stores messages in named queues, and passes messages that are not stored to named subjects. A [Chan] needs
-// no more of a broker or a database than this. Package memory has a transport for tests; package transporttest has the
+// Transport stores messages in named queues, passes messages that are not stored to named subjects, and stores values
+// under keys, of which the first counts. Channels, tickets and promises need no more of a broker or a database than
+// this. Package memory has a transport for tests; package transporttest has the
 // tests that every transport passes.
 //
 // All methods may be called by several fibers and goroutines at the same time. A method that takes a context returns
@@ -62,6 +63,15 @@ type Transport interface {
 	// Serve calls f for each message that Tell and Request pass to the subject, until it is closed. Request returns the
 	// result of f. f must not wait: it may run in no fiber.
 	Serve(subject string, f func(data []byte) []byte) (io.Closer, error)
+
+	// Put stores data under the key, unless something is stored under it, and returns what is stored then: data, or what
+	// an earlier Put has stored. So all calls with a key return the same. data must not be empty. Stored has the sense of
+	// [Info.Meaning]. Put returns [ErrUnavailable] and [ErrUnknown] like Publish.
+	Put(ctx context.Context, key string, data []byte) (stored []byte, err error)
+
+	// Get returns what is stored under the key, or nil if it finds nothing. It may miss a Put that has returned a moment
+	// ago.
+	Get(ctx context.Context, key string) ([]byte, error)
 }
 
 // Delivery is a message that is leased to a receiver.

@@ -23,8 +23,9 @@ type Broker struct {
 	cond    *coir.Cond
 	queues  []*queue // in the order in which they were opened: a map has no order that replays
 	servers []*server
-	left    int // faults that may still happen
-	turn    int // of servers, for Request
+	kept    map[string][]byte // by Put
+	left    int               // faults that may still happen
+	turn    int               // of servers, for Request
 }
 
 // effects are what is done after Unlock: waits end, and functions of Serve are called.
@@ -52,6 +53,7 @@ func New(opts ...Option) *Broker {
 		info: remote.Info{Meaning: remote.MeaningDurable, Lease: 30 * time.Second, Window: 2 * time.Minute},
 		ctx:  coir.Shield(context.Background()),
 		cond: coir.NewCond(coir.WithName("broker")),
+		kept: map[string][]byte{},
 		left: 10,
 	}
 	for _, o := range opts {

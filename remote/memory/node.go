@@ -414,3 +414,21 @@ func (n *Node) Request(ctx context.Context, subject string, data []byte) ([]byte
 		})
 	}, nil)
 }
+
+// Put implements [remote.Transport].
+func (n *Node) Put(ctx context.Context, key string, data []byte) ([]byte, error) {
+	data = slices.Clone(data)
+	return ask(ctx, n, "put "+key, func(e *effects, reply func(*effects, []byte, error)) {
+		if n.b.kept[key] == nil {
+			n.b.kept[key] = data
+		}
+		reply(e, slices.Clone(n.b.kept[key]), nil)
+	}, nil)
+}
+
+// Get implements [remote.Transport].
+func (n *Node) Get(ctx context.Context, key string) ([]byte, error) {
+	return ask(ctx, n, "get "+key, func(e *effects, reply func(*effects, []byte, error)) {
+		reply(e, slices.Clone(n.b.kept[key]), nil)
+	}, nil)
+}

@@ -27,6 +27,7 @@ type settings struct {
 	lease    time.Duration
 	window   time.Duration
 	sync     string
+	keep     time.Duration
 }
 
 // WithPrefix sets the first part of the names of subjects and streams. The default is "coir". Transports with different
@@ -65,3 +66,7 @@ func WithWindow(d time.Duration) Option { return func(s *settings) { s.window = 
 //	  APP: { imports: [ {service: {account: SYS, subject: "$SYS.REQ.SERVER.PING.JSZ"}, to: "coir.sync"} ], ... }
 //	}
 func WithSyncSubject(subject string) Option { return func(s *settings) { s.sync = subject } }
+
+// WithKeep sets how long the servers keep the result of a [remote.Promise]. After that the promise is open again. The
+// default is for ever. It is the same for all processes.
+func WithKeep(d time.Duration) Option { return func(s *settings) { s.keep = d } }

@@ -87,7 +87,7 @@ func (t *Transport) opened(name string) (*queue, error) {
 
 // Open implements [remote.Transport].
 func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
-	if err := t.openStream(ctx, capacity); err != nil {
+	if err := t.openStream(ctx, t.queueConfig(capacity)); err != nil {
 		return err
 	}
 	is := capacity
@@ -96,9 +96,8 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 		Header: client.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}},
 	}
 	switch err := t.store(ctx, m); {
-	case isCode(err, jetstream.JSErrCodeStreamWrongLastSequence),
-		isCode(err, jetstream.JSErrCodeStreamWrongLastSequenceConstant): // there is one
-		text, found, err := t.last(ctx, m.Subject)
+	case isNotFirst(err): // there is one
+		text, found, err := t.last(ctx, t.listConfig().Name, m.Subject)
 		if err != nil {
 			return err
 		}
@@ -121,15 +120,14 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	return nil
 }
 
-// openStream makes the stream of the queues of one capacity, and checks what it promises.
-func (t *Transport) openStream(ctx context.Context, capacity int) error {
+// openStream makes a stream, unless it is there, and checks what it promises.
+func (t *Transport) openStream(ctx context.Context, config jetstream.StreamConfig) error {
 	t.mu.Lock()
-	known := t.streams[capacity]
+	known := t.streams[config.Name]
 	t.mu.Unlock()
 	if known {
 		return nil
 	}
-	config := t.queueConfig(capacity)
 	if err := t.ensureStream(ctx, config); err != nil {
 		return err
 	}
@@ -141,7 +139,7 @@ func (t *Transport) openStream(ctx context.Context, capacity int) error {
 		return fmt.Errorf("nats: the stream %s is only %v, not %v", config.Name, m, t.meaning)
 	}
 	t.mu.Lock()
-	t.streams[capacity] = true
+	t.streams[config.Name] = true
 	t.mu.Unlock()
 	return nil
 }
@@ -171,6 +169,12 @@ type codeError struct {
 func isCode(err error, code jetstream.ErrorCode) bool {
 	var c codeError
 	return errors.As(err, &c) && c.ErrorCode == code
+}
+
+// isNotFirst reports whether a message was refused because there is one with its subject.
+func isNotFirst(err error) bool {
+	return isCode(err, jetstream.JSErrCodeStreamWrongLastSequence) ||
+		isCode(err, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // Numbers of errors that nats.go has no name for.
@@ -206,9 +210,9 @@ func (t *Transport) store(ctx context.Context, m *client.Msg) error {
 	}
 }
 
-// last returns the last message of a subject of the list of queues.
-func (t *Transport) last(ctx context.Context, subject string) (data string, found bool, err error) {
-	out, err := t.answers.ask(ctx, &client.Msg{Subject: "$JS.API.STREAM.MSG.GET." + t.listConfig().Name,
+// last returns the last message of a subject of a stream.
+func (t *Transport) last(ctx context.Context, stream, subject string) (data string, found bool, err error) {
+	out, err := t.answers.ask(ctx, &client.Msg{Subject: "$JS.API.STREAM.MSG.GET." + stream,
 		Data: fmt.Appendf(nil, `{"last_by_subj":%q}`, subject)})
 	if err != nil {
 		return "", false, err
@@ -233,7 +237,7 @@ func (t *Transport) last(ctx context.Context, subject string) (data string, foun
 // checkEnd returns coir.ErrClosed if the queue was ended.
 func (q *queue) checkEnd(ctx context.Context) error {
 	if q.doubt.Load() {
-		_, found, err := q.t.last(ctx, q.endSubject())
+		_, found, err := q.t.last(ctx, q.t.listConfig().Name, q.endSubject())
 		if err != nil {
 			return fmt.Errorf("nats: look for the end of %s: %w", q.name, before(err))
 		}

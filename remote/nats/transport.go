@@ -24,6 +24,7 @@ import (
 //
 //	q.<capacity>.<queue>  the messages of a queue, in the stream of its capacity
 //	m.<queue>             the capacity of a queue, and e.<queue> its end, in the stream of all queues
+//	p.<key>               what Put has stored, in a stream of its own
 //	t.<subject>           Tell, and r.<subject> Request
 type Transport struct {
 	set     settings
@@ -37,7 +38,7 @@ type Transport struct {
 
 	mu       sync.Mutex // guards what follows; not held while something waits
 	weak     error      // what was promised is no longer so
-	streams  map[int]bool
+	streams  map[string]bool
 	queues   map[string]*queue
 	subjects map[string]*queue
 	intakes  map[int]*intake
@@ -51,7 +52,7 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 			prefix: "coir", group: "default", replicas: 3, lease: 30 * time.Second, window: 2 * time.Minute, sync: "coir.sync",
 		},
 		nc: nc, stop: make(chan struct{}),
-		streams: map[int]bool{}, queues: map[string]*queue{}, subjects: map[string]*queue{}, intakes: map[int]*intake{},
+		streams: map[string]bool{}, queues: map[string]*queue{}, subjects: map[string]*queue{}, intakes: map[int]*intake{},
 	}
 	for _, o := range opts {
 		o(&t.set)
@@ -129,8 +130,8 @@ func (t *Transport) checkAgain() {
 	defer cancel()
 	t.mu.Lock()
 	names := []string{t.listConfig().Name}
-	for capacity := range t.streams {
-		names = append(names, t.queueConfig(capacity).Name)
+	for name := range t.streams {
+		names = append(names, name)
 	}
 	for _, q := range t.queues {
 		q.suspect() // an end may have been missed

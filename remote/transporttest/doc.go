@@ -66,6 +66,8 @@ func Cases() []Case {
 		{"EndWakesPull", endWakesPull},
 		{"TellReachesAll", tellReachesAll},
 		{"RequestReachesOne", requestReachesOne},
+		{"FirstPutCounts", firstPutCounts},
+		{"OneOfManyPuts", oneOfManyPuts},
 		{"EndedContext", endedContext},
 		{"OneCapacity", oneCapacity},
 		{"ChanExchange", chanExchange},
@@ -74,6 +76,7 @@ func Cases() []Case {
 		{"ChanDead", chanDead},
 		{"ChanSelect", chanSelect},
 		{"Volatile", volatile},
+		{"Promise", promise},
 	}
 }
 

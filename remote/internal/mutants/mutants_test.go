@@ -104,6 +104,32 @@ var mutants = []mutant.Mutant{
 		Name: "a send on a volatile channel is repeated", File: "send.go", Test: "TestSimVolatileAtMostOnce",
 		Edits: []string{"if s.atMostOnce || coir", "if coir"},
 	},
+	{
+		Name: "each attempt to complete a promise is a call of its own", File: "promise.go", Test: "TestSimPromiseFirstWins",
+		Edits: []string{
+			"func(ctx context.Context) error {\n		stored, err = p.t.Put(",
+			"func(ctx context.Context) error {\n		call = newSender(ctx)\n" +
+				"		mine = append(binary.BigEndian.AppendUint64([]byte{kind}, call), data...)\n		stored, err = p.t.Put(",
+		},
+	},
+	{
+		Name: "each completion of a promise wins", File: "promise.go", Test: "TestSimPromiseFirstWins",
+		Edits: []string{"	return number(stored[1:resultHead]) == call, nil\n", "	return true, nil\n"},
+	},
+	{
+		Name: "a completion whose outcome is not known has failed", File: "chan.go", Test: "TestSimPromiseFirstWins",
+		Edits: []string{"		if err := back.wait(ctx); err != nil {\n			if doubt {", "		if err := back.wait(ctx); err != nil {\n			if false {"},
+	},
+	{
+		Name: "a wait for a promise looks only when it is told", File: "promise.go", Test: "TestSimPromiseFirstWins",
+		Edits: []string{"coir.After(poll.next)", "coir.After(1000*time.Hour)"},
+	},
+	{
+		Name: "a wait for a promise looks before it can be told", File: "promise.go", Test: "TestSimPromiseIsPrompt",
+		Edits: []string{
+			"		data, err := p.look(ctx)\n		if data != nil || err != nil {\n			return data, err\n		}\n", "",
+		},
+	},
 }
 
 func TestMutantsAreFound(t *testing.T) {

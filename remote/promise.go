@@ -1,0 +1,168 @@
+package remote
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// Promise is a result that comes later, and is stored under a key of the program, such as "payment 4711". Any process
+// may complete it, and any may wait for it, also one that starts after that: the result is read again. The first
+// completion wins, and the result does not change. It is made by [NewPromise]. Any number of fibers and goroutines may
+// use it.
+//
+// It is not a [coir.Promise] over a network: completing it is a request, whose outcome may be unknown.
+type Promise[T any] struct {
+	key string
+	t   Transport
+	set settings
+}
+
+// ErrRejected is the error of a wait for a promise or a ticket that was completed by Reject. Compare with errors.Is:
+// the returned error has the reason.
+var ErrRejected = errors.New("remote: rejected")
+
+// How often a wait looks without a message that the promise was completed. Such a message may be lost.
+const (
+	lookMin = time.Second
+	lookMax = 10 * time.Second
+)
+
+// NewPromise returns the promise with the key. It makes no request. All processes use the same type and the same codec.
+// The options are [WithCodec] and [WithMeaning]: NewPromise fails if the transport promises less than [MeaningDurable],
+// unless WithMeaning accepts that.
+func NewPromise[T any](t Transport, key string, opts ...Option) (*Promise[T], error) {
+	p := &Promise[T]{key: key, t: t, set: settle(opts)}
+	if m := t.Info().Meaning; m < p.set.meaning {
+		return nil, fmt.Errorf("remote: promise %s: a result is only %v by this transport, not %v: change the setting of "+
+			"the server, or accept it by WithMeaning", key, m, p.set.meaning)
+	}
+	return p, nil
+}
+
+// Key returns the key of the promise.
+func (p *Promise[T]) Key() string { return p.key }
+
+// String returns a short description of the promise.
+func (p *Promise[T]) String() string { return "remote.Promise(" + p.key + ")" }
+
+// Resolve completes the promise with v. It reports whether this call has won: if it has not, the promise has another
+// result, which Wait returns. In both cases a result is stored. While the broker cannot be reached, or does not answer,
+// Resolve tries again until ctx ends, and then returns the error of ctx, or one that is also [ErrUnknown] if an attempt
+// may have stored v, or may still store it. Then call Resolve again: also in a later process.
+func (p *Promise[T]) Resolve(ctx context.Context, v T) (won bool, err error) {
+	data, err := p.set.codec.Marshal(v)
+	if err != nil {
+		return false, fmt.Errorf("remote: resolve %s: the codec cannot encode the value: %w", p.key, err)
+	}
+	if won, err = p.complete(ctx, resultValue, data); err != nil {
+		return false, fmt.Errorf("remote: resolve %s: %w", p.key, err)
+	}
+	return won, nil
+}
+
+// Reject completes the promise with an error, for the reason: Wait returns [ErrRejected]. It returns what
+// [Promise.Resolve] returns.
+func (p *Promise[T]) Reject(ctx context.Context, reason string) (won bool, err error) {
+	if won, err = p.complete(ctx, resultError, []byte(reason)); err != nil {
+		return false, fmt.Errorf("remote: reject %s: %w", p.key, err)
+	}
+	return won, nil
+}
+
+// A stored result is its kind, a number that identifies the call that has stored it, and the value or the reason.
+const (
+	resultValue = 'v'
+	resultError = 'e'
+	resultHead  = 1 + 8
+)
+
+func (p *Promise[T]) complete(ctx context.Context, kind byte, data []byte) (won bool, err error) {
+	call := newSender(ctx) // one for all attempts: an attempt may find what an earlier one has stored
+	mine := append(binary.BigEndian.AppendUint64([]byte{kind}, call), data...)
+	var stored []byte
+	err = repeat(ctx, attemptTime, func(ctx context.Context) error {
+		stored, err = p.t.Put(ctx, storeKey(p.key), mine)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	if len(stored) < resultHead {
+		return false, errors.New("the result that is stored cannot be read")
+	}
+	p.t.Tell(promiseSubject(p.key), nil)
+	return number(stored[1:resultHead]) == call, nil
+}
+
+func promiseSubject(key string) string { return "promise." + key }
+
+func storeKey(key string) string { return "promise." + key }
+
+// Wait waits until the promise is completed, in this process or another, also before this process began. It returns the
+// value, or an error that is [ErrRejected]. It waits while the broker cannot be reached. If ctx ends first, it returns
+// the error of ctx.
+//
+// In a select, use a fiber that waits, and its DoneCase.
+func (p *Promise[T]) Wait(ctx context.Context) (v T, err error) {
+	data, err := p.look(ctx)
+	if data == nil && err == nil {
+		data, err = p.await(ctx)
+	}
+	if err != nil {
+		return v, fmt.Errorf("remote: wait for %s: %w", p.key, err)
+	}
+	switch {
+	case len(data) < resultHead:
+		err = errors.New("the result that is stored cannot be read")
+	case data[0] == resultError:
+		err = fmt.Errorf("%w: %s", ErrRejected, data[resultHead:])
+	default:
+		err = p.set.codec.Unmarshal(data[resultHead:], &v)
+	}
+	if err != nil {
+		return v, fmt.Errorf("remote: wait for %s: %w", p.key, err)
+	}
+	return v, nil
+}
+
+// look reads the result, if there is one.
+func (p *Promise[T]) look(ctx context.Context) (data []byte, err error) {
+	err = repeat(ctx, attemptTime, func(ctx context.Context) error {
+		data, err = p.t.Get(ctx, storeKey(p.key))
+		return err
+	})
+	if ended := coir.Ended(ctx); err != nil && ended != nil {
+		err = ended // a look that has no answer changes nothing
+	}
+	return data, err
+}
+
+// await looks until there is a result: when a process says that there is one, and from time to time.
+func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
+	told := coir.NewChan[struct{}](coir.Conflated, coir.WithName("result of "+p.key))
+	poll := backoff{next: lookMin, most: lookMax}
+	for serving := false; ; {
+		if !serving {
+			s, err := p.t.Serve(promiseSubject(p.key), func([]byte) []byte {
+				_ = told.TrySend(struct{}{})
+				return nil
+			})
+			if serving = err == nil; serving {
+				defer func() { _ = s.Close() }()
+			} // otherwise it looks from time to time, and tries again
+		}
+		data, err := p.look(ctx)
+		if data != nil || err != nil {
+			return data, err
+		}
+		if _, err := coir.Select(ctx, told.RecvCase(nil), coir.After(poll.next)); err != nil {
+			return nil, err
+		}
+		poll.next = min(2*poll.next, poll.most)
+	}
+}

@@ -1,0 +1,204 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/memory"
+	"github.com/coir-go/coir/sim"
+)
+
+// An order is waited for in one process, and paid in another. A process that starts later reads the result.
+func ExamplePromise() {
+	broker := memory.New()
+	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("shop", func(ctx context.Context) error {
+			paid, err := remote.NewPromise[int](broker.Node("shop"), "order 4711")
+			if err != nil {
+				return err
+			}
+			cents, err := paid.Wait(ctx)
+			fmt.Println("the shop:", cents, err)
+			return err
+		})
+		paid, err := remote.NewPromise[int](broker.Node("bank"), "order 4711")
+		if err != nil {
+			return err
+		}
+		_, err = paid.Resolve(ctx, 1995) // nil: a result is stored
+		return err
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	later, err := remote.NewPromise[int](broker.Node("shop, started again"), "order 4711")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	won, err := later.Reject(context.Background(), "not paid in time")
+	fmt.Println("rejected:", won, err)
+	cents, err := later.Wait(context.Background())
+	fmt.Println("later:", cents, err)
+	// Output:
+	// the shop: 1995 <nil>
+	// rejected: false <nil>
+	// later: 1995 <nil>
+}
+
+// Promises need a transport that stores durably, unless less is accepted by name.
+func TestPromiseIsRefused(t *testing.T) {
+	node := memory.New(memory.WithMeaning(remote.MeaningStored)).Node("a")
+	if _, err := remote.NewPromise[int](node, "key"); err == nil {
+		t.Error("a promise is durable although the transport is not")
+	}
+	if _, err := remote.NewPromise[int](node, "key", remote.WithMeaning(remote.MeaningStored)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A rejected promise has the reason, and a result of another type is an error.
+func TestPromiseResults(t *testing.T) {
+	node := memory.New().Node("a")
+	p, _ := remote.NewPromise[string](node, "key")
+	if won, err := p.Reject(t.Context(), "no money"); !won || err != nil {
+		t.Error(won, err)
+	}
+	if _, err := p.Wait(t.Context()); !errors.Is(err, remote.ErrRejected) || !contains(err, "no money") {
+		t.Error(err)
+	}
+	q, _ := remote.NewPromise[func()](node, "other")
+	if won, err := q.Resolve(t.Context(), nil); won || err == nil {
+		t.Error(won, err)
+	}
+	r, _ := remote.NewPromise[string](node, "third")
+	s, _ := remote.NewPromise[int](node, "third")
+	if won, err := r.Resolve(t.Context(), "text"); !won || err != nil {
+		t.Error(won, err)
+	}
+	if _, err := s.Wait(t.Context()); err == nil {
+		t.Error("a text is a number")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := q.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, remote.ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+// attempts are the calls of Resolve, and what they have returned. They survive crashes.
+type attempts struct {
+	calls int
+	won   map[int]bool    // by the value
+	what  map[int]outcome // the same
+	read  []int
+}
+
+// resolve is a process that resolves the promise, until it knows the outcome. Each call has a value of its own.
+func (a *attempts) resolve(ctx context.Context, s *sim.Sim, node *memory.Node) error {
+	p, err := remote.NewPromise[int](node, orders)
+	if err != nil {
+		return err
+	}
+	for coir.Ended(ctx) == nil {
+		a.calls++
+		v := a.calls
+		in, cancel := ctx, context.CancelFunc(func() {})
+		if s.Fault("short of time") {
+			in, cancel = coir.WithTimeout(ctx, [...]time.Duration{time.Millisecond, 300 * time.Millisecond}[s.Intn(2)])
+		}
+		won, err := p.Resolve(in, v)
+		cancel()
+		if !node.Alive() {
+			return nil
+		}
+		if a.what[v] = outcomeOf(err); err == nil {
+			a.won[v] = won
+			return nil
+		}
+	}
+	return nil
+}
+
+// wait is a process that waits for the promise.
+func (a *attempts) wait(ctx context.Context, node *memory.Node) error {
+	p, err := remote.NewPromise[int](node, orders)
+	if err != nil {
+		return err
+	}
+	v, err := p.Wait(ctx)
+	if err == nil && node.Alive() {
+		a.read = append(a.read, v)
+	}
+	return err
+}
+
+// The first completion wins, whatever the network, the processes and the broker do: all read the same value, now and
+// after a restart. A call that has won has stored it, and one that has not won, or failed, has not.
+func TestSimPromiseFirstWins(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		b, a := memory.New(), &attempts{won: map[int]bool{}, what: map[int]outcome{}}
+		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for i := range 2 {
+				n.Go("waiter", func(ctx context.Context) error {
+					return b.Run(ctx, "waiter "+strconv.Itoa(i), a.wait)
+				}, coir.WithIndex(i))
+				n.Go("resolver", func(ctx context.Context) error {
+					return b.Run(ctx, "resolver "+strconv.Itoa(i), func(ctx context.Context, node *memory.Node) error {
+						return a.resolve(ctx, s, node)
+					})
+				}, coir.WithIndex(i))
+			}
+			return nil
+		})
+		if err := a.wait(ctx, b.Node("later")); err != nil || len(a.read) != 3 {
+			s.Errorf("%d waits have returned, %v", len(a.read), err)
+			return
+		}
+		result := a.read[2]
+		if a.read[0] != result || a.read[1] != result {
+			s.Errorf("the waits have returned %v", a.read)
+		}
+		for v, o := range a.what {
+			switch {
+			case o == stored && a.won[v] != (v == result):
+				s.Errorf("a call says %v", a.won[v])
+			case o == failed && v == result:
+				s.Errorf("a call that failed has won")
+			}
+		}
+		s.Sometimes(a.what[result] == unknown, "an outcome is unknown, and it is the result")
+		s.Sometimes(len(a.won) == 2 && a.what[result] == stored, "one of two wins")
+		if s.Now() > time.Hour {
+			s.Errorf("it took %v", s.Now())
+		}
+	}, schedules(2000), sim.WithFaults("short of time", "remote lose", "remote duplicate", "remote delay", "remote refuse",
+		"remote partition", "remote crash", "remote restart"))
+}
+
+// Without faults a wait ends when the promise is completed, and not when it looks again.
+func TestSimPromiseIsPrompt(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		b, a := memory.New(), &attempts{won: map[int]bool{}, what: map[int]outcome{}}
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("waiter", func(ctx context.Context) error { return a.wait(ctx, b.Node("waiter")) })
+			n.Go("resolver", func(ctx context.Context) error { return a.resolve(ctx, s, b.Node("resolver")) })
+			return nil
+		})
+		if err != nil || len(a.read) != 1 || s.Now() > 0 {
+			s.Errorf("%v in %v, %v", a.read, s.Now(), err)
+		}
+	}, schedules(1000))
+}
+
+func contains(err error, text string) bool {
+	return err != nil && strings.Contains(err.Error(), text)
+}
