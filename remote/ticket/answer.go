@@ -1,0 +1,318 @@
+package ticket
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// How an answer finds its ticket.
+//
+// A replica that gets an answer checks the token. If the ticket is its own, it completes it. Otherwise it asks the
+// owner, whose number is in the token: each desk serves one subject. A request that fails is repeated, which is safe
+// because the owner recognizes the idempotency key. If the owner is not reached by a few attempts, the answer is stored
+// in a queue that all replicas share, and that they all empty: see store.go. A replica that is cut off from the broker
+// cannot store either, and tries until the context ends.
+
+// Outcome says what became of an answer that was accepted.
+type Outcome byte
+
+// The outcomes.
+const (
+	OutcomeNone      Outcome = iota // there was an error
+	OutcomeDone                     // it has completed the ticket
+	OutcomeDuplicate                // an answer with the same idempotency key has completed the ticket before
+	OutcomeStored                   // it is stored, and passed to the owner if that can be reached before the ticket expires
+)
+
+// String returns the outcome as text.
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeNone:
+		return "none"
+	case OutcomeDone:
+		return "done"
+	case OutcomeDuplicate:
+		return "duplicate"
+	case OutcomeStored:
+		return "stored"
+	}
+	return fmt.Sprintf("Outcome(%d)", byte(o))
+}
+
+// answer is an answer on its way to a ticket.
+type answer[T any] struct {
+	token  Token
+	key    keyHash
+	reject bool
+	value  T      // of an answer that was given here
+	data   []byte // the value as bytes, or the reason
+}
+
+// Resolve completes the ticket of a token with v, in whichever replica it is open. The idempotency key identifies the
+// event that the answer is about, such as the number that the provider gives to an event: if the same event comes
+// again, it is an [OutcomeDuplicate]. It must not be empty.
+//
+// The error is [ErrToken] or [ErrExpired] if the token is refused, before any message is sent, and [ErrEnded] if the
+// ticket has ended otherwise. It is [remote.ErrFull] if the owner cannot be reached and the store is full. While
+// neither the owner nor the store can be reached, Resolve tries again until ctx ends, and then returns the error of
+// ctx, or one that is also [remote.ErrUnknown] if an attempt may have succeeded. After all these except the first three
+// Resolve may be called again with the same key.
+//
+// A duplicate is recognized until the ticket expires, or until 65,536 others of its owner have ended after it. Then it
+// is refused with ErrExpired or ErrEnded.
+func (d *Desk[T]) Resolve(ctx context.Context, token Token, key string, v T) (Outcome, error) {
+	return d.answer(ctx, token, RightResolve, key, &answer[T]{value: v})
+}
+
+// Reject completes the ticket of a token with an error, for the reason: its wait returns [remote.ErrRejected]. It
+// returns what [Desk.Resolve] returns.
+func (d *Desk[T]) Reject(ctx context.Context, token Token, key, reason string) (Outcome, error) {
+	return d.answer(ctx, token, RightReject, key, &answer[T]{reject: true, data: []byte(reason)})
+}
+
+func (d *Desk[T]) answer(ctx context.Context, token Token, r Rights, key string, a *answer[T]) (Outcome, error) {
+	if err := d.Check(token, r); err != nil {
+		return OutcomeNone, err
+	}
+	if key == "" {
+		return OutcomeNone, errors.New("ticket: the idempotency key is empty: an answer needs one that identifies its event")
+	}
+	sum := sha256.Sum256([]byte(key))
+	a.token, a.key = token, keyHash(sum[:len(keyHash{})])
+	if token.owner() == d.owner {
+		return d.atHome(ctx, a)
+	}
+	if !a.reject {
+		var err error
+		if a.data, err = d.codec.Marshal(a.value); err != nil {
+			return OutcomeNone, fmt.Errorf("ticket: answer %v: the codec cannot encode the value: %w", token, err)
+		}
+	}
+	out, err := d.abroad(ctx, a.message(), token)
+	if err != nil {
+		return OutcomeNone, fmt.Errorf("ticket: answer %v: %w", token, err)
+	}
+	return out, nil
+}
+
+// atHome completes a ticket of this desk.
+func (d *Desk[T]) atHome(ctx context.Context, a *answer[T]) (Outcome, error) {
+	for {
+		switch d.complete(a) {
+		case saidDone:
+			return OutcomeDone, nil
+		case saidDuplicate:
+			return OutcomeDuplicate, nil
+		case saidAgain:
+			if err := coir.Sleep(ctx, againTime); err != nil {
+				return OutcomeNone, err
+			}
+		default:
+			return OutcomeNone, ErrEnded
+		}
+	}
+}
+
+// complete completes a ticket of this desk with an answer that was checked. It does not wait.
+func (d *Desk[T]) complete(a *answer[T]) said {
+	id, c := d.slots.claim(a.token.slot(), a.token.generation(), a.key)
+	switch c {
+	case won:
+	case pending:
+		return saidAgain
+	case duplicate:
+		return saidDuplicate
+	default:
+		return saidEnded
+	}
+	var err error
+	if a.reject {
+		err = d.local.Reject(id, fmt.Errorf("%w: %s", remote.ErrRejected, a.data))
+	} else {
+		err = d.local.Resolve(id, a.value)
+	}
+	if err != nil { // its time is up, or it was cancelled, since it was claimed
+		return saidEnded
+	}
+	return saidDone
+}
+
+// The messages to an owner, and what it says.
+//
+//	token 42 | kind 1 | key 16 | value or reason
+const messageHead = tokenLen + 1 + len(keyHash{})
+
+const (
+	kindResolve = 'v'
+	kindReject  = 'e'
+)
+
+// said is the answer of an owner.
+type said byte
+
+const (
+	saidDone      said = 'y'
+	saidDuplicate said = 'd'
+	saidEnded     said = 'e'
+	saidExpired   said = 'x'
+	saidInvalid   said = 't'
+	saidAgain     said = 'a'
+	saidUnread    said = 'n' // it cannot decode the value
+)
+
+func ownerSubject(owner uint64) string { return fmt.Sprintf("ticket.%016x", owner) }
+
+func (a *answer[T]) message() []byte {
+	m := make([]byte, 0, messageHead+len(a.data))
+	m = append(m, a.token.bytes()[:]...)
+	if a.reject {
+		m = append(m, kindReject)
+	} else {
+		m = append(m, kindResolve)
+	}
+	m = append(m, a.key[:]...)
+	return append(m, a.data...)
+}
+
+// parse reads a message, and checks its token.
+func (d *Desk[T]) parse(m []byte) (a answer[T], problem said) {
+	if len(m) < messageHead || m[tokenLen] != kindResolve && m[tokenLen] != kindReject {
+		return a, saidInvalid
+	}
+	a.token = tokenOf((*[tokenLen]byte)(m))
+	a.reject = m[tokenLen] == kindReject
+	a.key = keyHash(m[tokenLen+1:])
+	a.data = m[messageHead:]
+	right := RightResolve
+	if a.reject {
+		right = RightReject
+	}
+	switch err := d.Check(a.token, right); {
+	case errors.Is(err, ErrExpired):
+		return a, saidExpired
+	case err != nil:
+		return a, saidInvalid
+	}
+	return a, 0
+}
+
+// asked is called with the request of another replica to complete a ticket.
+func (d *Desk[T]) asked(m []byte) []byte {
+	a, problem := d.parse(m)
+	if problem == 0 {
+		problem = d.completeData(&a)
+	}
+	return []byte{byte(problem)}
+}
+
+// completeData completes a ticket with an answer whose value is still encoded.
+func (d *Desk[T]) completeData(a *answer[T]) said {
+	if a.token.owner() != d.owner {
+		return saidInvalid
+	}
+	if !a.reject && d.codec.Unmarshal(a.data, &a.value) != nil {
+		return saidUnread
+	}
+	return d.complete(a)
+}
+
+// How an owner is asked.
+const (
+	askTime   = 250 * time.Millisecond // of one request
+	askTimes  = 3                      // before the answer is stored
+	againTime = 5 * time.Millisecond   // before the first repetition; it doubles
+	againMax  = 250 * time.Millisecond
+)
+
+// abroad passes an answer to the owner of its ticket, or stores it.
+func (d *Desk[T]) abroad(ctx context.Context, m []byte, token Token) (Outcome, error) {
+	doubt := false // an attempt may have succeeded, or may still
+	wait := againTime
+	for range askTimes {
+		out, err := d.ask(ctx, m, token.owner())
+		if err == nil {
+			d.count.forwarded.Add(1)
+		}
+		if err == nil || !isOpen(err) {
+			return out, inDoubt(doubt, err) // what the owner says now need not be so when an earlier attempt came
+		}
+		doubt = doubt || errors.Is(err, remote.ErrUnknown)
+		if err := coir.Sleep(ctx, wait); err != nil {
+			return OutcomeNone, inDoubt(doubt, err)
+		}
+		wait *= 4
+	}
+	if err := d.store(ctx, m, &doubt); err != nil {
+		return OutcomeNone, inDoubt(doubt, err)
+	}
+	d.count.stored.Add(1)
+	return OutcomeStored, nil
+}
+
+// isOpen reports whether an attempt that failed with err can be repeated.
+func isOpen(err error) bool {
+	return errors.Is(err, remote.ErrUnknown) || errors.Is(err, remote.ErrUnavailable)
+}
+
+// inDoubt returns the error of an answer that gives up because of err.
+func inDoubt(doubt bool, err error) error {
+	if !doubt || err == nil || errors.Is(err, remote.ErrUnknown) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", remote.ErrUnknown, err)
+}
+
+// ask asks the owner once.
+func (d *Desk[T]) ask(ctx context.Context, m []byte, owner uint64) (Outcome, error) {
+	var out []byte
+	err := attempt(ctx, func(ctx context.Context) (err error) {
+		out, err = d.t.Request(ctx, ownerSubject(owner), m)
+		return err
+	})
+	if err != nil {
+		return OutcomeNone, err
+	}
+	if len(out) != 1 {
+		return OutcomeNone, fmt.Errorf("%w: the owner's answer cannot be read: %.20q", remote.ErrUnknown, out)
+	}
+	switch said(out[0]) {
+	case saidDone:
+		return OutcomeDone, nil
+	case saidDuplicate:
+		return OutcomeDuplicate, nil
+	case saidEnded:
+		return OutcomeNone, ErrEnded
+	case saidExpired:
+		return OutcomeNone, ErrExpired
+	case saidInvalid:
+		return OutcomeNone, ErrToken
+	case saidUnread:
+		return OutcomeNone, errors.New("the owner cannot decode the value")
+	}
+	return OutcomeNone, fmt.Errorf("%w: the owner is about to complete the ticket", remote.ErrUnknown)
+}
+
+// attempt calls f, a request that can be repeated, with a time limit. If f returns the error of that limit, and not
+// ErrUnknown, it has done nothing.
+func attempt(ctx context.Context, f func(ctx context.Context) error) error {
+	short, cancel := coir.WithTimeout(ctx, askTime)
+	defer cancel()
+	err := f(short)
+	if err != nil && !isOpen(err) && errors.Is(err, context.DeadlineExceeded) && coir.Ended(ctx) == nil {
+		return fmt.Errorf("%w: %w", remote.ErrUnavailable, err)
+	}
+	return err
+}
+
+// messageID returns the identity of a stored answer: the ticket and the key.
+func messageID(m []byte) remote.ID {
+	h := sha256.Sum256(m[:messageHead])
+	return remote.ID{Sender: binary.BigEndian.Uint64(h[:]), Seq: binary.BigEndian.Uint64(h[8:])}
+}

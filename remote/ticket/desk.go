@@ -1,0 +1,240 @@
+package ticket
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/desk"
+	"github.com/coir-go/coir/remote"
+)
+
+// Desk has the open tickets of one replica, and completes those of all replicas with the same audience. The answers are
+// values of type T. It is made by [New]. Any number of fibers and goroutines may use it.
+type Desk[T any] struct {
+	t        remote.Transport
+	audience []byte
+	keys     *Keys
+	codec    remote.Codec
+	owner    uint64          // of its tokens
+	ctx      context.Context // never ends; identifies the simulation where no fiber runs
+	local    *desk.Desk[T]   // has the waits
+	watch    coir.Watch
+	serves   io.Closer
+	stop     context.CancelFunc
+	closed   atomic.Bool
+
+	slots slots
+	count counters
+}
+
+type counters struct{ refused, expired, forwarded, stored, passed, dropped atomic.Uint64 }
+
+// ErrEnded means that the ticket has ended: it was completed by an answer with another idempotency key, it was
+// cancelled, or its owner has restarted.
+var ErrEnded = errors.New("ticket: the ticket has ended before this answer came")
+
+// Option is an option of [New].
+type Option func(*settings)
+
+type settings struct {
+	codec remote.Codec
+	store int
+	local []desk.Option
+}
+
+// WithCodec sets how answers become bytes on their way to another replica. The default is [remote.JSON]. It is the same
+// in all replicas.
+func WithCodec(c remote.Codec) Option { return func(s *settings) { s.codec = c } }
+
+// WithStore sets how many answers are stored at most while their owners cannot be reached. The default is 1000. It is
+// the same in all replicas.
+func WithStore(n int) Option {
+	if n < 1 {
+		panic(fmt.Sprintf("ticket: WithStore(%d): the store has room for at least one answer", n))
+	}
+	return func(s *settings) { s.store = n }
+}
+
+// WithDesk sets options of the desk that has the open tickets of this replica: its name, which is the audience without
+// it, and a limit.
+func WithDesk(opts ...desk.Option) Option {
+	return func(s *settings) { s.local = append(s.local, opts...) }
+}
+
+// New returns a desk without tickets. The audience says what the tokens are for, such as "payments/webhook": a token is
+// valid only at desks with the same audience and the same keys.
+//
+// ctx and n are those of the part of the program that uses the desk: when ctx ends, the desk is closed, as by
+// [Desk.Close]; a fiber in n passes stored answers on.
+func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audience string, keys *Keys, opts ...Option,
+) (*Desk[T], error) {
+	set := settings{codec: remote.JSON, store: 1000, local: []desk.Option{desk.WithName(audience)}}
+	for _, o := range opts {
+		o(&set)
+	}
+	d := &Desk[T]{
+		t: t, audience: []byte(audience), keys: keys, codec: set.codec, owner: newOwner(ctx),
+		ctx: coir.Shield(context.Background()), local: desk.New[T](set.local...),
+	}
+	if err := d.openStore(ctx, set.store); err != nil {
+		return nil, fmt.Errorf("ticket: open the store of %s: %w", audience, err)
+	}
+	var err error
+	if d.serves, err = t.Serve(ownerSubject(d.owner), d.asked); err != nil {
+		return nil, fmt.Errorf("ticket: serve %s: %w", audience, err)
+	}
+	if err := d.watch.Start(ctx, (*closer[T])(d)); err != nil {
+		d.close()
+		return nil, err
+	}
+	pass, cancel := coir.WithCancel(ctx)
+	d.stop = cancel
+	n.Go("pass on stored answers of "+audience, func(context.Context) error {
+		defer cancel()
+		d.passOn(pass)
+		return nil
+	})
+	return d, nil
+}
+
+// newOwner returns a number for a desk, which no other has.
+func newOwner(ctx context.Context) uint64 {
+	type last struct{}
+	if s := coir.Simulated(ctx); s != nil { // so that a schedule repeats
+		return s.State(last{}, func() any { return new(atomic.Uint64) }).(*atomic.Uint64).Add(1)
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// now returns the time of day, by the clock of the simulation if there is one.
+func (d *Desk[T]) now() time.Time {
+	if coir.Simulated(d.ctx) != nil {
+		return time.Unix(0, 0).Add(coir.Now(d.ctx))
+	}
+	return time.Now()
+}
+
+// Close closes the desk: its open tickets end with an error that is [coir.ErrClosed], and answers for them are refused.
+// Answers of other replicas that are stored are no longer passed on by this one.
+func (d *Desk[T]) Close() {
+	if d.closed.CompareAndSwap(false, true) { // a watch is stopped once
+		d.watch.Stop()
+		d.stop()
+		d.close()
+	}
+}
+
+func (d *Desk[T]) close() {
+	d.closed.Store(true)
+	_ = d.serves.Close()
+	d.local.FailAll(fmt.Errorf("ticket: the desk %s was closed: %w", d.audience, coir.ErrClosed))
+}
+
+// closer is a Desk as the owner of its watch.
+type closer[T any] Desk[T]
+
+// Ended implements [coir.Watcher].
+func (c *closer[T]) Ended(error) { (*Desk[T])(c).close() }
+
+// Ticket is one wait for an answer. See [desk.Ticket] for how to wait.
+type Ticket[T any] struct {
+	*desk.Ticket[T]
+	d                *Desk[T]
+	slot, generation uint32
+	expiry           time.Time
+}
+
+// Open opens a ticket, which ends when limit has passed, and at the latest when ctx ends. It waits, or fails, if the
+// desk has a limit and is full. [coir.WithName] gives the ticket a name, which reports show.
+func (d *Desk[T]) Open(ctx context.Context, limit time.Duration, opts ...coir.NameOption) (*Ticket[T], error) {
+	wait, err := d.local.OpenTimeout(ctx, limit, opts...)
+	if err != nil {
+		return nil, err
+	}
+	now := d.now()
+	t := &Ticket[T]{Ticket: wait, d: d, expiry: now.Add(limit + time.Second - 1).Truncate(time.Second)}
+	t.slot, t.generation = d.slots.open(wait.ID(), t.expiry, now)
+	wait.OnDone(func(_ T, err error) {
+		d.slots.end(t.slot, t.generation, err == nil || errors.Is(err, remote.ErrRejected))
+	})
+	if d.closed.Load() { // while it was opened
+		wait.Cancel()
+		return nil, fmt.Errorf("ticket: the desk %s was closed: %w", d.audience, coir.ErrClosed)
+	}
+	return t, nil
+}
+
+// Token returns a token that has the rights on the ticket. Each call returns the same, as long as the same key signs.
+func (t *Ticket[T]) Token(r Rights) Token {
+	token := newToken(t.d.owner, t.slot, t.generation, t.expiry, r)
+	if !token.canonical() {
+		panic(fmt.Sprintf("ticket: Token(%d): a token has RightResolve, RightReject or both", r))
+	}
+	t.d.keys.sign(token.bytes(), t.d.audience)
+	return token
+}
+
+// skew is by how much the clocks of two replicas may differ. Only the owner knows when its ticket ends.
+const skew = 5 * time.Second
+
+// Check returns nil if the token is valid for this audience and has the rights. It does not say whether its ticket is
+// still open: only the owner knows that. It sends no message. Otherwise the error is [ErrToken] or [ErrExpired].
+func (d *Desk[T]) Check(token Token, r Rights) error {
+	err := d.check(token, r)
+	switch {
+	case errors.Is(err, ErrToken):
+		d.count.refused.Add(1)
+	case err != nil:
+		d.count.expired.Add(1)
+	}
+	return err
+}
+
+func (d *Desk[T]) check(token Token, r Rights) error {
+	if !token.canonical() || !d.keys.check(token.bytes(), d.audience) || token.rights()&r != r {
+		return ErrToken
+	}
+	until := token.expiry()
+	if token.owner() != d.owner {
+		until = until.Add(skew)
+	}
+	if !d.now().Before(until) {
+		return ErrExpired
+	}
+	return nil
+}
+
+// Stats are the counters of a desk.
+type Stats struct {
+	desk.Stats // of the tickets that this replica has opened
+
+	InvalidTokens uint64 // that were refused with ErrToken
+	ExpiredTokens uint64 // that were refused with ErrExpired
+	Forwarded     uint64 // answers that were passed to their owner at once, and accepted
+	Stored        uint64 // answers that were stored
+	PassedOn      uint64 // stored answers that were passed to their owner
+	Dropped       uint64 // stored answers whose ticket has expired
+}
+
+// Stats returns the counters.
+func (d *Desk[T]) Stats() Stats {
+	return Stats{
+		Stats: d.local.Stats(), InvalidTokens: d.count.refused.Load(), ExpiredTokens: d.count.expired.Load(),
+		Forwarded: d.count.forwarded.Load(), Stored: d.count.stored.Load(), PassedOn: d.count.passed.Load(),
+		Dropped: d.count.dropped.Load(),
+	}
+}
+
+// String returns a short description of the desk.
+func (d *Desk[T]) String() string {
+	return fmt.Sprintf("ticket.Desk(%s, %d open)", d.audience, d.local.Len())
+}

@@ -1,0 +1,303 @@
+package ticket_test
+
+// Tickets under schedules of package sim: the replicas, the provider and the broker are parts of one program, and the
+// network and their crashes are decisions of the schedule. Package remote/internal/mutants plants mistakes that these
+// tests must find.
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/memory"
+	"github.com/coir-go/coir/remote/ticket"
+	"github.com/coir-go/coir/sim"
+)
+
+// schedules returns how many schedules a test runs: n, fewer with -short, or 100,000 if COIR_SOAK is 1.
+func schedules(n int) sim.Option {
+	switch {
+	case os.Getenv("COIR_SOAK") == "1":
+		n = 100_000
+	case testing.Short():
+		n = min(n, max(n/10, 500))
+	}
+	return sim.WithSchedules(n)
+}
+
+// service is what the test knows of replicas. It survives their crashes.
+type service struct {
+	s        *sim.Sim
+	broker   *memory.Broker
+	keys     *ticket.Keys
+	replicas []*replica // nil while one starts
+	orders   *coir.Chan[order]
+	tickets  []*tally
+	left     int // orders that have not ended
+}
+
+// replica is a replica from its start to its end.
+type replica struct {
+	node *memory.Node
+	desk *ticket.Desk[int]
+}
+
+// order is a ticket that the provider has to answer.
+type order struct {
+	token ticket.Token
+	*tally
+}
+
+// tally is what has become of a ticket.
+type tally struct {
+	number  int
+	resumed []int        // the values that its wait has returned
+	failed  error        // or the error
+	lost    bool         // its owner has crashed
+	done    map[int]int  // outcomes of answers, by their value: how many have completed it
+	same    map[int]bool // an answer is a duplicate
+	late    map[int]bool // an answer came too late
+}
+
+// An answer has the number of the ticket, and that of the event.
+func value(ticket, event int) int { return ticket*10 + event }
+
+// run runs a replica, which opens tickets and waits for them.
+func (v *service) run(ctx context.Context, i, tickets int) error {
+	opened := 0
+	return v.broker.Run(ctx, "replica "+strconv.Itoa(i), func(ctx context.Context, node *memory.Node) error {
+		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			d, err := ticket.New[int](ctx, n, node, audience, v.keys, ticket.WithStore(100))
+			if err != nil {
+				return err
+			}
+			v.replicas[i] = &replica{node, d}
+			for ; opened < tickets; opened++ {
+				tk, err := d.Open(ctx, 3*time.Hour)
+				if err != nil {
+					return err
+				}
+				x := &tally{number: len(v.tickets), done: map[int]int{}, same: map[int]bool{}, late: map[int]bool{}}
+				v.tickets = append(v.tickets, x)
+				n.Go("wait", func(ctx context.Context) error {
+					got, err := tk.Wait(ctx)
+					switch {
+					case !node.Alive():
+						x.lost = true
+					case err != nil:
+						x.failed = err
+					default:
+						x.resumed = append(x.resumed, got)
+					}
+					return nil
+				})
+				if err := v.orders.TrySend(order{tk.Token(ticket.RightResolve), x}); err != nil {
+					return err
+				}
+			}
+			return coir.WaitCancel(ctx)
+		})
+	})
+}
+
+// tell passes an answer to replicas until the outcome is known.
+func (v *service) tell(ctx context.Context, o order, event int) error {
+	answer := value(o.number, event)
+	for {
+		r := v.replicas[v.s.Intn(len(v.replicas))]
+		if r == nil {
+			if err := coir.Sleep(ctx, 10*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
+		in, cancel := coir.WithTimeout(ctx, [...]time.Duration{time.Minute, 2 * time.Second}[v.s.Intn(2)])
+		out, err := r.desk.Resolve(in, o.token, "event "+strconv.Itoa(event), answer)
+		cancel()
+		if r.node.Alive() {
+			v.s.Sometimes(out == ticket.OutcomeStored, "an answer is stored")
+			switch {
+			case out == ticket.OutcomeDone:
+				o.done[answer]++
+			case out == ticket.OutcomeDuplicate:
+				o.same[answer] = true
+			case errors.Is(err, remote.ErrUnknown):
+			case errors.Is(err, ticket.ErrEnded):
+				o.late[answer] = true
+			case errors.Is(err, ticket.ErrToken), errors.Is(err, ticket.ErrExpired):
+				v.s.Errorf("a valid token is refused: %v", err)
+			}
+			if out != ticket.OutcomeNone || err != nil && errors.Is(err, ticket.ErrEnded) && !errors.Is(err, remote.ErrUnknown) {
+				return nil
+			}
+		}
+		if err := coir.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// forge passes an answer with a changed token to a replica.
+func (v *service) forge(ctx context.Context, o order) {
+	r := v.replicas[v.s.Intn(len(v.replicas))]
+	text := []byte(o.token.Reveal())
+	text[v.s.Intn(len(text))] ^= 1
+	token, err := ticket.ParseToken(string(text))
+	if err != nil || r == nil {
+		return
+	}
+	if _, err := r.desk.Resolve(ctx, token, "event 1", -1); !errors.Is(err, ticket.ErrToken) {
+		v.s.Errorf("a forged token: %v", err)
+	}
+}
+
+// settled reports whether each ticket was resumed, or its owner has crashed.
+func (v *service) settled() bool {
+	for _, x := range v.tickets {
+		if len(x.resumed) == 0 && x.failed == nil && !x.lost {
+			return false
+		}
+	}
+	return true
+}
+
+// Each ticket whose owner lives is resumed, once, by one event, whatever the network, the processes and the broker do,
+// and however often the provider calls back, at whichever replica. What a call says is so. A process that has restarted
+// is not resumed by an old token.
+func TestSimEachTicketIsResumedOnce(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		keys, err := ticket.NewKeys(1, secret(1))
+		if err != nil {
+			s.Errorf("%v", err)
+			return
+		}
+		v := &service{
+			s: s, broker: memory.New(), keys: keys, replicas: make([]*replica, 3),
+			orders: coir.NewChan[order](coir.Unbounded), left: 3,
+		}
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			defer n.Cancel(nil)
+			for i := range v.replicas {
+				n.Go("replica", func(ctx context.Context) error { return v.run(ctx, i, 1) }, coir.WithIndex(i))
+			}
+			err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				for range v.left {
+					o, err := v.orders.Recv(ctx)
+					if err != nil {
+						return err
+					}
+					v.forge(ctx, o)
+					for _, event := range []int{1, 1, 2}[:1+s.Intn(3)] {
+						n.Go("event", func(ctx context.Context) error { return v.tell(ctx, o, event) }, coir.WithIndex(event))
+					}
+				}
+				return nil
+			})
+			for err == nil && !v.settled() {
+				err = coir.Sleep(ctx, time.Second)
+			}
+			return err
+		})
+		for _, x := range v.tickets {
+			v.check(x)
+		}
+		if s.Now() > 2*time.Hour {
+			s.Errorf("it took %v", s.Now())
+		}
+	}, schedules(2000), sim.WithSteps(20_000), sim.WithFaults("remote lose", "remote duplicate", "remote delay",
+		"remote refuse", "remote partition", "remote crash", "remote restart"))
+}
+
+// check checks a ticket.
+func (v *service) check(x *tally) {
+	completions := 0
+	for _, n := range x.done {
+		completions += n
+	}
+	switch {
+	case completions > 1:
+		v.s.Errorf("%d answers have completed one ticket", completions)
+	case len(x.done)+len(x.same) > 2 || len(x.same) > 1:
+		v.s.Errorf("answers with different keys are duplicates")
+	}
+	v.s.Sometimes(x.lost, "an owner crashes with an open ticket")
+	if x.lost {
+		return
+	}
+	if len(x.resumed) != 1 || x.failed != nil || x.resumed[0]/10 != x.number {
+		v.s.Errorf("ticket %d was resumed with %v, %v", x.number, x.resumed, x.failed)
+		return
+	}
+	for _, event := range []int{1, 2} {
+		answer := value(x.number, event)
+		is := x.resumed[0] == answer
+		if !is && (x.done[answer] > 0 || x.same[answer]) || is && x.late[answer] {
+			v.s.Errorf("an answer has another outcome than its caller was told")
+		}
+		v.s.Sometimes(is && x.same[answer], "an answer is a duplicate")
+		v.s.Sometimes(!is && x.late[answer], "an answer comes after another")
+	}
+}
+
+// An answer that comes at the moment at which its ticket ends completes it, or comes too late, and its caller is told
+// which; the same answer again is told the same.
+func TestSimAnswersAtTheEnd(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		keys, err := ticket.NewKeys(1, secret(1))
+		if err != nil {
+			s.Errorf("%v", err)
+			return
+		}
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			broker := memory.New()
+			d, err := ticket.New[int](ctx, n, broker.Node("owner"), audience, keys)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			e, err := ticket.New[int](ctx, n, broker.Node("other"), audience, keys)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			tk, err := d.Open(ctx, time.Hour)
+			if err != nil {
+				return err
+			}
+			token, said := tk.Token(ticket.RightResolve|ticket.RightReject), make([]error, 3)
+			var done, same int
+			err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("cancel", func(context.Context) error { tk.Cancel(); return nil })
+				for i, at := range []*ticket.Desk[int]{d, e, d} {
+					n.Go("answer", func(ctx context.Context) error {
+						out, err := at.Resolve(ctx, token, "key", 1)
+						said[i] = err
+						switch out {
+						case ticket.OutcomeDone:
+							done++
+						case ticket.OutcomeDuplicate:
+							same++
+						}
+						return nil
+					}, coir.WithIndex(i))
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			_, err = tk.Wait(ctx)
+			s.Sometimes(err == nil, "an answer completes it")
+			s.Sometimes(err != nil, "it is cancelled")
+			if err == nil && (done != 1 || same != 2) || err != nil && done+same != 0 {
+				s.Errorf("it has ended with %v, and the answers were told %d times done, %d times duplicate, %v", err, done, same, said)
+			}
+			return nil
+		})
+	}, schedules(2000))
+}

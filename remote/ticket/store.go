@@ -1,0 +1,130 @@
+package ticket
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+)
+
+// The store has the answers whose owners could not be reached. It is one queue for all replicas: each of them takes
+// answers from it, completes its own tickets, asks the owners of the others, and gives back those whose owner still
+// cannot be reached. An answer leaves the store when its owner has said anything about it, or when its token has
+// expired. So an owner that is back gets its answers by the first replica that tries, or takes them itself, and those of
+// an owner that has died take a place until they expire.
+//
+// Rejected: a queue for each owner. A transport never removes a queue, and each start of a process would add one.
+
+const (
+	storeBatch = 32              // answers that are taken at a time, and passed on at the same time
+	storePull  = 5 * time.Second // of one request for answers, which waits at the broker
+	storeMin   = 100 * time.Millisecond
+	storeMax   = 5 * time.Second // after which an answer is tried again, at most
+	openTime   = 5 * time.Second // of one request that makes the queue
+)
+
+func (d *Desk[T]) storeName() string { return "tickets." + string(d.audience) }
+
+// again calls f until its outcome is known, or ctx ends. f limits the time of an attempt.
+func again(ctx context.Context, f func() error) error {
+	for wait := againTime; ; wait = min(2*wait, againMax) {
+		err := f()
+		if err == nil || !isOpen(err) {
+			return err
+		}
+		if err := coir.Sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *Desk[T]) openStore(ctx context.Context, capacity int) error {
+	return again(ctx, func() error {
+		short, cancel := coir.WithTimeout(ctx, openTime)
+		defer cancel()
+		err := d.t.Open(short, d.storeName(), capacity)
+		if errors.Is(err, context.DeadlineExceeded) && coir.Ended(ctx) == nil {
+			return remote.ErrUnavailable // whatever it has done, it can be repeated
+		}
+		return err
+	})
+}
+
+// store stores an answer. It sets doubt if an attempt may have succeeded.
+func (d *Desk[T]) store(ctx context.Context, m []byte, doubt *bool) error {
+	msg := remote.Msg{ID: messageID(m), Data: m}
+	return again(ctx, func() error {
+		err := attempt(ctx, func(ctx context.Context) error { return d.t.Publish(ctx, d.storeName(), msg) })
+		*doubt = *doubt || errors.Is(err, remote.ErrUnknown)
+		return err
+	})
+}
+
+// passOn passes stored answers on until ctx ends.
+func (d *Desk[T]) passOn(ctx context.Context) {
+	defer d.t.Leave(d.storeName())
+	wait := againTime
+	for coir.Ended(ctx) == nil {
+		began := coir.Now(ctx)
+		ds, err := d.pull(ctx)
+		switch {
+		case err == nil:
+			d.passAll(ctx, ds)
+			wait = againTime
+		case errors.Is(err, coir.ErrClosed): // the transport was closed
+			return
+		case coir.Now(ctx)-began < storePull: // otherwise there was no answer
+			if coir.Sleep(ctx, wait) != nil {
+				return
+			}
+			wait = min(2*wait, againMax)
+		}
+	}
+}
+
+func (d *Desk[T]) pull(ctx context.Context) ([]remote.Delivery, error) {
+	short, cancel := coir.WithTimeout(ctx, storePull)
+	defer cancel()
+	return d.t.Pull(short, d.storeName(), storeBatch)
+}
+
+// passAll passes on answers at the same time, so that those of an owner that does not answer do not hold up the others.
+func (d *Desk[T]) passAll(ctx context.Context, ds []remote.Delivery) {
+	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		for i, x := range ds {
+			n.Go("pass on an answer", func(ctx context.Context) error {
+				d.pass(ctx, x)
+				return nil
+			}, coir.WithIndex(i))
+		}
+		return nil
+	})
+}
+
+// pass passes a stored answer on, and removes it if it need not be tried again.
+func (d *Desk[T]) pass(ctx context.Context, x remote.Delivery) {
+	m := x.Msg().Data
+	a, problem := d.parse(m)
+	count := &d.count.dropped
+	if problem == 0 {
+		count = &d.count.passed
+		if d.unreachable(ctx, &a, m) {
+			x.Nak(min(storeMin<<min(x.Tries()-1, 10), storeMax))
+			return
+		}
+	}
+	if attempt(ctx, x.Ack) == nil { // otherwise it comes again, and is a duplicate
+		count.Add(1)
+	}
+}
+
+// unreachable passes an answer to its owner, and reports whether that could not be reached.
+func (d *Desk[T]) unreachable(ctx context.Context, a *answer[T], m []byte) bool {
+	if a.token.owner() == d.owner {
+		return d.completeData(a) == saidAgain
+	}
+	_, err := d.ask(ctx, m, a.token.owner())
+	return err != nil && isOpen(err) || coir.Ended(ctx) != nil
+}
