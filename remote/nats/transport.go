@@ -160,16 +160,23 @@ func (t *Transport) subject(parts ...string) string {
 
 // token returns a name as one token of a subject.
 func token(name string) string {
+	if !strings.ContainsFunc(name, escaped) {
+		return name
+	}
 	var b strings.Builder
 	for i := range len(name) {
-		switch c := name[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
-			b.WriteByte(c)
-		default:
+		if c := name[i]; escaped(rune(c)) {
 			fmt.Fprintf(&b, "=%02x", c)
+		} else {
+			b.WriteByte(c)
 		}
 	}
 	return b.String()
+}
+
+// escaped reports whether a byte, or a rune of several, is not written as it is.
+func escaped(c rune) bool {
+	return ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') && c != '-' && c != '_'
 }
 
 // listConfig returns the stream that has the capacities and the ends of all queues.

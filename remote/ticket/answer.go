@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -167,7 +168,7 @@ const (
 	saidUnread    said = 'n' // it cannot decode the value
 )
 
-func ownerSubject(owner uint64) string { return fmt.Sprintf("ticket.%016x", owner) }
+func ownerSubject(owner uint64) string { return "ticket-" + strconv.FormatUint(owner, 36) }
 
 func (a *answer[T]) message() []byte {
 	m := make([]byte, 0, messageHead+len(a.data))

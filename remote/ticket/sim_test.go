@@ -38,7 +38,6 @@ type service struct {
 	replicas []*replica // nil while one starts
 	orders   *coir.Chan[order]
 	tickets  []*tally
-	left     int // orders that have not ended
 }
 
 // replica is a replica from its start to its end.
@@ -178,7 +177,7 @@ func TestSimEachTicketIsResumedOnce(t *testing.T) {
 		}
 		v := &service{
 			s: s, broker: memory.New(), keys: keys, replicas: make([]*replica, 3),
-			orders: coir.NewChan[order](coir.Unbounded), left: 3,
+			orders: coir.NewChan[order](coir.Unbounded),
 		}
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			defer n.Cancel(nil)
@@ -186,7 +185,7 @@ func TestSimEachTicketIsResumedOnce(t *testing.T) {
 				n.Go("replica", func(ctx context.Context) error { return v.run(ctx, i, 1) }, coir.WithIndex(i))
 			}
 			err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-				for range v.left {
+				for range v.replicas { // each opens one ticket
 					o, err := v.orders.Recv(ctx)
 					if err != nil {
 						return err

@@ -75,16 +75,12 @@ func TestTokenText(t *testing.T) {
 		if err != nil || same.Reveal() != text || d.Check(same, ticket.RightResolve) != nil {
 			t.Error(err)
 		}
-		std := strings.NewReplacer("-", "+", "_", "/").Replace(text)
 		for _, other := range []string{
 			"", text[:55], text + "A", text + "=", text + "\n", "\n" + text[1:], text[:55] + "\n", text[:28] + "\r\n" + text[30:],
-			" " + text[1:], strings.ToLower(text), strings.ToUpper(text), std + "x", text[:55] + "=", text[:54] + "==",
+			" " + text[1:], text[:55] + "=", text[:54] + "==", text[:55] + "+", text[:55] + "/", "B" + text[1:],
 		} {
-			if other == text {
-				continue
-			}
-			if x, err := ticket.ParseToken(other); err == nil && d.Check(x, ticket.RightResolve) == nil {
-				t.Errorf("%q is accepted for %q", other, text)
+			if _, err := ticket.ParseToken(other); !errors.Is(err, ticket.ErrToken) {
+				t.Errorf("%q is read: %v", other, err)
 			}
 		}
 		if (ticket.Token{}).Reveal() != "" || d.Check(ticket.Token{}, 0) == nil {

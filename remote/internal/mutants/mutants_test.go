@@ -3,6 +3,7 @@
 package mutants_test
 
 import (
+	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -130,6 +131,87 @@ var mutants = []mutant.Mutant{
 			"		data, err := p.look(ctx)\n		if data != nil || err != nil {\n			return data, err\n		}\n", "",
 		},
 	},
+	{
+		Name: "a ticket is completed by answers with any key", File: "ticket/slots.go",
+		Test:  "TestSimEachTicketIsResumedOnce",
+		Edits: []string{"	case x.key != key:\n		return id, gone\n", ""},
+	},
+	{
+		Name: "a claim is not noted", File: "ticket/slots.go",
+		Test:  "TestSimEachTicketIsResumedOnce",
+		Edits: []string{"		x.state, x.key = claimed, key\n", "		x.key = key\n"},
+	},
+	{
+		Name: "a claim counts as an answer", File: "ticket/slots.go",
+		Test:  "TestSimAnswersAtTheEnd",
+		Edits: []string{"		return id, pending\n", "		return id, duplicate\n"},
+	},
+	{
+		Name: "an answer that finds a claim is too late", File: "ticket/slots.go",
+		Test:  "TestSimAnswersAtTheEnd",
+		Edits: []string{"		return id, pending\n", "		return id, gone\n"},
+	},
+	{
+		Name: "a generation is not compared", File: "ticket/slots.go",
+		Test:  "TestASlotIsUsedAgain",
+		Edits: []string{"x == nil || x.generation != generation || x.state", "x == nil || x.state"},
+	},
+	{
+		Name: "a ticket that is cancelled counts as answered", File: "ticket/slots.go",
+		Test:  "TestSimAnswersAtTheEnd",
+		Edits: []string{"	if byAnswer {\n", "	if byAnswer || x.key != (keyHash{}) {\n"},
+	},
+	{
+		Name: "a process that restarts has the name of the last", File: "ticket/desk.go",
+		Test:  "TestSimEachTicketIsResumedOnce",
+		Edits: []string{"Add(1)\n	}\n	var b", "Add(1)%4\n	}\n	var b"},
+	},
+	{
+		Name: "a stored answer is removed before it is passed on", File: "ticket/store.go",
+		Test: "TestSimEachTicketIsResumedOnce",
+		Edits: []string{
+			"		count = &d.count.passed\n",
+			"		count = &d.count.passed\n		_ = attempt(ctx, x.Ack)\n",
+		},
+	},
+	{
+		Name: "a stored answer is tried once", File: "ticket/store.go",
+		Test: "TestSimEachTicketIsResumedOnce",
+		Edits: []string{
+			"			x.Nak(min(storeMin<<min(x.Tries()-1, 10), storeMax))\n",
+			"			_ = attempt(ctx, x.Ack)\n",
+		},
+	},
+	{
+		Name: "an attempt that may have succeeded is forgotten", File: "ticket/answer.go",
+		Test:  "TestSimEachTicketIsResumedOnce",
+		Edits: []string{"		doubt = doubt || errors.Is(err, remote.ErrUnknown)\n", ""},
+	},
+	{
+		Name: "a MAC is not compared", File: "ticket/keys.go",
+		Test:  "TestDerivedTokensAreRefused",
+		Edits: []string{"ok = hmac.Equal(sum, b[headLen:])", "ok = len(sum) == len(b[headLen:])"},
+	},
+	{
+		Name: "a MAC is not of the audience", File: "ticket/keys.go",
+		Test:  "TestDerivedTokensAreRefused",
+		Edits: []string{"	m.Write(audience)\n", "	_ = audience\n"},
+	},
+	{
+		Name: "line breaks in a token are skipped", File: "ticket/token.go",
+		Test:  "TestTokenText",
+		Edits: []string{"err != nil || n != tokenLen", "err != nil || n < tokenLen-2"},
+	},
+	{
+		Name: "a right is not needed", File: "ticket/desk.go",
+		Test:  "TestDerivedTokensAreRefused",
+		Edits: []string{" || token.rights()&r != r {", " || token.rights()&r != r && false {"},
+	},
+	{
+		Name: "a token never expires", File: "ticket/desk.go",
+		Test:  "TestTokensExpire",
+		Edits: []string{"	if !d.now().Before(until) {", "	if d.now().Before(until) && false {"},
+	},
 }
 
 func TestMutantsAreFound(t *testing.T) {
@@ -140,12 +222,13 @@ func TestMutantsAreFound(t *testing.T) {
 		Mutants: mutants,
 		Parts:   3,
 		Args: func(m mutant.Mutant) []string {
-			return []string{"-timeout=5m", "-failfast", "-run=^" + m.Test + "$", "."}
+			return []string{"-timeout=5m", "-failfast", "-run=^" + m.Test + "$", "./" + filepath.Dir(m.File)}
 		},
 		Found: regexp.MustCompile(`(?s)--- FAIL: (\w+).*?(\S[^\n]*\(schedule (\d+)[^\n]*).*-sim\.replay=(\S+)`),
 		Tell: func(groups []string) string {
 			return "by " + groups[1] + ": " + groups[2] + "; token " + groups[4]
 		},
+		Ends: []string{"--- FAIL: "}, // of a test without schedules
 	}
 	suite.Run(t)
 }

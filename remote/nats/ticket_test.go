@@ -1,0 +1,331 @@
+package nats_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/nats"
+	"github.com/coir-go/coir/remote/ticket"
+)
+
+// replicas are the desks of some replicas of a service, each with a connection of its own.
+type replicas struct {
+	desks []*ticket.Desk[int]
+	conns []*client.Conn
+}
+
+// service runs f with the replicas of a service on one server.
+func service(t testing.TB, count int, f func(ctx context.Context, n *coir.Nursery, r *replicas) error) {
+	t.Helper()
+	keys, err := ticket.NewKeys(1, bytes.Repeat([]byte{1}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := single(t, false)
+	r := &replicas{}
+	var transports []remote.Transport
+	for range count {
+		nc := connect(t, s)
+		r.conns = append(r.conns, nc)
+		transports = append(transports, transport(t, nc, nats.WithReplicas(1)))
+	}
+	err = coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		for _, tr := range transports {
+			d, err := ticket.New[int](ctx, n, tr, "payments/webhook", keys)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			r.desks = append(r.desks, d)
+		}
+		return f(ctx, n, r)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Tickets of three replicas are answered at random replicas, some of them twice at the same time, some by another event
+// afterwards, and each with a forged token besides. Each is resumed once, with its own answer: 10,000 tickets, and a
+// million with COIR_SOAK=1.
+func TestTicketsOfThreeReplicas(t *testing.T) {
+	const window = 256 // tickets that are open at the same time
+	tickets := 10_000
+	switch {
+	case os.Getenv("COIR_SOAK") == "1":
+		tickets = 1_000_000
+	case testing.Short():
+		tickets = 2_000
+	}
+	var next, resumed, done, same, late, forged, stored atomic.Int64
+	service(t, 3, func(ctx context.Context, _ *coir.Nursery, r *replicas) error {
+		one := func(ctx context.Context, i int) error {
+			any := func() *ticket.Desk[int] { return r.desks[rand.IntN(len(r.desks))] }
+			tk, err := any().Open(ctx, time.Hour)
+			if err != nil {
+				return err
+			}
+			token := tk.Token(ticket.RightResolve)
+			text := []byte(token.Reveal())
+			text[rand.IntN(len(text))] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[rand.IntN(64)]
+			if string(text) != token.Reveal() {
+				bad, err := ticket.ParseToken(string(text))
+				if err == nil {
+					_, err = any().Resolve(ctx, bad, "1", -1)
+				}
+				if !errors.Is(err, ticket.ErrToken) {
+					return fmt.Errorf("forged: %w", err)
+				}
+				forged.Add(1)
+			}
+			tell := func(ctx context.Context, event string, v int) error {
+				out, err := any().Resolve(ctx, token, event, v)
+				switch {
+				case out == ticket.OutcomeDone:
+					done.Add(1)
+				case out == ticket.OutcomeDuplicate:
+					same.Add(1)
+				case out == ticket.OutcomeStored:
+					stored.Add(1)
+				case errors.Is(err, ticket.ErrEnded):
+					late.Add(1)
+				default:
+					return err
+				}
+				return nil
+			}
+			err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				for range 1 + rand.IntN(2) {
+					n.Go("event", func(ctx context.Context) error { return tell(ctx, "1", i) })
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			v, err := tk.Wait(ctx)
+			if err != nil || v != i {
+				return fmt.Errorf("ticket %d was resumed with %d, %w", i, v, err)
+			}
+			resumed.Add(1)
+			if rand.IntN(8) == 0 {
+				return tell(ctx, "2", -2)
+			}
+			return nil
+		}
+		return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			for w := range window {
+				n.Go("tickets", func(ctx context.Context) error {
+					for i := next.Add(1); i <= int64(tickets); i = next.Add(1) {
+						if err := one(ctx, int(i)); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, coir.WithIndex(w))
+			}
+			return nil
+		})
+	})
+	t.Logf("%d tickets: %d resumed, %d done, %d duplicates, %d late, %d forged, %d stored", tickets, resumed.Load(),
+		done.Load(), same.Load(), late.Load(), forged.Load(), stored.Load())
+	if resumed.Load() != int64(tickets) || done.Load() > int64(tickets) ||
+		stored.Load() == 0 && done.Load() != int64(tickets) {
+		t.Error("not each ticket was resumed once")
+	}
+}
+
+// A replica checks tokens without a message to the server.
+func TestCheckSendsNothing(t *testing.T) {
+	service(t, 2, func(ctx context.Context, _ *coir.Nursery, r *replicas) error {
+		tk, err := r.desks[0].Open(ctx, time.Hour)
+		if err != nil {
+			return err
+		}
+		token := tk.Token(ticket.RightResolve)
+		text := token.Reveal()
+		last := "A"
+		if text[55] == 'A' {
+			last = "B"
+		}
+		forged, err := ticket.ParseToken(text[:55] + last)
+		if err != nil {
+			return err
+		}
+		var sent atomic.Int32
+		for _, subject := range []string{"coir.r.>", "coir.q.>", "coir.t.>"} { // requests, stored answers, other messages
+			sub, err := r.conns[0].Subscribe(subject, func(*client.Msg) { sent.Add(1) })
+			if err != nil {
+				return err
+			}
+			defer func() { _ = sub.Unsubscribe() }()
+		}
+		if err := r.conns[0].Flush(); err != nil {
+			return err
+		}
+		for range 10_000 {
+			if err := r.desks[1].Check(token, ticket.RightResolve); err != nil {
+				return err
+			}
+			if _, err := r.desks[1].Resolve(ctx, forged, "1", 1); !errors.Is(err, ticket.ErrToken) {
+				t.Fatal(err)
+			}
+			if _, err := r.desks[1].Reject(ctx, token, "1", "no"); !errors.Is(err, ticket.ErrToken) {
+				t.Fatal(err)
+			}
+		}
+		// A valid answer is one message, which comes after all others that the replica has sent.
+		if out, err := r.desks[1].Resolve(ctx, token, "1", 1); out != ticket.OutcomeDone || err != nil {
+			t.Error(out, err)
+		}
+		if err := r.conns[0].Flush(); err != nil {
+			return err
+		}
+		if sent.Load() != 1 {
+			t.Errorf("%d messages for 30,000 tokens and one answer", sent.Load())
+		}
+		return nil
+	})
+}
+
+// An answer for an owner that has gone is stored.
+func TestStoredAnswers(t *testing.T) {
+	service(t, 2, func(ctx context.Context, _ *coir.Nursery, r *replicas) error {
+		tk, err := r.desks[0].Open(ctx, time.Hour)
+		if err != nil {
+			return err
+		}
+		token := tk.Token(ticket.RightResolve)
+		r.desks[0].Close()
+		for range 2 {
+			out, err := r.desks[1].Resolve(ctx, token, "1", 1)
+			if out != ticket.OutcomeStored || err != nil {
+				t.Error(out, err)
+			}
+		}
+		return nil
+	})
+}
+
+// BenchmarkTicket compares the completion of a ticket of another replica with a bare request and its answer, by turns,
+// and prints what bench/ratios prints: the cost of both, and the median and the quartiles of the ratio of their rates.
+// An operation of coir opens a ticket, makes its token, parses and checks it at another replica, passes the answer to
+// the owner, which checks it again, and waits.
+func BenchmarkTicket(b *testing.B) {
+	for _, flight := range []int{1, 16, 128} {
+		b.Run("flight="+strconv.Itoa(flight), func(b *testing.B) { benchmarkTicket(b, flight) })
+	}
+}
+
+func benchmarkTicket(b *testing.B, flight int) {
+	const round = 100 * time.Millisecond
+	service(b, 2, func(ctx context.Context, _ *coir.Nursery, r *replicas) error {
+		message := make([]byte, 64) // about as long as that of a ticket
+		sub, err := r.conns[0].Subscribe("bare", func(m *client.Msg) { _ = m.Respond([]byte{'y'}) })
+		if err != nil {
+			return err
+		}
+		defer func() { _ = sub.Unsubscribe() }()
+		if err := r.conns[0].Flush(); err != nil {
+			return err
+		}
+		bare := func(n int) error {
+			var wg sync.WaitGroup
+			var failed atomic.Pointer[error]
+			for w := range flight {
+				wg.Go(func() {
+					for range (n + w) / flight {
+						if _, err := r.conns[1].Request("bare", message, time.Minute); err != nil {
+							failed.Store(&err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if err := failed.Load(); err != nil {
+				return *err
+			}
+			return nil
+		}
+		tickets := func(n int) error {
+			return coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
+				for w := range flight {
+					nur.Go("callbacks", func(ctx context.Context) error {
+						for i := range (n + w) / flight {
+							if err := complete(ctx, r, i); err != nil {
+								return err
+							}
+						}
+						return nil
+					}, coir.WithIndex(w))
+				}
+				return nil
+			})
+		}
+		timed := func(f func(n int) error, n int) (float64, error) {
+			began := time.Now()
+			err := f(n)
+			return time.Since(began).Seconds() / float64(n), err
+		}
+		n := flight
+		for cost := 0.0; cost*float64(n) < round.Seconds(); n *= 2 {
+			if cost, err = timed(bare, n); err != nil {
+				return err
+			}
+		}
+		var ours, theirs, ratios []float64
+		for i := 0; b.Loop() || i < 5; i++ { // the first round warms up
+			x, err := timed(tickets, n)
+			if err != nil {
+				return err
+			}
+			y, err := timed(bare, n)
+			if err != nil {
+				return err
+			}
+			if i > 0 {
+				ours, theirs, ratios = append(ours, x), append(theirs, y), append(ratios, y/x)
+			}
+		}
+		for _, all := range [][]float64{ours, theirs, ratios} {
+			slices.Sort(all)
+		}
+		at := func(all []float64, q float64) float64 { return all[int(q*float64(len(all)-1))] }
+		b.Logf("ticket/flight=%d coir=%.1fus other=%.1fus ratio=%.3f spread=%.3f..%.3f (rates, %d rounds)", flight,
+			1e6*at(ours, 0.5), 1e6*at(theirs, 0.5), at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75), len(ratios))
+		b.ReportMetric(at(ratios, 0.5), "ratio")
+		b.ReportMetric(0, "ns/op")
+		return nil
+	})
+}
+
+// complete opens a ticket at one replica, and completes it at the other.
+func complete(ctx context.Context, r *replicas, i int) error {
+	tk, err := r.desks[0].Open(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	token, err := ticket.ParseToken(tk.Token(ticket.RightResolve).Reveal())
+	if err != nil {
+		return err
+	}
+	if _, err := r.desks[1].Resolve(ctx, token, "event", i); err != nil {
+		return err
+	}
+	_, err = tk.Wait(ctx)
+	return err
+}
