@@ -28,7 +28,7 @@ type Outcome byte
 const (
 	OutcomeNone      Outcome = iota // there was an error
 	OutcomeDone                     // it has completed the ticket
-	OutcomeDuplicate                // an answer with the same idempotency key has completed the ticket before
+	OutcomeDuplicate                // one with the same idempotency key has: another, or an attempt of this whose reply was lost
 	OutcomeStored                   // it is stored, and passed to the owner if that can be reached before the ticket expires
 )
 
