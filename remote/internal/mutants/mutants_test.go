@@ -119,7 +119,7 @@ var mutants = []mutant.Mutant{
 	},
 	{
 		Name: "a completion whose outcome is not known has failed", File: "chan.go", Test: "TestSimPromiseFirstWins",
-		Edits: []string{"		if err := back.wait(ctx); err != nil {\n			if doubt {", "		if err := back.wait(ctx); err != nil {\n			if false {"},
+		Edits: []string{"		if err := back.wait(ctx); err != nil {\n			if doubt {", "		if err := back.wait(ctx); err != nil {\n			if doubt && false {"},
 	},
 	{
 		Name: "a wait for a promise looks only when it is told", File: "promise.go", Test: "TestSimPromiseFirstWins",
@@ -129,6 +129,8 @@ var mutants = []mutant.Mutant{
 		Name: "a wait for a promise looks before it can be told", File: "promise.go", Test: "TestSimPromiseIsPrompt",
 		Edits: []string{
 			"		data, err := p.look(ctx)\n		if data != nil || err != nil {\n			return data, err\n		}\n", "",
+			"	for serving := false; ; {\n", "	for serving := false; ; {\n		data, err := p.look(ctx)\n" +
+				"		if data != nil || err != nil {\n			return data, err\n		}\n",
 		},
 	},
 	{
