@@ -173,7 +173,8 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./sim
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -race -run WaitsUnderOthers ./sim
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
-	cd remote && COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v .
+	cd remote && COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v . ./ticket
+	cd remote/nats && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestTickets|TestPayments' . ./examples/payments
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./cmd/coir ./cmd/coir/acceptance
 	$(GO) test -count=1 -timeout 90m -tags purego . ./internal/...
 	$(GO) test -count=1 -timeout 90m -short -tags coirinvariants -race . ./internal/...

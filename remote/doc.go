@@ -1,5 +1,6 @@
-// Package remote has channels whose ends are in different processes. The values go through a [Transport]: package
-// remote/nats has one on NATS, and package memory one for tests.
+// Package remote has channels whose ends are in different processes, and results that are stored under a key. The
+// values go through a [Transport]: package remote/nats has one on NATS, and package memory one for tests. Package
+// remote/ticket has tickets that any replica of a service can complete.
 //
 //	orders, err := remote.Durable[Order](ctx, n, transport, "orders", 64)
 //	...

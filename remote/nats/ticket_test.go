@@ -222,18 +222,19 @@ func TestStoredAnswers(t *testing.T) {
 
 // BenchmarkTicket compares the completion of a ticket of another replica with a bare request and its answer, by turns,
 // and prints what bench/ratios prints: the cost of both, and the median and the quartiles of the ratio of their rates.
-// An operation of coir opens a ticket, makes its token, parses and checks it at another replica, passes the answer to
-// the owner, which checks it again, and waits.
+//
+// A completion begins with the text of a token at a replica. It is parsed and checked there, the answer is passed to
+// the owner, which checks it again, and the wait ends. In the rows called whole, a ticket is opened and its token made
+// before that.
 func BenchmarkTicket(b *testing.B) {
 	for _, flight := range []int{1, 16, 128} {
-		b.Run("flight="+strconv.Itoa(flight), func(b *testing.B) { benchmarkTicket(b, flight) })
+		b.Run("complete/flight="+strconv.Itoa(flight), func(b *testing.B) { benchmarkTicket(b, flight, false) })
+		b.Run("whole/flight="+strconv.Itoa(flight), func(b *testing.B) { benchmarkTicket(b, flight, true) })
 	}
 }
 
-func benchmarkTicket(b *testing.B, flight int) {
-	const round = 100 * time.Millisecond
+func benchmarkTicket(b *testing.B, flight int, whole bool) {
 	service(b, 2, func(ctx context.Context, _ *coir.Nursery, r *replicas) error {
-		message := make([]byte, 64) // about as long as that of a ticket
 		sub, err := r.conns[0].Subscribe("bare", func(m *client.Msg) { _ = m.Respond([]byte{'y'}) })
 		if err != nil {
 			return err
@@ -242,69 +243,35 @@ func benchmarkTicket(b *testing.B, flight int) {
 		if err := r.conns[0].Flush(); err != nil {
 			return err
 		}
-		bare := func(n int) error {
-			var wg sync.WaitGroup
-			var failed atomic.Pointer[error]
-			for w := range flight {
-				wg.Go(func() {
-					for range (n + w) / flight {
-						if _, err := r.conns[1].Request("bare", message, time.Minute); err != nil {
-							failed.Store(&err)
-						}
-					}
-				})
-			}
-			wg.Wait()
-			if err := failed.Load(); err != nil {
-				return *err
-			}
-			return nil
-		}
-		tickets := func(n int) error {
-			return coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
-				for w := range flight {
-					nur.Go("callbacks", func(ctx context.Context) error {
-						for i := range (n + w) / flight {
-							if err := complete(ctx, r, i); err != nil {
-								return err
-							}
-						}
-						return nil
-					}, coir.WithIndex(w))
-				}
-				return nil
-			})
-		}
-		timed := func(f func(n int) error, n int) (float64, error) {
-			began := time.Now()
-			err := f(n)
-			return time.Since(began).Seconds() / float64(n), err
-		}
-		n := flight
-		for cost := 0.0; cost*float64(n) < round.Seconds(); n *= 2 {
-			if cost, err = timed(bare, n); err != nil {
+		x := &comparison{r: r, flight: flight, turns: 1}
+		for cost := time.Duration(0); cost < 100*time.Millisecond; { // of a round
+			x.turns *= 2
+			if cost, err = x.bare(); err != nil {
 				return err
 			}
 		}
 		var ours, theirs, ratios []float64
-		for i := 0; b.Loop() || i < 5; i++ { // the first round warms up
-			x, err := timed(tickets, n)
+		ops := float64(x.turns * flight)
+		for i := 0; b.Loop() || i < 5; i++ {
+			mine, err := x.tickets(ctx, whole)
 			if err != nil {
 				return err
 			}
-			y, err := timed(bare, n)
+			other, err := x.bare()
 			if err != nil {
 				return err
 			}
-			if i > 0 {
-				ours, theirs, ratios = append(ours, x), append(theirs, y), append(ratios, y/x)
+			if i == 0 {
+				continue // it warms up
 			}
+			ours, theirs = append(ours, mine.Seconds()/ops), append(theirs, other.Seconds()/ops)
+			ratios = append(ratios, other.Seconds()/mine.Seconds())
 		}
 		for _, all := range [][]float64{ours, theirs, ratios} {
 			slices.Sort(all)
 		}
 		at := func(all []float64, q float64) float64 { return all[int(q*float64(len(all)-1))] }
-		b.Logf("ticket/flight=%d coir=%.1fus other=%.1fus ratio=%.3f spread=%.3f..%.3f (rates, %d rounds)", flight,
+		b.Logf("%s coir=%.1fus other=%.1fus ratio=%.3f spread=%.3f..%.3f (of rates, in %d rounds)", b.Name(),
 			1e6*at(ours, 0.5), 1e6*at(theirs, 0.5), at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75), len(ratios))
 		b.ReportMetric(at(ratios, 0.5), "ratio")
 		b.ReportMetric(0, "ns/op")
@@ -312,19 +279,90 @@ func benchmarkTicket(b *testing.B, flight int) {
 	})
 }
 
-// complete opens a ticket at one replica, and completes it at the other.
-func complete(ctx context.Context, r *replicas, i int) error {
-	tk, err := r.desks[0].Open(ctx, time.Minute)
-	if err != nil {
-		return err
+// comparison has the two sides of BenchmarkTicket. A round is a number of turns of each of those in flight.
+type comparison struct {
+	r      *replicas
+	flight int
+	turns  int
+}
+
+// bare makes bare requests in goroutines, and returns how long they took.
+func (x *comparison) bare() (time.Duration, error) {
+	message := make([]byte, 64) // about as long as that of a ticket
+	var wg sync.WaitGroup
+	var failed atomic.Pointer[error]
+	began := time.Now()
+	for range x.flight {
+		wg.Go(func() {
+			for range x.turns {
+				if _, err := x.r.conns[1].Request("bare", message, time.Minute); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
 	}
-	token, err := ticket.ParseToken(tk.Token(ticket.RightResolve).Reveal())
-	if err != nil {
-		return err
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return 0, *err
 	}
-	if _, err := r.desks[1].Resolve(ctx, token, "event", i); err != nil {
-		return err
+	return time.Since(began), nil
+}
+
+// opened is an open ticket, and the text of its token.
+type opened struct {
+	*ticket.Ticket[int]
+	text string
+}
+
+func (x *comparison) open(ctx context.Context) (o opened, err error) {
+	if o.Ticket, err = x.r.desks[0].Open(ctx, time.Minute); err == nil {
+		o.text = o.Token(ticket.RightResolve).Reveal()
 	}
-	_, err = tk.Wait(ctx)
+	return o, err
+}
+
+// complete completes a ticket at the other replica, and waits for it.
+func (x *comparison) complete(ctx context.Context, o opened) error {
+	token, err := ticket.ParseToken(o.text)
+	if err == nil {
+		_, err = x.r.desks[1].Resolve(ctx, token, "event", 1)
+	}
+	if err == nil {
+		_, err = o.Wait(ctx)
+	}
 	return err
+}
+
+// tickets completes tickets in fibers, and returns how long that took, with opening them if whole is set.
+func (x *comparison) tickets(ctx context.Context, whole bool) (took time.Duration, err error) {
+	ready := make([]opened, x.flight*x.turns)
+	if !whole {
+		for i := range ready {
+			if ready[i], err = x.open(ctx); err != nil {
+				return 0, err
+			}
+		}
+	}
+	began := time.Now()
+	err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		for w := range x.flight {
+			n.Go("callbacks", func(ctx context.Context) error {
+				for _, o := range ready[w*x.turns : (w+1)*x.turns] {
+					var err error
+					if whole {
+						o, err = x.open(ctx)
+					}
+					if err == nil {
+						err = x.complete(ctx, o)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}, coir.WithIndex(w))
+		}
+		return nil
+	})
+	return time.Since(began), err
 }

@@ -309,7 +309,7 @@ func (t *Transport) Tell(subject string, data []byte) {
 
 // Request implements [remote.Transport].
 func (t *Transport) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
-	m, err := t.answers.ask(ctx, &client.Msg{Subject: t.subject("r", token(subject)), Data: data})
+	m, err := t.answers.ask(ctx, &client.Msg{Subject: t.set.prefix + ".r." + token(subject), Data: data})
 	if err != nil {
 		return nil, fmt.Errorf("nats: request to %s: %w", subject, err)
 	}

@@ -27,7 +27,8 @@ type Desk[T any] struct {
 	local    *desk.Desk[T]   // has the waits
 	watch    coir.Watch
 	serves   io.Closer
-	stop     context.CancelFunc
+	stop     atomic.Pointer[context.CancelFunc] // of the fiber that passes stored answers on
+	closing  atomic.Bool                        // Close was called
 	closed   atomic.Bool
 
 	slots slots
@@ -94,11 +95,13 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 		d.close()
 		return nil, err
 	}
-	pass, cancel := coir.WithCancel(ctx)
-	d.stop = cancel
-	n.Go("pass on stored answers of "+audience, func(context.Context) error {
+	n.Go("pass on stored answers of "+audience, func(ctx context.Context) error {
+		ctx, cancel := coir.WithCancel(ctx)
 		defer cancel()
-		d.passOn(pass)
+		d.stop.Store(&cancel)
+		if !d.closed.Load() { // otherwise it was closed before there was something to stop
+			d.passOn(ctx)
+		}
 		return nil
 	})
 	return d, nil
@@ -126,15 +129,18 @@ func (d *Desk[T]) now() time.Time {
 // Close closes the desk: its open tickets end with an error that is [coir.ErrClosed], and answers for them are refused.
 // Answers of other replicas that are stored are no longer passed on by this one.
 func (d *Desk[T]) Close() {
-	if d.closed.CompareAndSwap(false, true) { // a watch is stopped once
+	if d.closing.CompareAndSwap(false, true) { // a watch is stopped once
 		d.watch.Stop()
-		d.stop()
-		d.close()
 	}
+	d.close()
 }
 
+// close is Close without the watch. It does not wait.
 func (d *Desk[T]) close() {
 	d.closed.Store(true)
+	if stop := d.stop.Load(); stop != nil {
+		(*stop)()
+	}
 	_ = d.serves.Close()
 	d.local.FailAll(fmt.Errorf("ticket: the desk %s was closed: %w", d.audience, coir.ErrClosed))
 }

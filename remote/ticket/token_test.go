@@ -236,10 +236,17 @@ func newValid(t testing.TB) *valid {
 	return v
 }
 
+// any returns the text of one of the tokens.
+func (v *valid) any(r *rand.Rand) string {
+	if i := r.IntN(len(v.texts) + len(v.foreign)); i < len(v.texts) {
+		return v.texts[i]
+	}
+	return v.foreign[r.IntN(len(v.foreign))]
+}
+
 // derive returns a text that is derived from valid tokens by a few changes.
 func (v *valid) derive(r *rand.Rand) string {
-	all := append(v.texts[:len(v.texts):len(v.texts)], v.foreign...)
-	text := all[r.IntN(len(all))]
+	text := v.any(r)
 	raw, _ := base64.RawURLEncoding.DecodeString(text)
 	for range 1 + r.IntN(2) {
 		switch i := r.IntN(len(raw)); r.IntN(10) {
@@ -248,7 +255,7 @@ func (v *valid) derive(r *rand.Rand) string {
 		case 2: // one byte
 			raw[i] = byte(r.Uint32())
 		case 3: // the head of one and the tail of another
-			other, _ := base64.RawURLEncoding.DecodeString(all[r.IntN(len(all))])
+			other, _ := base64.RawURLEncoding.DecodeString(v.any(r))
 			raw = append(raw[:i:i], other[i:]...)
 		case 4: // a later expiry
 			raw[20+r.IntN(5)]++
@@ -276,7 +283,7 @@ func (v *valid) derive(r *rand.Rand) string {
 	case 3:
 		text = text[:i] + "\n" + text[i:]
 	case 4:
-		text = all[r.IntN(len(all))]
+		text = v.any(r)
 	}
 	return text
 }

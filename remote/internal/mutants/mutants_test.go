@@ -164,9 +164,9 @@ var mutants = []mutant.Mutant{
 		Edits: []string{"	if byAnswer {\n", "	if byAnswer || x.key != (keyHash{}) {\n"},
 	},
 	{
-		Name: "a process that restarts has the name of the last", File: "ticket/desk.go",
+		Name: "owners are not told apart", File: "ticket/desk.go",
 		Test:  "TestSimEachTicketIsResumedOnce",
-		Edits: []string{"Add(1)\n	}\n	var b", "Add(1)%4\n	}\n	var b"},
+		Edits: []string{".(*atomic.Uint64).Add(1)\n", ".(*atomic.Uint64).Add(0)\n"},
 	},
 	{
 		Name: "a stored answer is removed before it is passed on", File: "ticket/store.go",
