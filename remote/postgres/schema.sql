@@ -40,6 +40,13 @@ create table if not exists coir.id (
 );
 create index if not exists id_at on coir.id (at);
 
+-- What Put has stored: the first value of each key.
+create table if not exists coir.kept (
+	key  text primary key,
+	data bytea not null,
+	at   timestamptz not null default clock_timestamp()
+);
+
 -- What is lost with the server: which nodes serve a subject, and what was sent to a node. A node is a transport. It
 -- holds an advisory lock with its number for as long as it is connected.
 create unlogged table if not exists coir.serving (
@@ -115,6 +122,20 @@ begin
 	if n > 0 or cardinality(refused) > 0 then
 		update coir.queue set tail = q.tail + n, room = q.room - n, waiting = q.waiting and n = 0 where id = of_queue;
 	end if;
+end $$;
+
+-- put stores data under a key, unless there is some, and returns what is stored. It stores nothing if the settings are
+-- not those that are expected. The insert waits for another one of the same key, and the select, which has a snapshot
+-- of its own, sees that.
+create or replace function coir.put(its_key text, expected text, content bytea, out now_set text, out stored bytea)
+language plpgsql as $$
+begin
+	now_set := coir.settings();
+	if now_set <> expected then
+		return;
+	end if;
+	insert into coir.kept (key, data) values (its_key, content) on conflict (key) do nothing;
+	select data into strict stored from coir.kept where key = its_key;
 end $$;
 
 -- pull leases messages. A lease may be lost with the server, so its commit does not wait for the disk.
