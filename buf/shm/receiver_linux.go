@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -19,15 +18,14 @@ import (
 // are in idle; a buffer that is received goes from there to its owner, and comes back by OnRelease. If the receiver
 // copies, by WithCopy or because its region is checked, the pool has memory of its own.
 type sharedReceiver struct {
-	name           string
-	size           int
-	sock           *socket
-	maps           *mapping
-	blocks         []byte // the memory of the buffers
-	region         *buf.Region
-	pool           *buf.Pool
-	copies         bool
-	passed, copied atomic.Uint64
+	name   string
+	size   int
+	sock   *socket
+	maps   *mapping
+	blocks []byte // the memory of the buffers
+	region *buf.Region
+	pool   *buf.Pool
+	copies bool
 	patience
 
 	cond  coir.Cond // guards what follows
@@ -35,6 +33,7 @@ type sharedReceiver struct {
 	has   []bool    // by the number of a buffer: it was received and not returned
 	idle  []buf.Buf // the others, if the receiver does not copy
 	lent  int       // the number of has
+	total uint64    // the number of buffers that were received
 	gone  bool      // the sender has ended: what is in the ring is the last
 	over  bool
 	cause error // why it is over, or gone
@@ -127,7 +126,6 @@ func (l *sharedReceiver) recv(ctx context.Context, try bool) (buf.Buf, error) {
 	if err != nil {
 		return buf.Buf{}, err
 	}
-	l.passed.Add(1)
 	return p.b.Slice(int(p.off), int(p.off+p.len)), nil
 }
 
@@ -166,6 +164,7 @@ func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
 			}
 			l.has[p.slot] = true
 			l.lent++
+			l.total++
 			l.cond.Unlock()
 			if begin != (time.Time{}) {
 				l.slept(begin)
@@ -233,7 +232,6 @@ func (l *sharedReceiver) recvCopy(ctx context.Context, try bool) (b buf.Buf, err
 	at := int(p.slot)*stride(l.size) + int(p.off)
 	copy(b.Bytes(), l.blocks[at:])
 	_ = l.maps.release()
-	l.copied.Add(1)
 	l.giveBack(p.slot, buf.Buf{})
 	return b, nil
 }
@@ -302,10 +300,9 @@ func (l *sharedReceiver) close() bool { return l.finish(nil) }
 
 func (l *sharedReceiver) stats(s *Stats) {
 	l.cond.Lock()
-	s.Lent = l.lent
-	l.cond.Unlock()
+	defer l.cond.Unlock()
+	s.Shared, s.Lent, s.Passed, s.Wakes = true, l.lent, l.total, l.sock.wakes.Load()
 	if l.copies {
-		s.Lent = l.pool.Stats().Lent
+		s.Lent, s.Passed, s.Copied = l.pool.Stats().Lent, 0, l.total
 	}
-	s.Shared, s.Passed, s.Copied, s.Wakes = true, l.passed.Load(), l.copied.Load(), l.sock.wakes.Load()
 }

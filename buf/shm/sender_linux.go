@@ -29,14 +29,15 @@ type sharedSender struct {
 	spare  *coir.Chan[uint32] // if the sender copies, or nil
 
 	patience
-	waiters        atomic.Int32 // calls that wait for what the receiver returns
-	passed, copied atomic.Uint64
+	waiters atomic.Int32 // calls that wait for what the receiver returns
 
 	mu    sync.Mutex // guards what follows; no fiber yields under it
 	ring  ring
 	out   []sent // by the number of the buffer
 	over  bool
 	cause error // why it is over
+
+	pushed, copied uint64 // buffers that were sent, and those of them that were copied
 }
 
 // sent is a buffer that the receiver has.
@@ -168,11 +169,7 @@ func (l *sharedSender) place(b buf.Buf) (part, bool) {
 func (l *sharedSender) send(ctx context.Context, b buf.Buf, try bool) error {
 	if l.spare == nil {
 		if p, ok := l.place(b); ok {
-			ok, err := l.push(p, b)
-			if ok {
-				l.passed.Add(1)
-			}
-			if ok || err != nil {
+			if ok, err := l.push(p, b, false); ok || err != nil {
 				return err
 			} // else it has another owner, who has sent it
 		}
@@ -181,7 +178,7 @@ func (l *sharedSender) send(ctx context.Context, b buf.Buf, try bool) error {
 }
 
 // push gives a buffer to the receiver. It reports false if the receiver has it already, or the link is over.
-func (l *sharedSender) push(p part, b buf.Buf) (bool, error) {
+func (l *sharedSender) push(p part, b buf.Buf, copied bool) (bool, error) {
 	l.mu.Lock()
 	if l.over {
 		l.mu.Unlock()
@@ -192,6 +189,10 @@ func (l *sharedSender) push(p part, b buf.Buf) (bool, error) {
 		return false, nil
 	}
 	l.out[p.slot] = sent{true, b}
+	l.pushed++
+	if copied {
+		l.copied++
+	}
 	wake := l.ring.push(p) // from here the receiver has it
 	l.mu.Unlock()
 	if wake {
@@ -225,13 +226,12 @@ func (l *sharedSender) sendCopy(ctx context.Context, b buf.Buf, try bool) error 
 		copy(l.blocks[int(slot)*stride(l.size):], b.Bytes())
 		_ = l.maps.release()
 	}
-	if _, err := l.push(p, own); err != nil {
+	if _, err := l.push(p, own, true); err != nil {
 		if l.spare == nil {
 			own.Release()
 		}
 		return err
 	}
-	l.copied.Add(1)
 	b.Release()
 	return nil
 }
@@ -291,5 +291,7 @@ func (l *sharedSender) ended(op string) error {
 func (l *sharedSender) close() bool { return l.end(nil) }
 
 func (l *sharedSender) stats(s *Stats) {
-	s.Shared, s.Passed, s.Copied, s.Wakes = true, l.passed.Load(), l.copied.Load(), l.sock.wakes.Load()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.Shared, s.Passed, s.Copied, s.Wakes = true, l.pushed-l.copied, l.copied, l.sock.wakes.Load()
 }
