@@ -183,7 +183,7 @@ func killOne(ctx context.Context, t *testing.T, n *coir.Nursery, role string, rn
 		return 0, err
 	}
 	_ = theirs.Close()
-	some, spin, early := rng.IntN(300), rng.IntN(20_000), rng.IntN(10) == 0
+	some, spin, early := rng.IntN(50), rng.IntN(20_000), rng.IntN(10) == 0
 	killed := coir.NewPromise[time.Time]()
 	kill := func() {
 		for range spin {
