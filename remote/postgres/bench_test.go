@@ -78,21 +78,7 @@ func BenchmarkSend(b *testing.B) {
 				if err := pool.QueryRow(ctx, "select its_id from coir.open('hand', 1000000000)").Scan(&queue); err != nil {
 					return err
 				}
-				race(b, rounds*fibers, func() error {
-					return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-						for range fibers {
-							n.Go("sender", func(ctx context.Context) error {
-								for range rounds {
-									if err := c.Send(ctx, payload); err != nil {
-										return err
-									}
-								}
-								return nil
-							})
-						}
-						return nil
-					})
-				}, func() error {
+				race(b, rounds*fibers, func() error { return send(ctx, c, fibers, rounds) }, func() error {
 					for range rounds {
 						if err := publishByHand(ctx, pool, queue, &next, fibers); err != nil {
 							return err
@@ -104,6 +90,23 @@ func BenchmarkSend(b *testing.B) {
 			})
 		})
 	}
+}
+
+// send sends from so many fibers so many values each.
+func send(ctx context.Context, c *remote.Chan[[]byte], fibers, rounds int) error {
+	return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+		for i := range fibers {
+			n.Go("sender", func(ctx context.Context) error {
+				for range rounds {
+					if err := c.Send(ctx, payload); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, coir.WithIndex(i))
+		}
+		return nil
+	})
 }
 
 // publishByHand is the statement of Publish.
@@ -138,8 +141,8 @@ func inChannel(b *testing.B, tr *postgres.Transport, name string,
 	}
 }
 
-// BenchmarkRecvTx receives values that are there, with an effect of one statement. By hand, a transaction has the same
-// statements, and 100 values are leased at a time.
+// BenchmarkRecvTx sends 100 values and receives them, with an effect of one statement. By hand, a transaction has the
+// same statements, and the values are stored and leased by a statement each.
 func BenchmarkRecvTx(b *testing.B) {
 	pool := prepared(b, database(b))
 	exec(b, pool, "create table effect (data bytea)")
@@ -150,16 +153,12 @@ func BenchmarkRecvTx(b *testing.B) {
 		return err
 	}
 	inChannel(b, tr, "q", func(ctx context.Context, c *remote.Chan[[]byte]) error {
-		var queue, hand, next int64
-		err := pool.QueryRow(ctx, "select its_id from coir.open('hand', 1000000000)").Scan(&hand)
-		if err == nil {
-			err = pool.QueryRow(ctx, "select its_id from coir.open('q', 1000000000)").Scan(&queue)
-		}
-		if err != nil {
+		var hand, next int64
+		if err := pool.QueryRow(ctx, "select its_id from coir.open('hand', 1000000000)").Scan(&hand); err != nil {
 			return err
 		}
 		race(b, values, func() error {
-			if err := publishByHand(ctx, pool, queue, &next, values); err != nil {
+			if err := send(ctx, c, values, 1); err != nil { // which wakes the receiver
 				return err
 			}
 			for range values {
