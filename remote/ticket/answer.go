@@ -28,8 +28,8 @@ type Outcome byte
 const (
 	OutcomeNone      Outcome = iota // there was an error
 	OutcomeDone                     // it has completed the ticket
-	OutcomeDuplicate                // one with the same idempotency key has: another, or an attempt of this whose reply was lost
-	OutcomeStored                   // it is stored, and passed to the owner if that can be reached before the ticket expires
+	OutcomeDuplicate                // one with the same key has: another, or an attempt of this whose reply was lost
+	OutcomeStored                   // it is stored, and passed on if the owner can be reached before the ticket expires
 )
 
 // String returns the outcome as text.

@@ -25,7 +25,7 @@
 //   - A ticket is completed at most once. Answers with the idempotency key of the one that completed it are duplicates,
 //     which is a success; others are too late.
 //   - A token is a secret that gives rights on one ticket, until it expires. It cannot be forged or changed without a
-//     key of [Keys], has one encoding, and is valid for one audience. It is checked without a message to other processes.
+//     key of [Keys], has one encoding, and is valid for one audience. It is checked without a message to others.
 //   - An answer whose owner cannot be reached is stored, and passed on when the owner can be reached before the ticket
 //     expires. The store is bounded.
 package ticket

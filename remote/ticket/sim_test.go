@@ -77,7 +77,7 @@ func (v *service) run(ctx context.Context, i, tickets int) error {
 			}
 			v.replicas[i] = &replica{node, d}
 			for ; opened < tickets; opened++ {
-				tk, err := d.Open(ctx, 3*time.Hour)
+				tk, err := d.Open(ctx, 20*time.Minute)
 				if err != nil {
 					return err
 				}
@@ -197,16 +197,13 @@ func TestSimEachTicketIsResumedOnce(t *testing.T) {
 				}
 				return nil
 			})
-			for err == nil && !v.settled() {
-				err = coir.Sleep(ctx, time.Second)
+			for err == nil && !v.settled() { // in the end by their time, which is a failure
+				err = coir.Sleep(ctx, 10*time.Second)
 			}
 			return err
 		})
 		for _, x := range v.tickets {
 			v.check(x)
-		}
-		if s.Now() > 2*time.Hour {
-			s.Errorf("it took %v", s.Now())
 		}
 	}, schedules(2000), sim.WithSteps(20_000), sim.WithFaults("remote lose", "remote duplicate", "remote delay",
 		"remote refuse", "remote partition", "remote crash", "remote restart"))
@@ -294,7 +291,7 @@ func TestSimAnswersAtTheEnd(t *testing.T) {
 			s.Sometimes(err == nil, "an answer completes it")
 			s.Sometimes(err != nil, "it is cancelled")
 			if err == nil && (done != 1 || same != 2) || err != nil && done+same != 0 {
-				s.Errorf("it has ended with %v, and the answers were told %d times done, %d times duplicate, %v", err, done, same, said)
+				s.Errorf("it has ended with %v; answers were told %d times done, %d times duplicate, %v", err, done, same, said)
 			}
 			return nil
 		})

@@ -12,8 +12,8 @@ import (
 // The store has the answers whose owners could not be reached. It is one queue for all replicas: each of them takes
 // answers from it, completes its own tickets, asks the owners of the others, and gives back those whose owner still
 // cannot be reached. An answer leaves the store when its owner has said anything about it, or when its token has
-// expired. So an owner that is back gets its answers by the first replica that tries, or takes them itself, and those of
-// an owner that has died take a place until they expire.
+// expired. So an owner that is back gets its answers by the first replica that tries, or takes them itself, and those
+// of an owner that has died take a place until they expire.
 //
 // Rejected: a queue for each owner. A transport never removes a queue, and each start of a process would add one.
 
