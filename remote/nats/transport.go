@@ -25,7 +25,7 @@ import (
 //	q.<capacity>.<queue>  the messages of a queue, in the stream of its capacity
 //	m.<queue>             the capacity of a queue, and e.<queue> its end, in the stream of all queues
 //	p.<key>               what Put has stored, in a stream of its own
-//	t.<subject>           Tell, and r.<subject> Request
+//	t.<subject>           Tell, and r.<subject> Request; a subject keeps its dots
 type Transport struct {
 	set     settings
 	nc      *client.Conn
@@ -179,6 +179,18 @@ func escaped(c rune) bool {
 	return ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') && c != '-' && c != '_'
 }
 
+// path returns a subject of Tell and Request: each of its parts is a token, so that permissions can name them.
+func (t *Transport) path(kind, subject string) string {
+	parts := []string{kind}
+	for part := range strings.SplitSeq(subject, ".") {
+		if part = token(part); part == "" {
+			part = "="
+		}
+		parts = append(parts, part)
+	}
+	return t.subject(parts...)
+}
+
 // listConfig returns the stream that has the capacities and the ends of all queues.
 func (t *Transport) listConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
@@ -304,12 +316,12 @@ func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, e
 
 // Tell implements [remote.Transport].
 func (t *Transport) Tell(subject string, data []byte) {
-	_ = t.nc.Publish(t.subject("t", token(subject)), data)
+	_ = t.nc.Publish(t.path("t", subject), data)
 }
 
 // Request implements [remote.Transport].
 func (t *Transport) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
-	m, err := t.answers.ask(ctx, &client.Msg{Subject: t.set.prefix + ".r." + token(subject), Data: data})
+	m, err := t.answers.ask(ctx, &client.Msg{Subject: t.path("r", subject), Data: data})
 	if err != nil {
 		return nil, fmt.Errorf("nats: request to %s: %w", subject, err)
 	}
@@ -318,11 +330,11 @@ func (t *Transport) Request(ctx context.Context, subject string, data []byte) ([
 
 // Serve implements [remote.Transport].
 func (t *Transport) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
-	told, err := t.nc.Subscribe(t.subject("t", token(subject)), func(m *client.Msg) { f(m.Data) })
+	told, err := t.nc.Subscribe(t.path("t", subject), func(m *client.Msg) { f(m.Data) })
 	if err != nil {
 		return nil, fmt.Errorf("nats: serve %s: %w", subject, err)
 	}
-	asked, err := t.nc.QueueSubscribe(t.subject("r", token(subject)), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
+	asked, err := t.nc.QueueSubscribe(t.path("r", subject), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
 	s := server{told, asked}
 	if err == nil { // so that it is known to the server when Serve returns
 		_, err = coir.Blocking(context.Background(), func() (struct{}, error) {

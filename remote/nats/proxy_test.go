@@ -1,0 +1,132 @@
+//go:build unix
+
+package nats_test
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// proxy passes connections on to a server, as well as the test wants.
+type proxy struct {
+	to       string
+	listener net.Listener
+	running  sync.WaitGroup
+
+	mu    sync.Mutex
+	state network
+	conns map[net.Conn]bool
+}
+
+// network is how good a network is.
+type network struct {
+	cut   bool          // nothing passes, and connections are neither closed nor refused
+	delay time.Duration // of each piece of data
+	rate  int           // bytes in a second; 0: as many as there are
+}
+
+func newProxy(t testing.TB, to string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{to: to, listener: l, conns: map[net.Conn]bool{}}
+	p.running.Go(p.accept)
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.mu.Lock()
+		for c := range p.conns {
+			_ = c.Close()
+		}
+		p.mu.Unlock()
+		p.running.Wait()
+	})
+	return p
+}
+
+func (p *proxy) addr() string { return p.listener.Addr().String() }
+
+// set changes the network, for connections that exist too.
+func (p *proxy) set(n network) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state = n
+}
+
+func (p *proxy) now() network {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
+
+func (p *proxy) accept() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.to)
+		if err != nil { // the server is not there
+			_ = in.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[in], p.conns[out] = true, true
+		p.mu.Unlock()
+		p.running.Go(func() { p.pass(in, out) })
+		p.running.Go(func() { p.pass(out, in) })
+	}
+}
+
+// pass passes data on in one direction. While the network is cut, it keeps what it has read, as a network does that
+// loses packets, which are sent again.
+func (p *proxy) pass(from, to net.Conn) {
+	defer func() {
+		for _, c := range []net.Conn{from, to} {
+			_ = c.Close()
+			p.mu.Lock()
+			delete(p.conns, c)
+			p.mu.Unlock()
+		}
+	}()
+	buf := make([]byte, 32<<10)
+	for {
+		size := len(buf)
+		if rate := p.now().rate; rate > 0 {
+			size = max(rate/100, 1)
+		}
+		n, err := from.Read(buf[:size])
+		for is := p.now(); n > 0; is = p.now() {
+			if is.cut {
+				if !p.holds(from) {
+					return
+				}
+				time.Sleep(5 * time.Millisecond) // the network is like that
+				continue
+			}
+			time.Sleep(is.delay)
+			if is.rate > 0 {
+				time.Sleep(time.Duration(n) * time.Second / time.Duration(is.rate))
+			}
+			break
+		}
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// holds reports whether neither end of a connection is closed.
+func (p *proxy) holds(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conns[c]
+}
