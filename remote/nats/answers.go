@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	client "github.com/nats-io/nats.go"
 
@@ -19,6 +20,7 @@ type answers struct {
 	nc     *client.Conn
 	prefix string
 	sub    *client.Subscription
+	lost   atomic.Bool // the connection
 
 	mu    sync.Mutex
 	last  uint64
@@ -52,10 +54,20 @@ func (a *answers) take(id uint64) *coir.Promise[*client.Msg] {
 	return p
 }
 
+// tell sends a message that may be lost.
+func (a *answers) tell(subject string, data []byte) {
+	if !a.lost.Load() {
+		_ = a.nc.Publish(subject, data)
+	}
+}
+
 // ask sends a request, and waits for its answer.
 func (a *answers) ask(ctx context.Context, m *client.Msg) (*client.Msg, error) {
 	if err := coir.Ended(ctx); err != nil {
 		return nil, err
+	}
+	if a.lost.Load() {
+		return nil, fmt.Errorf("%w: the connection is lost", remote.ErrUnavailable)
 	}
 	p := new(coir.Promise[*client.Msg])
 	a.mu.Lock()

@@ -132,7 +132,7 @@ func play(t testing.TB, r role, hear func(line string)) *process {
 			hear(lines.Text())
 		}
 		_ = p.cmd.Wait()
-		if stderr.Len() > 0 {
+		if p.cmd.ProcessState.ExitCode() == 1 {
 			t.Errorf("%s %s: %s", r.Kind, r.Node, stderr.String())
 		}
 	}()
@@ -157,6 +157,7 @@ type brokers struct {
 	t       testing.TB
 	dir     string
 	names   []string
+	listen  []string // where each listens, for clients and then for the others
 	addrs   []string // where clients reach each, by its proxy
 	proxies []*proxy
 	procs   []*process
@@ -172,11 +173,11 @@ func startBrokers(t testing.TB, users ...string) *brokers {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(b.dir, "accounts.conf"), accounts)
-	addrs := freeAddrs(t, 6)
+	b.listen = freeAddrs(t, 6)
 	for i := range b.names {
-		p := newProxy(t, addrs[i])
+		p := newProxy(t, b.listen[i])
 		b.proxies, b.addrs = append(b.proxies, p), append(b.addrs, p.addr())
-		b.configure(i, addrs[i], addrs[3:], "always")
+		b.configure(i, "always")
 	}
 	b.procs = make([]*process, len(b.names))
 	for i := range b.names {
@@ -186,7 +187,8 @@ func startBrokers(t testing.TB, users ...string) *brokers {
 }
 
 // configure writes the configuration of a server.
-func (b *brokers) configure(i int, listen string, routes []string, syncs string) {
+func (b *brokers) configure(i int, syncs string) {
+	routes := b.listen[3:]
 	name := b.names[i]
 	file := func(name string) string { return filepath.Join(b.dir, name) }
 	certificate := fmt.Sprintf("cert_file: %q, key_file: %q, ca_file: %q",
@@ -199,7 +201,7 @@ jetstream { store_dir: %q, sync_interval: %s }
 tls { %s, verify_and_map: true }
 cluster { name: coir, listen: %s, routes: [tls://%s], tls { %s } }
 include accounts.conf
-`, name, listen, b.addrs[i], file(name), syncs, certificate, routes[i], strings.Join(routes, ", tls://"), certificate))
+`, name, b.listen[i], b.addrs[i], file(name), syncs, certificate, routes[i], strings.Join(routes, ", tls://"), certificate))
 }
 
 // start starts a server. It does not wait until it is ready.

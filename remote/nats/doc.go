@@ -10,15 +10,28 @@
 // # Queues
 //
 // A queue is a subject, not a stream: queues of one capacity share a stream, because NATS bounds the messages of each
-// subject by a setting of the stream. The processes of a group share one consumer for each such stream. They run the
-// same program, and receive from the same queues: a process that is given a message of a queue that it does not receive
-// from gives it back. Two groups cannot receive from one queue. A group receives from at most 500 queues of one
-// capacity, because NATS takes a time that is quadratic in their number to change the list.
+// subject by a setting of the stream. The processes of a group share one consumer for each 500 queues of such a stream.
+// They run the same program, and receive from the same queues: a process that is given a message of a queue that it does
+// not receive from gives it back. Two groups cannot receive from one queue.
 //
 // # What stored means
 //
 // By default a NATS server syncs its files every two minutes, and acknowledges a message before that. New and Open read
 // the setting of every server that stores the stream, by the subject of [WithSyncSubject]: [remote.Info.Meaning] is
 // durable only if three servers or more store the stream, and each of them syncs before it acknowledges. If the setting
-// cannot be read, it is only stored. It is read again after each reconnect: if it has become weaker, Publish fails.
+// cannot be read, it is only stored. It is read again after each reconnect, and every five seconds, because no message
+// tells of a server that starts again with another setting: while it is weaker than it was, the operations of queues
+// fail. A message that was stored in between is stored as weakly.
+//
+// # Accounts
+//
+// The file accounts.conf, beside this one, has the accounts of a cluster with the permissions of each process. A process
+// can read its own inbox and its own tickets, and not those of another: connect with the inbox prefix that the file
+// names. It can be sure of that only with TLS between all.
+//
+// # Ends
+//
+// The end of a queue is stored in a stream of its own, and NATS cannot refuse messages to a subject from then on. A
+// process that publishes at the same moment as another ends the queue may have its message accepted after the last
+// receiver has gone. Then it stays in the queue.
 package nats

@@ -28,7 +28,10 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-var figures = flag.Bool("figures", false, "write what was measured into docs/guide/remote.md")
+var (
+	figures = flag.Bool("figures", false, "write what was measured into docs/guide/remote.md")
+	rounds  = flag.Int("rounds", 6, "how many faults of each kind TestFaults has with COIR_SOAK=1")
+)
 
 // leaseTime is how long a value is leased to a receiver that has ended.
 const leaseTime = 3 * time.Second
@@ -403,20 +406,20 @@ func (s *scene) again() (n int) {
 
 // Whatever is killed, stopped or cut off: every value that was stored is received, none whose Send failed is, a value
 // comes again only after a fault, and one receiver gets the values that come for the first time in the order of their
-// sender. COIR_SOAK=1 has six faults of each of ten kinds; the kinds that come first are enough for CI.
+// sender. COIR_SOAK=1 has six faults of each of ten kinds, or as many as -rounds says; CI has one of the first three.
 func TestFaults(t *testing.T) {
-	rounds, kinds := 1, faults[:3]
+	times, kinds := 1, faults[:3]
 	if os.Getenv("COIR_SOAK") == "1" {
-		rounds, kinds = 6, faults
+		times, kinds = *rounds, faults
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rounds)*5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(times)*10*time.Minute)
 	defer cancel()
 	s := newScene(ctx, t)
 	if n := s.again(); n > 0 {
 		t.Errorf("%d values came again without a fault", n)
 	}
 	measured := make([]gaps, len(kinds))
-	for range rounds {
+	for range times {
 		for _, k := range rand.Perm(len(kinds)) {
 			from, again := time.Now(), s.again()
 			kinds[k].do(s)
@@ -442,7 +445,8 @@ func TestFaults(t *testing.T) {
 // faultTable returns what was measured as a table.
 func faultTable(kinds []fault, measured []gaps) string {
 	var b strings.Builder
-	b.WriteString("| What | Times | Nothing stored for | Nothing received for | Values that came again |\n|---|---|---|---|---|\n")
+	b.WriteString("| What | Times | Nothing stored for | Nothing received for | Values that came again |\n" +
+		"|---|---|---|---|---|\n")
 	for i, g := range measured {
 		fmt.Fprintf(&b, "| %s | %d | %.1f s | %.1f s | %d |\n",
 			kinds[i].name, g.times, g.store.Seconds(), g.receive.Seconds(), g.again)

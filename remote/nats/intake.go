@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	client "github.com/nats-io/nats.go"
 )
 
-// intake asks the consumer of the group for messages of one stream, while calls of Pull wait. It has one request at a
-// time.
+// intake asks a consumer of the group for messages, while calls of Pull wait. It has one request at a time.
 type intake struct {
-	t        *Transport
-	capacity int
-	next     string // the subject of requests
-	inbox    string
-	sub      *client.Subscription
+	t      *Transport
+	key    consumerKey
+	next   string // the subject of requests
+	inbox  string
+	sub    *client.Subscription
+	queues int          // that this process pulls from; guarded by the lock of the transport
+	wanted atomic.Int64 // how many messages calls of Pull wait for
 
 	mu     sync.Mutex
 	number uint64 // of the request
@@ -33,10 +35,10 @@ const (
 )
 
 // newIntake returns an intake that has asked for nothing. The caller holds the lock of the transport.
-func (t *Transport) newIntake(capacity int) (*intake, error) {
+func (t *Transport) newIntake(key consumerKey) (*intake, error) {
 	in := &intake{
-		t: t, capacity: capacity, inbox: t.nc.NewInbox(),
-		next: "$JS.API.CONSUMER.MSG.NEXT." + t.queueConfig(capacity).Name + "." + t.set.group,
+		t: t, key: key, inbox: t.nc.NewInbox(),
+		next: "$JS.API.CONSUMER.MSG.NEXT." + t.queueConfig(key.capacity).Name + "." + t.consumerName(key.number),
 	}
 	var err error
 	if in.sub, err = t.nc.Subscribe(in.inbox+".*", in.came); err != nil {
@@ -55,23 +57,12 @@ func (in *intake) close() {
 	}
 }
 
-// wanted returns how many messages calls of Pull wait for.
-func (in *intake) wanted() (n int) {
-	in.t.mu.Lock()
-	defer in.t.mu.Unlock()
-	for _, q := range in.t.queues {
-		if q.capacity == in.capacity {
-			q.cond.Lock()
-			n += q.asked
-			q.cond.Unlock()
-		}
-	}
-	return min(n, requestMost)
-}
+// most returns how many messages a request asks for.
+func (in *intake) most() int { return int(min(in.wanted.Load(), requestMost)) }
 
 // ask asks for what is wanted, unless it has asked and the answer is not complete.
 func (in *intake) ask() {
-	n := in.wanted()
+	n := in.most()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if n > 0 && in.left == 0 {
@@ -120,7 +111,7 @@ func (in *intake) came(m *client.Msg) {
 	if status == "" {
 		in.t.fetched(m)
 	}
-	n := in.wanted()
+	n := in.most()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if status != "" && m.Subject != in.inbox+"."+strconv.FormatUint(in.number, 36) {

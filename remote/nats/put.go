@@ -56,7 +56,7 @@ func (t *Transport) Get(ctx context.Context, key string) ([]byte, error) {
 // readyToPut returns an error if the stream cannot be used now, or promises less than it did.
 func (t *Transport) readyToPut(ctx context.Context) error {
 	t.mu.Lock()
-	weak := t.weak
+	weak := t.weak[t.putConfig().Name]
 	t.mu.Unlock()
 	if weak != nil {
 		return weak

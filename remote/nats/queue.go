@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,9 @@ import (
 //
 // A request first asks for what is there (no_wait), and then waits for one message. So at most one message comes to a
 // process in which no call of Pull waits any longer. Its lease is not renewed before it is pulled.
+//
+// The time that NATS takes to change the list of queues of a consumer is quadratic in their number. So a consumer has
+// few of them, and a group has as many consumers as it needs.
 
 // maxFilters is how many queues a consumer has at most.
 const maxFilters = 500
@@ -37,12 +41,13 @@ type queue struct {
 	capacity int
 	subject  string
 
-	doubt atomic.Bool // it may have been ended
+	doubt  atomic.Bool  // it may have been ended
+	number atomic.Int64 // of the consumer that has it, from 1 on; 0: it is not known
 
 	cond  coir.Cond   // guards what follows
 	until time.Time   // when the doubt ends
 	ended bool        // it is known to have been ended
-	taken bool        // this process pulls from it
+	in    *intake     // if this process pulls from it
 	asked int         // how many messages the calls of Pull want that wait
 	ready []*delivery // that were fetched, and not pulled
 }
@@ -63,10 +68,8 @@ func (q *queue) suspect() {
 func (t *Transport) heardOfEnd(m *client.Msg) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, q := range t.queues {
-		if m.Subject == q.endSubject() {
-			q.suspect()
-		}
+	if q := t.subjects[m.Subject]; q != nil {
+		q.suspect()
 	}
 }
 
@@ -76,8 +79,8 @@ func (q *queue) endSubject() string { return q.t.subject("e", token(q.name)) }
 func (t *Transport) opened(name string) (*queue, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.weak != nil {
-		return nil, t.weak
+	for _, err := range t.weak {
+		return nil, err
 	}
 	if q := t.queues[name]; q != nil {
 		return q, nil
@@ -115,7 +118,7 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	if t.queues[name] == nil {
 		q := &queue{t: t, name: name, capacity: capacity, subject: t.subject("q", strconv.Itoa(capacity), token(name))}
 		q.doubt.Store(true)
-		t.queues[name], t.subjects[q.subject] = q, q
+		t.queues[name], t.subjects[q.subject], t.subjects[q.endSubject()] = q, q, q
 	}
 	return nil
 }
@@ -181,6 +184,7 @@ func isNotFirst(err error) bool {
 const (
 	codeMaxPerSubject = 10077
 	codeInProcess     = 10158 // of a message with the same ID
+	codeNotUnique     = 10100 // of a consumer whose subjects another has
 )
 
 // store stores a message in a stream.
@@ -288,11 +292,11 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 	if err != nil {
 		return nil, err
 	}
-	in, err := t.takeIn(ctx, q)
-	if err != nil {
-		return nil, err
-	}
 	for {
+		in, err := t.takeIn(ctx, q)
+		if err != nil {
+			return nil, err
+		}
 		closed := errors.Is(q.checkEnd(ctx), coir.ErrClosed)
 		if closed && q.isEmpty(ctx) {
 			return nil, fmt.Errorf("nats: pull from %s: %w", name, coir.ErrClosed)
@@ -315,16 +319,20 @@ func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (
 		short = limited
 	}
 	q.cond.Lock()
-	if len(q.ready) == 0 {
+	if len(q.ready) == 0 && q.in == in {
 		before := q.asked
-		q.asked += credit
+		q.ask(in, before+credit)
 		q.cond.Unlock()
 		in.ask()
 		q.cond.Lock()
-		if len(q.ready) == 0 && q.ended == closed && q.doubt.Load() == (again && !closed) {
+		if len(q.ready) == 0 && q.in == in && q.ended == closed && q.doubt.Load() == (again && !closed) {
 			err = q.cond.Wait(short)
 		}
-		q.asked = min(q.asked, before)
+		if q.in != in { // it has another consumer, or none; the caller looks for it
+			q.cond.Unlock()
+			return nil, coir.Ended(ctx)
+		}
+		q.ask(in, min(q.asked, before))
 	}
 	defer q.cond.Unlock()
 	q.forgetOld()
@@ -336,6 +344,50 @@ func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (
 		err = nil
 	}
 	return ds, err
+}
+
+// ask sets how many messages are wanted. The caller holds the lock.
+func (q *queue) ask(in *intake, n int) {
+	in.wanted.Add(int64(n - q.asked))
+	q.asked = n
+}
+
+// checkLists looks whether the consumers still have the queues that this process pulls from: NATS has no way to change
+// a list that another process changes at the same time, so a change may be lost. Then Pull makes it again.
+func (t *Transport) checkLists(ctx context.Context) {
+	taken := map[int][]*queue{}
+	t.mu.Lock()
+	for _, q := range t.queues {
+		if q.intake() != nil {
+			taken[q.capacity] = append(taken[q.capacity], q)
+		}
+	}
+	t.mu.Unlock()
+	for capacity, queues := range taken {
+		consumers, err := t.consumers(ctx, t.queueConfig(capacity).Name)
+		if err != nil {
+			continue // the next time
+		}
+		has := places(consumers)
+		for _, q := range queues {
+			in := q.intake()
+			if number, ok := has[q.subject]; in != nil && (!ok || number != in.key.number) {
+				q.number.Store(0)
+				t.Leave(q.name)
+			}
+		}
+	}
+}
+
+// places returns the number of the consumer that has each subject.
+func places(consumers [][]string) map[string]int {
+	has := map[string]int{}
+	for number, filters := range consumers {
+		for _, subject := range filters {
+			has[subject] = number
+		}
+	}
+	return has
 }
 
 // forgetOld forgets messages whose lease has ended: they are delivered again.
@@ -358,16 +410,11 @@ func (q *queue) isEmpty(ctx context.Context) bool {
 
 // takeIn makes this process receive the messages of the queue.
 func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
-	t.mu.Lock()
-	in := t.intakes[q.capacity]
-	t.mu.Unlock()
-	q.cond.Lock()
-	taken := q.taken
-	q.cond.Unlock()
-	if taken && in != nil {
+	if in := q.intake(); in != nil {
 		return in, nil
 	}
-	if _, err := coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, t.filter(ctx, q) }); err != nil {
+	number, err := coir.Blocking(ctx, func() (int, error) { return t.lists[q.capacity%len(t.lists)].add(ctx, t, q) })
+	if err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
@@ -377,46 +424,127 @@ func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
 		return nil, fmt.Errorf("nats: pull from %s: the transport was closed: %w", q.name, coir.ErrClosed)
 	default:
 	}
-	if in = t.intakes[q.capacity]; in == nil {
-		var err error
-		if in, err = t.newIntake(q.capacity); err != nil {
+	key := consumerKey{q.capacity, number}
+	in := t.intakes[key]
+	if in == nil {
+		if in, err = t.newIntake(key); err != nil {
 			return nil, err
 		}
-		t.intakes[q.capacity] = in
+		t.intakes[key] = in
 	}
 	q.cond.Lock()
-	q.taken = true
-	q.cond.Unlock()
+	defer q.cond.Unlock()
+	if q.in == nil {
+		q.in = in
+		in.queues++
+	}
 	return in, nil
 }
 
-// filter adds the queue to the consumer of the group. Other processes may do so at the same time, and the last would
-// win: so it looks whether the queue is there.
-func (t *Transport) filter(ctx context.Context, q *queue) error {
-	stream := t.queueConfig(q.capacity).Name
+func (q *queue) intake() *intake {
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	return q.in
+}
+
+// consumerKey names a consumer of the group.
+type consumerKey struct{ capacity, number int }
+
+// consumerName returns the name of a consumer of the group.
+func (t *Transport) consumerName(number int) string {
+	if number == 0 {
+		return t.set.group
+	}
+	return t.set.group + "=" + strconv.Itoa(number) // no group has this name
+}
+
+// list adds queues to the lists of consumers. Those that come while one changes a list are added together.
+type list struct {
+	turn sync.Mutex // held while a list is changed
+
+	mu    sync.Mutex
+	waits []*queue
+}
+
+// add adds a queue to a consumer of the group, and returns its number. It blocks.
+func (l *list) add(ctx context.Context, t *Transport, q *queue) (int, error) {
+	l.mu.Lock()
+	l.waits = append(l.waits, q)
+	l.mu.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if n := q.number.Load(); n > 0 { // another call has added it
+		return int(n) - 1, nil
+	}
+	all := []*queue{q}
+	l.mu.Lock()
+	l.waits = slices.DeleteFunc(l.waits, func(x *queue) bool {
+		if x.capacity == q.capacity && x != q {
+			all = append(all, x)
+		}
+		return x.capacity == q.capacity
+	})
+	l.mu.Unlock()
+	if err := t.filter(ctx, all); err != nil {
+		return 0, err
+	}
+	return int(q.number.Load()) - 1, nil
+}
+
+// filter adds queues of one capacity to consumers of the group. Other processes may do so at the same time, and the last
+// to change a consumer wins: so it looks whether they are there.
+func (t *Transport) filter(ctx context.Context, queues []*queue) error {
+	stream := t.queueConfig(queues[0].capacity).Name
 	for {
-		config := jetstream.ConsumerConfig{
-			Durable: t.set.group, AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.set.lease,
-			MaxAckPending: -1, MaxDeliver: -1,
+		consumers, err := t.consumers(ctx, stream)
+		if err != nil {
+			return err
 		}
-		cons, err := t.js.Consumer(ctx, stream, t.set.group)
-		switch {
-		case err == nil:
-			config.FilterSubjects = filters(cons.CachedInfo().Config)
-			if slices.Contains(config.FilterSubjects, q.subject) {
-				return nil
+		has := places(consumers)
+		queues = slices.DeleteFunc(queues, func(q *queue) bool {
+			number, ok := has[q.subject]
+			if ok {
+				q.number.Store(int64(number) + 1)
 			}
-		case !errors.Is(err, jetstream.ErrConsumerNotFound):
-			return apiError("look at the consumer of "+stream, err)
+			return ok
+		})
+		if len(queues) == 0 {
+			return nil
 		}
-		config.FilterSubjects = append(config.FilterSubjects, q.subject)
-		if len(config.FilterSubjects) > maxFilters {
-			return fmt.Errorf("nats: the group %s receives from %d queues of capacity %d, and cannot receive from %s too: "+
-				"use another group, or another capacity", t.set.group, maxFilters, q.capacity, q.name)
+		number := slices.IndexFunc(consumers, func(filters []string) bool { return len(filters) < maxFilters })
+		if number < 0 {
+			number = len(consumers)
+			consumers = append(consumers, nil)
 		}
-		if _, err := t.js.CreateOrUpdateConsumer(ctx, stream, config); err != nil {
-			return apiError("receive from "+q.name, err)
+		filters := consumers[number]
+		for _, q := range queues[:min(len(queues), maxFilters-len(filters))] {
+			filters = append(filters, q.subject)
 		}
+		_, err = t.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
+			Durable: t.consumerName(number), AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.set.lease,
+			MaxAckPending: -1, MaxDeliver: -1, FilterSubjects: filters,
+		})
+		var api *jetstream.APIError
+		if errors.As(err, &api) && api.ErrorCode == codeNotUnique {
+			continue // another process of the group has added one of them to another consumer
+		}
+		if err != nil {
+			return apiError("receive from "+queues[0].name, err)
+		}
+	}
+}
+
+// consumers returns the subjects of each consumer of the group.
+func (t *Transport) consumers(ctx context.Context, stream string) (all [][]string, err error) {
+	for {
+		c, err := t.js.Consumer(ctx, stream, t.consumerName(len(all)))
+		switch {
+		case errors.Is(err, jetstream.ErrConsumerNotFound):
+			return all, nil
+		case err != nil:
+			return nil, apiError("look at the consumers of "+stream, err)
+		}
+		all = append(all, filters(c.CachedInfo().Config))
 	}
 }
 
@@ -448,11 +576,11 @@ func (t *Transport) fetched(m *client.Msg) {
 func (q *queue) keep(d *delivery) bool {
 	q.cond.Lock()
 	defer q.cond.Unlock()
-	if !q.taken {
+	if q.in == nil {
 		return false
 	}
 	q.ready = append(q.ready, d)
-	q.asked = max(q.asked-1, 0)
+	q.ask(q.in, max(q.asked-1, 0))
 	q.cond.Signal()
 	return true
 }
@@ -463,36 +591,33 @@ func (t *Transport) Leave(name string) {
 	if err != nil {
 		return
 	}
-	q.giveBack()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, x := range t.queues {
-		if x.capacity == q.capacity && x.isTaken() {
-			return
-		}
+	in := q.giveBack()
+	if in == nil {
+		return
 	}
-	if in := t.intakes[q.capacity]; in != nil { // the server forgets what it has asked for
-		delete(t.intakes, q.capacity)
+	if in.queues--; in.queues == 0 { // the server forgets what it has asked for
+		delete(t.intakes, in.key)
 		in.close()
 	}
 }
 
-func (q *queue) isTaken() bool {
-	q.cond.Lock()
-	defer q.cond.Unlock()
-	return q.taken
-}
-
-// giveBack gives back what was fetched and not pulled.
-func (q *queue) giveBack() {
+// giveBack gives back what was fetched and not pulled. It returns the intake that the queue had.
+func (q *queue) giveBack() *intake {
 	q.cond.Lock()
 	q.forgetOld()
-	ds := q.ready
-	q.ready, q.taken = nil, false
+	in, ds := q.in, q.ready
+	if in != nil {
+		q.ask(in, 0)
+	}
+	q.in, q.ready = nil, nil
+	q.cond.Broadcast() // for calls of Pull
 	q.cond.Unlock()
 	for _, d := range ds {
 		d.Nak(0)
 	}
+	return in
 }
 
 // delivery implements remote.Delivery.
@@ -517,7 +642,7 @@ func (d *delivery) Ack(ctx context.Context) error {
 }
 
 func (d *delivery) Nak(delay time.Duration) {
-	_ = d.t.nc.Publish(d.reply, fmt.Appendf(nil, `-NAK {"delay": %d}`, max(delay, 0)))
+	d.t.answers.tell(d.reply, fmt.Appendf(nil, `-NAK {"delay": %d}`, max(delay, 0)))
 }
 
-func (d *delivery) Progress() { _ = d.t.nc.Publish(d.reply, []byte("+WPI")) }
+func (d *delivery) Progress() { d.t.answers.tell(d.reply, []byte("+WPI")) }

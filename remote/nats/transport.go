@@ -31,17 +31,20 @@ type Transport struct {
 	nc      *client.Conn
 	js      jetstream.JetStream
 	answers answers
+	lists   [8]list // by the capacity, so that those of different streams are seldom in each other's way
 	meaning remote.Meaning
 	subs    []*client.Subscription
 	stop    chan struct{}
 	ended   sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows; not held while something waits
-	weak     error      // what was promised is no longer so
+	reconnected chan struct{} // has a value when the connection was lost, and is there again
+
+	mu       sync.Mutex       // guards what follows; not held while something waits
+	weak     map[string]error // the streams of which what was promised is no longer so
 	streams  map[string]bool
 	queues   map[string]*queue
-	subjects map[string]*queue
-	intakes  map[int]*intake
+	subjects map[string]*queue // by those of messages and of ends
+	intakes  map[consumerKey]*intake
 }
 
 // New returns a transport that uses the connection, which it does not close. It makes a stream for the list of queues
@@ -51,8 +54,9 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 		set: settings{
 			prefix: "coir", group: "default", replicas: 3, lease: 30 * time.Second, window: 2 * time.Minute, sync: "coir.sync",
 		},
-		nc: nc, stop: make(chan struct{}),
-		streams: map[string]bool{}, queues: map[string]*queue{}, subjects: map[string]*queue{}, intakes: map[int]*intake{},
+		nc: nc, stop: make(chan struct{}), reconnected: make(chan struct{}, 1),
+		weak: map[string]error{}, streams: map[string]bool{}, queues: map[string]*queue{}, subjects: map[string]*queue{},
+		intakes: map[consumerKey]*intake{},
 	}
 	for _, o := range opts {
 		o(&t.set)
@@ -77,9 +81,11 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 		t.Close()
 		return nil, err
 	}
-	reconnected := nc.StatusChanged(client.CONNECTED)
-	t.ended.Add(1)
-	go t.attend(reconnected)
+	changed := nc.StatusChanged(client.CONNECTED, client.DISCONNECTED, client.RECONNECTING, client.CLOSED)
+	t.answers.lost.Store(!nc.IsConnected())
+	t.ended.Add(2)
+	go t.attend(changed)
+	go t.inspect()
 	return t, nil
 }
 
@@ -92,7 +98,7 @@ func (t *Transport) Close() {
 		close(t.stop)
 	}
 	intakes := t.intakes
-	t.intakes = map[int]*intake{}
+	t.intakes = map[consumerKey]*intake{}
 	var queues []*queue
 	for _, q := range t.queues {
 		queues = append(queues, q)
@@ -110,42 +116,78 @@ func (t *Transport) Close() {
 	t.ended.Wait()
 }
 
-// attend looks again at what the servers promise when the connection was lost.
-func (t *Transport) attend(reconnected chan client.Status) {
+// checkEvery is how often the settings of the servers are read: no message tells of a server that starts again with
+// another setting, or that takes the place of another.
+const checkEvery = 5 * time.Second
+
+// attend follows the state of the connection. While it is lost, requests fail at once: nats.go would keep them, and
+// send them when their callers have given up, and it holds its lock while it connects, so that a fiber would block.
+func (t *Transport) attend(changed chan client.Status) {
 	defer t.ended.Done()
+	defer t.nc.RemoveStatusListener(changed)
 	for {
 		select {
 		case <-t.stop:
-			t.nc.RemoveStatusListener(reconnected)
 			return
-		case <-reconnected:
-			t.checkAgain()
+		case status := <-changed:
+			connected := status == client.CONNECTED
+			t.answers.lost.Store(!connected)
+			if !connected {
+				continue
+			}
+		}
+		t.mu.Lock()
+		for _, q := range t.queues {
+			q.suspect() // an end may have been missed
+		}
+		t.mu.Unlock()
+		select {
+		case t.reconnected <- struct{}{}:
+		default:
 		}
 	}
 }
 
-// checkAgain checks all streams, and has Publish fail if one promises less than before.
+// inspect looks again at what the servers promise, from time to time and when the connection was lost.
+func (t *Transport) inspect() {
+	defer t.ended.Done()
+	again := time.NewTicker(checkEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-t.stop:
+			return
+		case <-again.C:
+		case <-t.reconnected:
+		}
+		t.checkAgain()
+	}
+}
+
+// checkAgain checks the lists of consumers, and all streams. It has Publish fail while one promises less than before. What it cannot read now, it
+// takes to be as it was.
 func (t *Transport) checkAgain() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*checkEvery)
 	defer cancel()
+	t.checkLists(ctx)
 	t.mu.Lock()
 	names := []string{t.listConfig().Name}
 	for name := range t.streams {
 		names = append(names, name)
 	}
-	for _, q := range t.queues {
-		q.suspect() // an end may have been missed
-	}
 	t.mu.Unlock()
-	var weak error
 	for _, name := range names {
-		if m, err := t.check(ctx, name); err == nil && m < t.meaning {
-			weak = fmt.Errorf("nats: the stream %s is only %v since the connection was lost: it was %v", name, m, t.meaning)
+		m, err := t.check(ctx, name)
+		t.mu.Lock()
+		switch {
+		case err == nil && m < t.meaning:
+			t.weak[name] = fmt.Errorf("nats: the stream %s was %v, and is only %v now: look at the settings of its servers",
+				name, t.meaning, m)
+		case err == nil:
+			delete(t.weak, name)
 		}
+		t.mu.Unlock()
 	}
-	t.mu.Lock()
-	t.weak = weak
-	t.mu.Unlock()
 }
 
 // Info implements [remote.Transport].
@@ -316,7 +358,7 @@ func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, e
 
 // Tell implements [remote.Transport].
 func (t *Transport) Tell(subject string, data []byte) {
-	_ = t.nc.Publish(t.path("t", subject), data)
+	t.answers.tell(t.path("t", subject), data)
 }
 
 // Request implements [remote.Transport].
