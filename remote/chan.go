@@ -32,8 +32,9 @@ type Chan[T any] struct {
 	watch   coir.Watch
 	leaving atomic.Bool // Leave was called
 
-	line line                 // the senders that wait for room
-	in   *coir.Chan[*Item[T]] // the values on their way to a receiver of this process
+	line  line                 // the senders that wait for room
+	posts posts                // of a volatile channel: the values on their way to a receiving process
+	in    *coir.Chan[*Item[T]] // the values on their way to a receiver of this process
 
 	cond    coir.Cond // guards what follows
 	seq     uint64
@@ -105,7 +106,10 @@ func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name stri
 //   - A Send that returned nil has put its value into the buffer of one receiving process. The value is lost if that
 //     process ends before it has received it.
 //   - A value is received at most once: a Send whose outcome is not known returns [ErrUnknown], and does not try again.
-//   - Values that a sender sends one after the other are received in that order if there is one receiving process.
+//   - Values that a sender sends one after the other are received in that order if there is one receiving process. A
+//     value whose Send returned ErrUnknown may be received after later ones.
+//
+// ctx and n are as for [Durable]; an end that sends has a fiber in n while it does.
 func Volatile[T any](ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int,
 	opts ...Option,
 ) (*Chan[T], error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -423,24 +422,32 @@ func (it *Item[T]) abandoned() bool {
 	return ctx != nil && (coir.Ended(ctx) != nil || fiber != nil && fiber.State() == coir.StateEnded)
 }
 
-// accept takes a value of a volatile channel into the buffer. It does not wait.
-func (c *Chan[T]) accept(data []byte) []byte {
-	m, ok := parseValue(data)
+// accept takes values of a volatile channel into the buffer, and returns the answer for each. It does not wait.
+func (c *Chan[T]) accept(data []byte) (answer []byte) {
+	ms, ok := parseValues(data)
 	if !ok {
-		return append([]byte{answerRefused}, "the message cannot be read"...)
+		return appendRefusal(nil, "the message cannot be read")
 	}
-	it := &Item[T]{ID: m.ID, Tries: 1, c: c}
-	if err := c.set.codec.Unmarshal(m.Data, &it.Value); err != nil {
-		return append([]byte{answerRefused}, "the codec cannot decode the value: "+err.Error()...)
+	its, errs := make([]Item[T], len(ms)), make([]error, len(ms))
+	for i, m := range ms {
+		its[i].ID, its[i].Tries, its[i].c = m.ID, 1, c
+		errs[i] = c.set.codec.Unmarshal(m.Data, &its[i].Value)
 	}
 	c.cond.Lock()
 	defer c.cond.Unlock()
-	if len(c.buf) >= c.cap || c.left {
-		return []byte{answerFull}
+	for i := range its {
+		switch {
+		case errs[i] != nil:
+			answer = appendRefusal(answer, "the codec cannot decode the value: "+errs[i].Error())
+		case len(c.buf) >= c.cap || c.left:
+			answer = append(answer, answerFull)
+		default:
+			c.buf = append(c.buf, &its[i])
+			answer = append(answer, answerTaken)
+		}
 	}
-	c.buf = append(c.buf, it)
 	c.cond.Signal() // for passOn
-	return []byte{answerTaken}
+	return answer
 }
 
 // passOn hands the values of a volatile channel to receivers.
@@ -452,7 +459,8 @@ func (c *Chan[T]) passOn(ctx context.Context) {
 			return
 		}
 		c.cond.Lock()
-		c.buf = slices.Delete(c.buf, 0, 1)
+		c.buf[0] = nil // so that it can be collected
+		c.buf = c.buf[1:]
 		c.stats.Received++
 		c.cond.Unlock()
 		c.removed()

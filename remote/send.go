@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -20,6 +19,9 @@ import (
 //
 // On a volatile channel it returns nil when a receiving process has v in its buffer. It waits while there is no
 // receiving process. If an attempt may have succeeded, it returns ErrUnknown.
+//
+// Send waits for an answer of the broker, or of the receiving process. To send more values in the same time, send by
+// several fibers: their requests are on the way at the same time, and on a volatile channel they share requests.
 //
 // In all other cases v has not been sent: an error that is neither nil nor ErrUnknown says so. It is [coir.ErrClosed]
 // if the channel was closed or left.
@@ -130,11 +132,12 @@ func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
 		return errLeft
 	}
 	began := coir.Now(ctx)
-	limit := attemptTime
-	if s.atMostOnce {
-		limit = onceTime
+	var err error
+	if s.atMostOnce { // its requests have a time limit of their own
+		err = s.post(ctx, s.m)
+	} else {
+		err = attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })
 	}
-	err := attempt(ctx, limit, func(ctx context.Context) error { return s.post(ctx, s.m) })
 	if errors.Is(err, ErrUnknown) && !s.doubt {
 		s.doubt, s.since = true, began
 	}
@@ -175,42 +178,4 @@ func (c *Chan[T]) hasLeft() bool {
 	c.cond.Lock()
 	defer c.cond.Unlock()
 	return c.left
-}
-
-// The messages of a volatile channel: a value, and the answer of a receiving process.
-
-func valueSubject(name string) string { return "value." + name }
-
-const (
-	answerTaken   = 'y'
-	answerFull    = 'f'
-	answerRefused = 'n' // followed by the reason
-)
-
-func valueMessage(m Msg) []byte {
-	b := binary.BigEndian.AppendUint64(nil, m.ID.Sender)
-	return append(binary.BigEndian.AppendUint64(b, m.ID.Seq), m.Data...)
-}
-
-func parseValue(b []byte) (m Msg, ok bool) {
-	if len(b) < 16 {
-		return m, false
-	}
-	return Msg{ID{number(b[:8]), number(b[8:16])}, b[16:]}, true
-}
-
-// request makes an attempt to send on a volatile channel.
-func (c *Chan[T]) request(ctx context.Context, m Msg) error {
-	out, err := c.t.Request(ctx, valueSubject(c.name), valueMessage(m))
-	switch {
-	case err != nil:
-		return err
-	case len(out) == 1 && out[0] == answerTaken:
-		return nil
-	case len(out) == 1 && out[0] == answerFull:
-		return ErrFull
-	case len(out) > 1 && out[0] == answerRefused:
-		return fmt.Errorf("the receiver refuses the value: %s", out[1:])
-	}
-	return fmt.Errorf("%w: the receiver's answer cannot be read: %.20q", ErrUnknown, out)
 }

@@ -754,3 +754,65 @@ func TestSimVolatileCreditIsPrompt(t *testing.T) {
 		}
 	}, schedules(3000))
 }
+
+// Fibers of one end share requests, and each learns what became of its own value: also one that gives up, before or
+// after its value is in a request. The values of each that were sent for certain come in order.
+func TestSimVolatileSharedRequests(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		b, l := memory.New(), newLedger()
+		var got []int
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			defer n.Cancel(nil)
+			n.Go("receiver", func(ctx context.Context) error {
+				return volatile(ctx, b, "receiver", func(ctx context.Context, c *remote.Chan[int]) error {
+					for it, err := range c.All(ctx) {
+						if err != nil {
+							return nil
+						}
+						l.mu.Lock()
+						l.effects[it.Value]++
+						got = append(got, it.Value)
+						l.mu.Unlock()
+					}
+					return nil
+				})
+			})
+			err := volatile(ctx, b, "sender", func(ctx context.Context, c *remote.Chan[int]) error {
+				return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+					for i := range 3 {
+						n.Go("sender", func(ctx context.Context) error {
+							for range 2 {
+								v, _ := l.takeOf(i, 2)
+								limit := time.Hour
+								if s.Fault("short of time") {
+									limit = [...]time.Duration{time.Millisecond, 300 * time.Millisecond}[s.Intn(2)]
+								}
+								in, cancel := coir.WithTimeout(ctx, limit)
+								l.sent(v, outcomeOf(c.Send(in, v)))
+								cancel()
+							}
+							return nil
+						}, coir.WithIndex(i))
+					}
+					return nil
+				})
+			})
+			_ = coir.Sleep(ctx, time.Minute) // what is on its way arrives
+			return err
+		})
+		l.check(s)
+		last := map[int]int{}
+		for _, v := range got {
+			if l.outcomes[v] == stored && v < last[v/100] {
+				s.Errorf("%d came after %d", v, last[v/100])
+			}
+			if l.outcomes[v] == stored {
+				last[v/100] = v
+			}
+		}
+		for _, o := range l.outcomes {
+			s.Sometimes(o == failed, "a send gives up before its value is in a request")
+			s.Sometimes(o == unknown, "a send does not know")
+		}
+	}, schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse", "short of time"))
+}
