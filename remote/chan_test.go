@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/buf"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/memory"
 )
@@ -32,6 +33,45 @@ func TestCodecs(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A buffer of package buf does not leave its process: its send fails, and the sender still has it.
+//
+// Spec: BU-07 (missing descriptor support is ErrUnsupported)
+func TestBufferIsNotSent(t *testing.T) {
+	region, err := buf.NewRegion(64, buf.WithChecks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames, err := buf.NewPool(region, 64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := frames.TryGet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, codec := range []remote.Codec{remote.JSON, remote.Gob} {
+		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			c, err := remote.Durable[buf.Buf](ctx, n, memory.New().Node("only"), orders, 1, remote.WithCodec(codec))
+			if err != nil {
+				return err
+			}
+			defer c.Leave()
+			err = buf.HandOver(b, func(b buf.Buf) error { return c.Send(ctx, b) })
+			if !errors.Is(err, errors.ErrUnsupported) || c.Stats().Sent != 0 {
+				t.Errorf("%T: %v, %+v", codec, err, c.Stats())
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	b.Release()
+	if err := region.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -71,8 +71,9 @@ var notDrawn = []struct{ why, names string }{
 		buf.Chan.TrySend buf.Pool.Cap buf.Pool.Close buf.Pool.Get buf.Pool.GetCase buf.Pool.GetTimeout buf.Pool.Len
 		buf.Pool.Size buf.Pool.Stats buf.Pool.TryGet buf.Region.Close`},
 	{"it is for the owner of a buffer, and no other fiber may use the buffer", `
-		buf.Buf.Append buf.Buf.Bytes buf.Buf.Cap buf.Buf.Clone buf.Buf.Fill buf.Buf.Len buf.Buf.Release buf.Buf.Share
-		buf.Buf.Slice buf.Buf.Write buf.Buf.WriteTo buf.Buffers buf.HandOver buf.Region.OffHeap`},
+		buf.Buf.Append buf.Buf.Bytes buf.Buf.Cap buf.Buf.Clone buf.Buf.Fill buf.Buf.Len buf.Buf.MarshalBinary
+		buf.Buf.MarshalJSON buf.Buf.Release buf.Buf.Share buf.Buf.Slice buf.Buf.Write buf.Buf.WriteTo buf.Buffers
+		buf.HandOver buf.Region.OffHeap`},
 }
 
 // surface is the exported functions and methods of drawnFrom, and which of them each operation of the programs calls.
