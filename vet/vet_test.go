@@ -1,0 +1,21 @@
+package vet_test
+
+import (
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/coir-go/coir/vet"
+)
+
+// The programs in testdata say by comments what is wrong in them. Each has right ones beside the wrong ones.
+
+func TestBuffers(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), vet.Buffers, "./buffers")
+}
+
+func TestCancels(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), vet.Cancels, "./cancels")
+}
+
+func TestWaits(t *testing.T) { analysistest.Run(t, analysistest.TestData(), vet.Waits, "./waits") }
