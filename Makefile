@@ -15,7 +15,7 @@ CORE = $$($(GO) list ./... | grep -v -e /cmd/ -e /examples/ -e /docs/ -e /intern
 SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLargeReports|TestReportNamesBothLeaders|TestHealthyProgramsAreNotExplained
 
 .DEFAULT_GOAL := help
-.PHONY: help all quick nightly soak release installable ratios figures compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
+.PHONY: help all quick nightly soak release installable ratios report compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest page fuzz examples bench hot
 
 help: ## list the verbs
@@ -24,10 +24,11 @@ help: ## list the verbs
 all: ## everything that CI runs
 	@.ci/run
 
-# The figures that are measured are not here: see figures, and measure/services of the command. The release makes all
+# The figures that are measured are not here: see report, and measure/services of the command. The release makes all
 # this in a copy of the tree, and fails if a file changes; installable, a step of CI, makes a release.
 generate: ## write all that is generated: spec/MAP.md, api, schema.json, golden reports, the counts and tables in documents
 	$(GO) run ./internal/archtest/specmap
+	cd bench && $(GO) run ./report
 	$(GO) run ./internal/archtest/figures
 	$(GO) test -count=1 -timeout 5m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update
 	$(GO) test -count=1 -timeout 5m ./docs/guide -run 'TestReports' -update
@@ -188,10 +189,16 @@ release: ## check the tree, and tag it: make release VERSION=v0.1.0
 ratios: ## every comparison, with its bound
 	cd bench && $(GO) run ./ratios
 
-figures: ## measure the ratios that docs/figures.md shows, and write them there with the commit: on a quiet machine, some ten minutes
-	@mkdir -p .bin
-	cd bench && $(GO) run ./ratios -json -only $$(cd .. && $(GO) run ./internal/archtest/figures -names) > ../.bin/figures.json
-	$(GO) run ./internal/archtest/figures -measured < .bin/figures.json
+# ROUNDS=0 leaves each comparison its own number of rounds; FLAGS may be -cpu. What is idle is measured for seconds, once.
+ROUNDS ?= 0
+REPORT := ../.bin/report
+report: ## measure every comparison and growth series, and write docs/benchmarks.md: on a quiet machine, up to 40 minutes
+	@mkdir -p .bin/report
+	cd bench && $(GO) run ./ratios -json -rounds $(ROUNDS) $(FLAGS) > $(REPORT)/ratios.jsonl
+	cd bench && $(GO) run ./growth -json -rounds $(if $(filter 0,$(ROUNDS)),15,$(ROUNDS)) $(FLAGS) > $(REPORT)/growth.jsonl
+	cd bench && $(GO) run ./growth -json -rounds 1 -round 5s -only idle-fibers,idle-conns > $(REPORT)/idle.jsonl
+	cd bench && $(GO) run ./report -measured $(REPORT)/ratios.jsonl,$(REPORT)/growth.jsonl,$(REPORT)/idle.jsonl
+	$(GO) run ./internal/archtest/figures
 
 # How a change of speed is measured: alternating processes of both builds. FLAGS may be -markdown, -runs 9 and the like.
 compare: ## the ratios of a commit and of the working tree, by turns: make compare BASE=commit NAMES=a,b,c

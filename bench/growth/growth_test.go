@@ -30,11 +30,11 @@ func TestEverySeriesRuns(t *testing.T) {
 			}
 			var sizes []int
 			for _, r := range s.run(3, 10*time.Millisecond, largest) { // some systems count processor time in ticks of 4 ms
-				sizes = append(sizes, r.n)
-				if r.cost <= 0 || r.growth <= 0 || r.lo > r.growth || r.growth > r.hi {
+				sizes = append(sizes, r.N)
+				if r.Cost <= 0 || r.Growth <= 0 || r.Lo > r.Growth || r.Growth > r.Hi {
 					t.Errorf("a figure is missing or makes no sense: %v", r)
 				}
-				if r.n == s.sizes[0] && r.growth != 1 {
+				if r.N == s.sizes[0] && r.Growth != 1 {
 					t.Errorf("the smallest size is not its own measure: %v", r)
 				}
 			}

@@ -32,6 +32,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -48,6 +49,7 @@ var (
 	largest = flag.Int("largest", 1_000_000, "leave larger sizes out")
 	rounds  = flag.Int("rounds", 15, "rounds of each size that count")
 	round   = flag.Duration("round", 20*time.Millisecond, "length of a round of one size")
+	asJSON  = flag.Bool("json", false, "print one JSON object a size, for the command report")
 	cpu     = flag.Bool("cpu", false, "time by the processor time of the process, not by the wall: for a machine that others keep busy")
 	mutex   = flag.String("mutex", "", "write the profile of contended locks here")
 	dial    = flag.String("dial", "", "for the command's own use: connect there, as often as -largest says")
@@ -71,7 +73,11 @@ func main() {
 			continue
 		}
 		for _, r := range s.run(*rounds, *round, *largest) {
-			fmt.Println(r)
+			if *asJSON {
+				must(json.NewEncoder(os.Stdout).Encode(r))
+			} else {
+				fmt.Println(r)
+			}
 		}
 	}
 	if *mutex != "" {
@@ -102,14 +108,20 @@ type subject struct {
 
 // A row is what came out for one size.
 type row struct {
-	name, unit     string
-	n              int
-	cost           float64 // median
-	growth, lo, hi float64 // median and quartiles of the ratio to the smallest size
+	Series string  `json:"series"`
+	What   string  `json:"what"`
+	Unit   string  `json:"unit"`
+	N      int     `json:"n"`
+	Cost   float64 `json:"cost"`   // median
+	Growth float64 `json:"growth"` // median of the ratio to the smallest size
+	Lo     float64 `json:"lo"`     // first quartile of that ratio
+	Hi     float64 `json:"hi"`     // third quartile of that ratio
+	Rounds int     `json:"rounds"`
+	CPU    bool    `json:"cpu,omitempty"` // the cost is processor time
 }
 
 func (r row) String() string {
-	return fmt.Sprintf("%s n=%d cost=%.1f%s growth=%.2f spread=%.2f..%.2f", r.name, r.n, r.cost, r.unit, r.growth, r.lo, r.hi)
+	return fmt.Sprintf("%s n=%d cost=%.1f%s growth=%.2f spread=%.2f..%.2f", r.Series, r.N, r.Cost, r.Unit, r.Growth, r.Lo, r.Hi)
 }
 
 // run measures the sizes up to largest, by turns.
@@ -125,7 +137,7 @@ func (s series) run(rounds int, target time.Duration, largest int) []row {
 				defer sub.close()
 			}
 			subjects = append(subjects, sub)
-			rows = append(rows, row{name: s.name, unit: s.unit, n: n})
+			rows = append(rows, row{Series: s.name, What: s.what, Unit: s.unit, N: n, Rounds: rounds, CPU: sub.byCPU()})
 		}
 	}
 	for _, sub := range subjects {
@@ -149,10 +161,10 @@ func (s series) run(rounds int, target time.Duration, largest int) []row {
 		}
 	}
 	for i := range rows {
-		rows[i].cost = timing.Quantile(costs[i], 0.5)
-		rows[i].growth = timing.Quantile(ratios[i], 0.5)
-		rows[i].lo = timing.Quantile(ratios[i], 0.25)
-		rows[i].hi = timing.Quantile(ratios[i], 0.75)
+		rows[i].Cost = timing.Quantile(costs[i], 0.5)
+		rows[i].Growth = timing.Quantile(ratios[i], 0.5)
+		rows[i].Lo = timing.Quantile(ratios[i], 0.25)
+		rows[i].Hi = timing.Quantile(ratios[i], 0.75)
 	}
 	return rows
 }

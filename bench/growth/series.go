@@ -21,9 +21,11 @@ var (
 
 // all lists the series in the order in which they are run.
 var all = []series{
-	{"selector-event", []int{10, 1_000, 100_000}, selectorEvents(hot), "ns",
+	{"fiber-op", numbers, fiberOps, "ns", "a nursery with one empty child, joined, beside n fibers that wait"},
+	{"fiber-op-go", numbers, fiberOpsGo, "ns", "go and WaitGroup beside n goroutines that wait"},
+	{"selector-event", numbers, selectorEvents(hot), "ns",
 		"a send that makes a channel ready and the Wait that takes the value; n registered, one in use"},
-	{"selector-event-cold", []int{10, 1_000, 100_000}, selectorEvents(cold), "ns", "the same; n registered, each in turn"},
+	{"selector-event-cold", numbers, selectorEvents(cold), "ns", "the same; n registered, each in turn"},
 	{"waiter-pass", numbers, waiterPass, "ns",
 		"a send and a receive on a channel of capacity 0, where n fibers wait to receive"},
 	{"waiter-pass-go", numbers, waiterPassGo, "ns", "the same with goroutines and chan"},
@@ -40,7 +42,7 @@ var all = []series{
 	{"conn-op", files, connOps, "ns", "a byte to a connection of netio and back, beside n idle connections"},
 	{"idle-fibers", numbers, idle(parked), "ms", "processor time in 10 s of n fibers that wait, each with a timer an hour away"},
 	{"idle-conns", files, idle(connected), "ms",
-		"the same of n connections of netio, half of them in fibers that read, half by OnReadable"},
+		"processor time in 10 s of n connections of netio, half of them in fibers that read, half by OnReadable"},
 	{"workers-private", machines, onWorkers(private), "ns", "a value between 64 couples of fibers, each with a channel of capacity 0"},
 	{"workers-shared", machines, onWorkers(shared), "ns", "a value from 64 fibers to 64 through one channel of capacity 128"},
 	{"workers-spawn", machines, onWorkers(spawn), "ns", "a nursery with one empty child, joined, by 64 fibers at once"},
@@ -56,6 +58,46 @@ type usage func(n int) int
 
 func hot(int) int    { return 1 }
 func cold(n int) int { return n }
+
+// fiberOps has n fibers wait until the end.
+func fiberOps(n int) subject {
+	end := coir.NewEvent()
+	return onFiber(work{
+		setUp: func(_ context.Context, nur *coir.Nursery) {
+			for range n {
+				nur.Go("wait", func(ctx context.Context) error { return end.Wait(ctx) })
+			}
+		},
+		op: func(ctx context.Context, _ int) error {
+			return coir.Run(ctx, func(_ context.Context, nur *coir.Nursery) error {
+				nur.Go("child", func(context.Context) error { return nil })
+				return nil
+			})
+		},
+		end: func() { end.Set() },
+	})
+}
+
+func fiberOpsGo(n int) subject {
+	end := make(chan struct{})
+	var waiting sync.WaitGroup
+	for range n {
+		waiting.Go(func() { <-end })
+	}
+	return subject{
+		loop: func(times int) {
+			for range times {
+				var child sync.WaitGroup
+				child.Go(func() {})
+				child.Wait()
+			}
+		},
+		close: func() {
+			close(end)
+			waiting.Wait()
+		},
+	}
+}
 
 // selectorEvents has one fiber cause the events and wait for them: nobody parks,
 // and what remains is the event itself.

@@ -147,7 +147,8 @@ func main() {
 // inChild runs c in a process of its own and returns what that printed.
 func inChild(c *comparison, rounds int) (result, error) {
 	var r result
-	err := callSelf(&r, "-child", c.name, "-rounds", fmt.Sprint(rounds), "-round", round.String(), "-cpu="+strconv.FormatBool(*cpu))
+	err := callSelf(&r, "-child", c.name, "-rounds", fmt.Sprint(rounds), "-round", round.String(),
+		"-cpu="+strconv.FormatBool(*cpu), "-timeout", timeout.String()) // a comparison may start processes, too
 	return r, err
 }
 

@@ -11,17 +11,20 @@ import (
 
 // A result is the result of a comparison over all its rounds.
 type result struct {
-	Name   string  `json:"name"`
-	Unit   string  `json:"unit"`
-	Coir   float64 `json:"coir"`  // median cost of an operation
-	Other  float64 `json:"other"` // median cost of an operation
-	Ratio  float64 `json:"ratio"` // median of the ratios of the rounds
-	Lo     float64 `json:"lo"`    // first quartile of the ratios
-	Hi     float64 `json:"hi"`    // third quartile of the ratios
-	Allocs float64 `json:"allocs"`
-	Bound  float64 `json:"bound,omitempty"`
-	Goal   float64 `json:"goal,omitempty"`
-	Rounds int     `json:"rounds"`
+	Name    string  `json:"name"`
+	What    string  `json:"what"`
+	Against string  `json:"against"`
+	Unit    string  `json:"unit"`
+	Coir    float64 `json:"coir"`  // median cost of an operation
+	Other   float64 `json:"other"` // median cost of an operation
+	Ratio   float64 `json:"ratio"` // median of the ratios of the rounds
+	Lo      float64 `json:"lo"`    // first quartile of the ratios
+	Hi      float64 `json:"hi"`    // third quartile of the ratios
+	Allocs  float64 `json:"allocs"`
+	Bound   float64 `json:"bound,omitempty"`
+	Goal    float64 `json:"goal,omitempty"`
+	Rounds  int     `json:"rounds"`
+	CPU     bool    `json:"cpu,omitempty"` // costs are processor time
 }
 
 // String is the one line that the command prints.
@@ -81,7 +84,7 @@ func compare(c *comparison, rounds int, target time.Duration, progress io.Writer
 		}
 	}
 	return result{
-		Name: c.name, Unit: c.unit, Bound: c.bound, Goal: c.goal, Rounds: rounds,
+		Name: c.name, What: c.what, Against: c.against, Unit: c.unit, Bound: c.bound, Goal: c.goal, Rounds: rounds, CPU: *cpu,
 		Coir: timing.Quantile(coir, 0.5), Other: timing.Quantile(other, 0.5),
 		Ratio: timing.Quantile(ratio, 0.5), Lo: timing.Quantile(ratio, 0.25), Hi: timing.Quantile(ratio, 0.75),
 		Allocs: timing.Quantile(allocs, 0.5),

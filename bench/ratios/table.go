@@ -134,7 +134,7 @@ var table = []comparison{
 	},
 	{
 		name: "parked-memory-1k", unit: "B", rounds: fewRounds,
-		what:    "the same with 1 KiB of locals in the body",
+		what:    "bytes of a parked fiber with 1 KiB of locals, a million of them",
 		against: "a goroutine with the same body",
 		coir:    parkedIn("fiber-1k"), other: parkedIn("goroutine-1k"),
 	},
@@ -146,7 +146,7 @@ var table = []comparison{
 	},
 	{
 		name: "fork-join-wait", unit: "ns", ops: fibForks, rounds: shortRounds,
-		what:    "the same in one open nursery, each child waited for",
+		what:    "a fork and join of fib in one open nursery, each child waited for",
 		against: "goroutines and sync.WaitGroup, the same shape",
 		coir:    forkWaits, other: forkGoroutines,
 	},
@@ -278,7 +278,7 @@ var table = []comparison{
 	},
 	{
 		name: "native-declared-1000x5ms", bound: 1.3, goal: 1.1, unit: "ns", rounds: longRounds,
-		what:    "the same inside Blocking",
+		what:    "1,000 fibers that block natively for 5 ms, 20 times each, inside Blocking",
 		against: "goroutines that do the same",
 		coir:    nativeFibers(native1000x5ms, declared), other: nativeGoroutines(native1000x5ms, undeclared),
 	},
@@ -297,7 +297,7 @@ var table = []comparison{
 	},
 	{
 		name: "native-declared-1000x1ms", bound: 1.5, goal: 1.2, unit: "ns", rounds: longRounds,
-		what:    "the same inside Blocking",
+		what:    "1,000 fibers that block natively for 1 ms, 100 times each, inside Blocking",
 		against: "goroutines that do the same",
 		coir:    nativeFibers(native1000x1ms, declared), other: nativeGoroutines(native1000x1ms, undeclared),
 	},
@@ -309,25 +309,25 @@ var table = []comparison{
 	},
 	{
 		name: "wake-p99", bound: 1.0, goal: 0.5, unit: "µs", rounds: longRounds,
-		what:    "the same, 99th percentile",
+		what:    "the 99th percentile of the delay of a wake by a busy task, all workers busy with tasks of 100 µs",
 		against: "goroutines and chan, the same load",
 		coir:    wakeFibers(fromTask, 0.99), other: wakeGoroutines(fromTask, 0.99),
 	},
 	{
 		name: "wake-p999", unit: "µs", rounds: longRounds,
-		what:    "the same, 99.9th percentile",
+		what:    "the 99.9th percentile of the delay of a wake by a busy task, all workers busy with tasks of 100 µs",
 		against: "goroutines and chan, the same load",
 		coir:    wakeFibers(fromTask, 0.999), other: wakeGoroutines(fromTask, 0.999),
 	},
 	{
 		name: "wake-timer-p99", unit: "µs", rounds: longRounds,
-		what:    "the same where a fiber sleeps and then wakes, from the time it sleeps until",
+		what:    "the 99th percentile of the delay of a wake by a fiber that sleeps, from the time it sleeps until",
 		against: "goroutines, time.Sleep and chan, the same load",
 		coir:    wakeFibers(fromTimer, 0.99), other: wakeGoroutines(fromTimer, 0.99),
 	},
 	{
 		name: "wake-outside-p99", unit: "µs", rounds: longRounds,
-		what:    "the same where a goroutine outside wakes",
+		what:    "the 99th percentile of the delay of a wake by a goroutine, all workers busy with tasks of 100 µs",
 		against: "goroutines and chan, the same load",
 		coir:    wakeFibers(fromOutside, 0.99), other: wakeGoroutines(fromOutside, 0.99),
 	},
@@ -417,7 +417,7 @@ var table = []comparison{
 	},
 	{
 		name: "ticket-goroutine", bound: 0.8, held: 1.6, unit: "ns", rounds: shortRounds,
-		what:    "the same between two goroutines",
+		what:    "a ticket opened, resolved by another goroutine, waited for",
 		against: "map[uint64]chan with ids 1, 2, 3, a mutex, a fresh chan",
 		coir:    ticketGoroutines, other: ticketMap(number, false),
 	},
@@ -508,13 +508,13 @@ var table = []comparison{
 	{
 		name: "ticket-like", unit: "ns", rounds: shortRounds,
 		what:    "a ticket opened, resolved by another fiber, waited for",
-		against: "the same map with random ids as text, and a select with ctx.Done",
+		against: "map[string]chan with random ids, a mutex, a fresh chan, and a select with ctx.Done",
 		coir:    ticketFibers, other: ticketMap(secret, true),
 	},
 	{
 		name: "ticket-like-goroutine", unit: "ns", rounds: shortRounds,
-		what:    "the same between two goroutines",
-		against: "the same map with random ids as text, and a select with ctx.Done",
+		what:    "a ticket opened, resolved by another goroutine, waited for",
+		against: "map[string]chan with random ids, a mutex, a fresh chan, and a select with ctx.Done",
 		coir:    ticketGoroutines, other: ticketMap(secret, true),
 	},
 	simRow("sim-pingpong", "sim.Run of a program: two fibers, 1,000 round trips, capacity 0", simulated, simPings),

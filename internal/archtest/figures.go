@@ -3,66 +3,44 @@ package archtest
 import (
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
 
 // Figures in README and in the documents are written by the command figures: counts from the tree, and ratios from
-// docs/figures.json, which has what bench/ratios measured, at which commit and on which machine. The bounds beside them
-// come from the code of bench/ratios. TestFigures fails if one of them is not what the command would write.
+// docs/benchmarks.json, which make report writes. TestFigures fails if one of them is not what the command would write.
 
-// A Ratio is one comparison of bench/ratios.
-type Ratio struct {
-	Name    string  `json:"name"`
-	Ratio   float64 `json:"ratio"`
-	Allocs  float64 `json:"allocs"`
-	Commit  string  `json:"commit"`
-	Machine string  `json:"machine"`
-}
+// benchmarksFile has what make report measured.
+const benchmarksFile = "docs/benchmarks.json"
 
-// RatiosFile has the ratios that were measured, and figuresFile the table of them.
-const (
-	RatiosFile  = "docs/figures.json"
-	figuresFile = "docs/figures.md"
-)
-
-// ReadRatios reads RatiosFile.
-func ReadRatios(root string) ([]Ratio, error) {
-	text, err := os.ReadFile(filepath.Join(root, RatiosFile))
+// readRatios returns the ratios of benchmarksFile by name.
+func readRatios(root string) (map[string]float64, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(benchmarksFile)))
 	if err != nil {
 		return nil, err
 	}
-	var ratios []Ratio
-	return ratios, json.Unmarshal(text, &ratios)
-}
-
-// WriteRatios writes RatiosFile, one ratio a line.
-func WriteRatios(root string, ratios []Ratio) error {
-	lines := make([]string, len(ratios))
-	for i, r := range ratios {
-		line, err := json.Marshal(r)
-		if err != nil {
-			return err
+	var measured struct {
+		Ratios []struct {
+			Name  string
+			Ratio float64
 		}
-		lines[i] = string(line)
 	}
-	return os.WriteFile(filepath.Join(root, RatiosFile), []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o644)
+	if err := json.Unmarshal(text, &measured); err != nil {
+		return nil, fmt.Errorf("%s: %w", benchmarksFile, err)
+	}
+	ratios := make(map[string]float64)
+	for _, r := range measured.Ratios {
+		ratios[r.Name] = r.Ratio
+	}
+	return ratios, nil
 }
 
 // Figures returns the documents that have figures, as they should be.
 func Figures(root string) (map[string]string, error) {
-	ratios, err := ReadRatios(root)
-	if err != nil {
-		return nil, err
-	}
-	bounds, err := readBounds(root)
+	ratios, err := readRatios(root)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +60,13 @@ func Figures(root string) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	err = edit(root, documents, figuresFile, func(text string) (string, error) {
-		return withRatios(text, ratios, bounds)
-	})
-	if err != nil {
-		return nil, err
+	for _, m := range measuredIn {
+		change := func(text string) (string, error) { return withRatio(text, m, ratios) }
+		if err := edit(root, documents, m.file, change); err != nil {
+			return nil, err
+		}
 	}
-	err = edit(root, documents, "README.md", func(text string) (string, error) { return withMemory(text, ratios) })
-	return documents, err
+	return documents, nil
 }
 
 func edit(root string, documents map[string]string, file string, change func(string) (string, error)) error {
@@ -164,145 +141,29 @@ func occurrences(root, file, pattern, from string) (int, error) {
 	return len(regexp.MustCompile(pattern).FindAllString(text, -1)), nil
 }
 
-// quoted matches a name in a table.
-var quoted = regexp.MustCompile("`([a-z0-9-]+)`")
+// A measured is a ratio in a sentence: the group of the pattern matches the figure.
+type measured struct{ file, sentence, ratio string }
 
-// withRatios writes the ratios, and their bounds, into the rows of the table of figuresFile. A ratio above its bound is
-// in bold.
-func withRatios(text string, ratios []Ratio, bounds map[string]float64) (string, error) {
-	by := make(map[string]Ratio)
-	for _, r := range ratios {
-		by[r.Name] = r
-	}
-	lines := strings.Split(text, "\n")
-	rows, used := 0, make(map[string]bool)
-	for i, line := range lines {
-		cells := strings.Split(line, " | ")
-		if len(cells) != 6 || !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| What |") {
-			continue
-		}
-		var shown, atMost, commits []string
-		allocs := 0.0
-		for _, name := range quoted.FindAllStringSubmatch(cells[0], -1) {
-			if r, ok := by[name[1]]; ok {
-				used[r.Name] = true
-				figure, bound := Figure(r.Ratio), "-"
-				if most := bounds[r.Name]; most > 0 {
-					bound = strconv.FormatFloat(most, 'g', -1, 64)
-					if r.Ratio > most {
-						figure = "**" + figure + "**"
-					}
-				}
-				shown, atMost = append(shown, figure), append(atMost, bound)
-				commits = append(commits, r.Commit)
-				allocs = max(allocs, r.Allocs)
-			}
-		}
-		if shown == nil {
-			return "", fmt.Errorf("%s: no ratio of %s is in %s: run make figures", figuresFile, line, RatiosFile)
-		}
-		rows++
-		cells[2] = strings.Join(shown, ", ")
-		cells[3] = strings.Join(atMost, ", ")
-		if len(slices.Compact(slices.Clone(atMost))) == 1 {
-			cells[3] = atMost[0]
-		}
-		if cells[4] != "-" {
-			cells[4] = strconv.Itoa(int(allocs + 0.5))
-		}
-		cells[5] = strings.Join(slices.Compact(commits), ", ") + " |"
-		lines[i] = strings.Join(cells, " | ")
-	}
-	if rows == 0 || len(used) != len(ratios) {
-		return "", fmt.Errorf("%s shows %d of %d ratios, in %d rows: name each ratio of %s in a row of the table",
-			figuresFile, len(used), len(ratios), rows, RatiosFile)
-	}
-	return strings.Join(lines, "\n"), nil
+// measuredIn lists the ratios in sentences.
+var measuredIn = []measured{
+	{"README.md", `takes ([\d.]+) times the\s+memory`, "parked-memory"},
 }
 
-// boundsFile has the comparisons with their bounds. It belongs to another module, so it is parsed, not imported.
-const boundsFile = "bench/ratios/table.go"
-
-// readBounds returns the bounds of the comparisons in boundsFile that have one. A comparison is a literal with a name
-// and a bound. Those that a function makes from its parameter name have the bound of the literal in that function.
-func readBounds(root string) (map[string]float64, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(boundsFile)), nil, 0)
-	if err != nil {
-		return nil, err
+// withRatio writes a ratio into its sentence.
+func withRatio(text string, m measured, ratios map[string]float64) (string, error) {
+	at := regexp.MustCompile(m.sentence).FindStringSubmatchIndex(text)
+	if at == nil {
+		return "", fmt.Errorf("%s has no %q: take it out of measuredIn in internal/archtest/figures.go", m.file, m.sentence)
 	}
-	bounds := make(map[string]float64)
-	makers := make(map[string]float64)
-	for _, d := range file.Decls {
-		ast.Inspect(d, func(n ast.Node) bool {
-			literal, ok := n.(*ast.CompositeLit)
-			if !ok {
-				return true
-			}
-			name, bound := comparisonOf(literal)
-			if maker, ok := d.(*ast.FuncDecl); ok {
-				makers[maker.Name.Name] = bound
-			} else if name != "" {
-				bounds[name] = bound
-			}
-			return true
-		})
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
-			if maker, ok := call.Fun.(*ast.Ident); ok && makers[maker.Name] > 0 {
-				bounds[stringOf(call.Args[0])] = makers[maker.Name]
-			}
-		}
-		return true
-	})
-	if len(bounds) == 0 {
-		return nil, fmt.Errorf("%s has no bounds: change readBounds in internal/archtest/figures.go", boundsFile)
-	}
-	return bounds, nil
-}
-
-// comparisonOf returns the name and the bound of a literal, or zero values for what it has not.
-func comparisonOf(literal *ast.CompositeLit) (name string, bound float64) {
-	for _, e := range literal.Elts {
-		field, ok := e.(*ast.KeyValueExpr)
-		if !ok {
-			continue
-		}
-		key, ok := field.Key.(*ast.Ident)
-		switch {
-		case ok && key.Name == "name":
-			name = stringOf(field.Value)
-		case ok && key.Name == "bound":
-			if value, ok := field.Value.(*ast.BasicLit); ok {
-				bound, _ = strconv.ParseFloat(value.Value, 64)
-			}
-		}
-	}
-	return name, bound
-}
-
-// stringOf returns the value of a string literal, or "".
-func stringOf(e ast.Expr) string {
-	literal, ok := e.(*ast.BasicLit)
+	ratio, ok := ratios[m.ratio]
 	if !ok {
-		return ""
+		return "", fmt.Errorf("%s has no ratio %s, which %s shows: run make report", benchmarksFile, m.ratio, m.file)
 	}
-	text, _ := strconv.Unquote(literal.Value)
-	return text
+	return text[:at[2]] + figure(ratio) + text[at[3]:], nil
 }
 
-// withMemory writes the memory of a parked fiber into README.
-func withMemory(text string, ratios []Ratio) (string, error) {
-	memory := regexp.MustCompile(`takes ([\d.]+) times the\s+memory`).FindStringSubmatchIndex(text)
-	i := slices.IndexFunc(ratios, func(r Ratio) bool { return r.Name == "parked-memory" })
-	if memory == nil || i < 0 {
-		return "", fmt.Errorf("README.md does not say what a parked fiber takes, or %s has no parked-memory", RatiosFile)
-	}
-	return text[:memory[2]] + Figure(ratios[i].Ratio) + text[memory[3]:], nil
-}
-
-// Figure formats a ratio with two significant decimals.
-func Figure(ratio float64) string {
+// figure formats a ratio with two significant decimals.
+func figure(ratio float64) string {
 	if ratio < 0.01 {
 		return strconv.FormatFloat(ratio, 'f', 3, 64)
 	}
