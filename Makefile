@@ -15,7 +15,7 @@ CORE = $$($(GO) list ./... | grep -v -e /cmd/ -e /examples/ -e /docs/ -e /intern
 SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLargeReports|TestReportNamesBothLeaders|TestHealthyProgramsAreNotExplained
 
 .DEFAULT_GOAL := help
-.PHONY: help all quick nightly soak release installable ratios report compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
+.PHONY: help all quick nightly soak release installable ratios report security compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest page fuzz examples bench hot
 
 help: ## list the verbs
@@ -41,6 +41,9 @@ generate: ## write all that is generated: spec/MAP.md, api, schema.json, golden 
 
 files: ## fail on binaries and on large files that are not listed
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestTracked'
+
+security: ## the licences of all modules, and known vulnerabilities where their database can be reached
+	.ci/security
 
 format: ## fail on files that gofmt would change, and name them
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!*_go127.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
