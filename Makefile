@@ -16,7 +16,7 @@ SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLar
 
 .DEFAULT_GOAL := help
 .PHONY: help all quick nightly soak release installable ratios report security compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
-	arm64 models interleave programs sim coirtest page fuzz examples bench hot
+	arm64 models interleave programs sim coirtest page pictures fuzz examples bench hot
 
 help: ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -135,6 +135,12 @@ coirtest: ## coir's own tests under coir test, with goroutines and fibers in one
 
 page: ## the page of a failure, and that of a running program, in a headless Chromium: keys, search, and how long they take
 	COIR_PAGE=1 $(GO) test $(FULL) -p 1 -v -run '^TestThePage' ./internal/chart ./inspect ./examples/stuck
+
+# The other pictures: see docs/guide/chart_test.go.
+pictures: ## take the picture of the inspector in README again, in a headless Chromium
+	@mkdir -p .bin/pictures
+	COIR_PICTURES=$(CURDIR)/.bin/pictures $(GO) test $(FULL) -run '^TestThePage' ./examples/stuck
+	cp .bin/pictures/stuck-locks.png docs/guide/inspector.png
 
 fuzz: ## every fuzz target for a moment
 	.ci/fuzz

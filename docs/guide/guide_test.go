@@ -1,13 +1,14 @@
 package guide_test
 
-// The code of the guides. A block of Go code in moving.md, kinds.md, locks.md, streams.md, io.md, desk.md, buffers.md
-// or reports.md is compiled and tested, word for word but for its indentation: in this directory, or in a module that
-// has the dependencies which it needs.
+// The code of the guides: see TestDocumentsQuoteCode.
 
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -301,31 +302,75 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-func TestTheGuidesQuoteCode(t *testing.T) {
-	for guide, files := range map[string][]string{
-		"moving.md":  {"guide_test.go", "../../bench/twins/moving/moving.go"},
-		"kinds.md":   {"guide_test.go"},
-		"locks.md":   {"guide_test.go"},
-		"streams.md": {"streams_test.go"},
-		"io.md":      {"io_test.go", "../../verify/iodb/iodb_test.go"},
-		"desk.md":    {"desk_test.go"},
-		"buffers.md": {"buffers_test.go"},
-		"reports.md": {"reports_test.go", "../../cmd/coir/testdata/three/three_test.go"},
-	} {
+// quoted lists the files that have the code of a document, which are compiled.
+var quoted = map[string][]string{
+	"guide/buffers.md":   {"buffers_test.go"},
+	"guide/coir-test.md": {"../../cmd/coir/testdata/pay/pay_test.go", "../../cmd/coir/testdata/bank/bank_test.go"},
+	"guide/desk.md":      {"desk_test.go"},
+	"guide/io.md":        {"io_test.go", "../../verify/iodb/iodb_test.go"},
+	"guide/kinds.md":     {"guide_test.go"},
+	"guide/locks.md":     {"guide_test.go"},
+	"guide/moving.md":    {"guide_test.go", "../../bench/twins/moving/moving.go"},
+	"guide/remote.md":    {"../../remote/guide_test.go"},
+	"guide/reports.md":   {"reports_test.go", "../../cmd/coir/testdata/three/three_test.go"},
+	"guide/seeing.md": {
+		"seeing_test.go", "../../metrics/promcoir/example_test.go", "../../metrics/otelcoir/example_test.go",
+	},
+	"guide/service.md": {
+		"../../examples/service/service.go", "../../examples/service/supervise.go", "../../examples/service/main.go",
+		"../../examples/service/main_test.go",
+	},
+	"guide/streams.md": {"streams_test.go"},
+	"guide/testing.md": {"testdata/prices/prices_test.go"},
+	"guide/tuning.md":  {"tuning_test.go"},
+}
+
+// TestDocumentsQuoteCode: every block of Go in docs is code of a file that is compiled, word for word but for its
+// indentation, or a whole program, which TestProgramsInDocsBuild builds, or has a comment above it that says why it is
+// neither: <!-- fragment: reason -->. A line of three dots stands for code that is left out.
+func TestDocumentsQuoteCode(t *testing.T) {
+	blocks := 0
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		document := filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))
 		var code string
-		for _, file := range files {
+		for _, file := range quoted[document] {
 			code += squeezed(read(t, file))
 		}
-		_, rest, found := strings.Cut(read(t, guide), "```go\n")
-		if !found {
-			t.Errorf("%s has no code", guide)
-		}
-		for ; found; _, rest, found = strings.Cut(rest, "```go\n") {
-			block, _, _ := strings.Cut(rest, "```")
-			if !strings.Contains(code, squeezed(block)) {
-				t.Errorf("%s has code that is not in %v:\n%s", guide, files, block)
+		before, rest, found := strings.Cut(read(t, path), "```go\n")
+		for found {
+			blocks++
+			block, after, _ := strings.Cut(rest, "\n```")
+			lines := strings.Split(strings.TrimRight(before, "\n"), "\n")
+			fragment := strings.HasPrefix(lines[len(lines)-1], "<!-- fragment: ")
+			for part := range strings.SplitSeq(squeezed(block+"\n"), "...\n") {
+				if !fragment && !strings.HasPrefix(block, "package main\n") && !strings.Contains(code, part) {
+					t.Errorf("docs/%s has code that is in none of %v:\n%s", document, quoted[document], part)
+				}
 			}
+			before, rest, found = strings.Cut(after, "```go\n")
 		}
+		return nil
+	})
+	if err != nil || blocks < 80 {
+		t.Errorf("%d blocks of code were found, %v", blocks, err)
+	}
+}
+
+// The code of the guide to testing does what the guide says: TestPrices fails, and the others pass.
+func TestThePricesOfTheGuide(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
+	out, err := exec.Command("go", "test", "-count=1", "-run", "^TestPrices$", "./testdata/prices").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "deadlock") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err = exec.Command("go", "test", "-count=1", "-skip", "^(TestPrices|FuzzPrices)$", "./testdata/prices").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"image"
+	"image/png"
 	"maps"
 	"os"
 	"path/filepath"
@@ -152,12 +155,46 @@ func TestThePageExplainsEachBug(t *testing.T) {
 			t.Errorf("the page does not say\n%s\nbut\n%s", told[name], got)
 		}
 		if dir := os.Getenv("COIR_PICTURES"); dir != "" {
-			if err := os.WriteFile(filepath.Join(dir, "stuck-"+name+".png"), b.Picture(), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "stuck-"+name+".png"), cropped(t, b.Picture()), 0o600); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 	b.Quiet()
+}
+
+// cropped returns a picture without the rows at its end that are like the last one.
+func cropped(t *testing.T, picture []byte) []byte {
+	t.Helper()
+	all, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := all.Bounds()
+	empty := func(y int) bool {
+		for x := to.Min.X; x < to.Max.X; x++ {
+			if all.At(x, y) != all.At(x, to.Max.Y-1) {
+				return false
+			}
+		}
+		return true
+	}
+	end := to.Max.Y
+	for end > to.Min.Y && empty(end-1) {
+		end--
+	}
+	to.Max.Y = min(end+12, to.Max.Y)
+	cut, ok := all.(interface {
+		SubImage(r image.Rectangle) image.Image
+	})
+	if !ok {
+		t.Fatalf("%T cannot be cut", all)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, cut.SubImage(to)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // words returns the words of a text without what differs from run to run, and without the colon after how sure it is.

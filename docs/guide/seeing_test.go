@@ -1,0 +1,77 @@
+package guide_test
+
+// The code of seeing.md, but for the metrics, whose modules have it.
+
+import (
+	"context"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime/trace"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/inspect"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// inspected is the beginning of a main function.
+func inspected(ctx context.Context) {
+	go func() {
+		if err := inspect.Serve(ctx, "localhost:7117"); err != nil {
+			log.Print(err)
+		}
+	}()
+}
+
+// labelled and recorded configure the default runtime at the beginning of a main function.
+func labelled() error {
+	if err := coir.Configure(coir.WithLabels()); err != nil {
+		return err
+	}
+	return nil
+}
+
+func recorded(mux *http.ServeMux) error {
+	recorder := inspect.NewRecorder(0)
+	if err := coir.Configure(coir.WithObserver(recorder)); err != nil {
+		return err
+	}
+	mux.Handle("/debug/coir/", inspect.Handler(inspect.WithRecorder(recorder)))
+	return nil
+}
+
+func watched(ctx context.Context) error {
+	flight := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: 10 * time.Second})
+	if err := flight.Start(); err != nil {
+		return err
+	}
+	defer flight.Stop()
+	go inspect.Watch(ctx, inspect.WithDir("/var/tmp/shop"), inspect.WithFlightRecorder(flight))
+	<-ctx.Done()
+	return nil
+}
+
+func explained(rt *coir.Runtime) {
+	earlier := rt.Snapshot(snapshot.Options{})
+	time.Sleep(time.Second)
+	for _, e := range snapshot.Explain(earlier, rt.Snapshot(snapshot.Options{})) {
+		slog.Warn(e.Text, "kind", e.Kind, "certain", e.Certain)
+	}
+}
+
+// These functions are only compiled: inspected listens on a port that may be taken, labelled and recorded configure a
+// runtime that the other tests use, watched writes to a directory of the system, and explained sleeps.
+var _ = []any{inspected, labelled, recorded, watched, explained}
+
+func TestSeeingUnderAPath(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle("/debug/coir/", http.StripPrefix("/debug/coir", inspect.Handler()))
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://localhost/debug/coir/", nil))
+	if answer.Code != http.StatusOK {
+		t.Errorf("%d: %s", answer.Code, answer.Body)
+	}
+}
