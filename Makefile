@@ -15,7 +15,7 @@ CORE = $$($(GO) list ./... | grep -v -e /cmd/ -e /examples/ -e /docs/ -e /intern
 SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLargeReports|TestReportNamesBothLeaders|TestHealthyProgramsAreNotExplained
 
 .DEFAULT_GOAL := help
-.PHONY: help all quick nightly soak release installable ratios report security compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
+.PHONY: help all quick nightly soak release installable ratios report site security compare generate files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest page pictures fuzz examples bench hot
 
 help: ## list the verbs
@@ -208,6 +208,9 @@ report: ## measure every comparison and growth series, and write docs/benchmarks
 	cd bench && $(GO) run ./growth -json -rounds 1 -round 5s -only idle-fibers,idle-conns > $(REPORT)/idle.jsonl
 	cd bench && $(GO) run ./report -measured $(REPORT)/ratios.jsonl,$(REPORT)/growth.jsonl,$(REPORT)/idle.jsonl
 	$(GO) run ./internal/archtest/figures
+
+site: ## write the documents as pages into .bin/site
+	cd site && $(GO) run . -o ../.bin/site
 
 # How a change of speed is measured: alternating processes of both builds. FLAGS may be -markdown, -runs 9 and the like.
 compare: ## the ratios of a commit and of the working tree, by turns: make compare BASE=commit NAMES=a,b,c
