@@ -26,8 +26,9 @@ all: ## everything that CI runs
 
 # The figures that are measured are not here: see report, and measure/services of the command. The release makes all
 # this in a copy of the tree, and fails if a file changes; installable, a step of CI, makes a release.
-generate: ## write all that is generated: spec/MAP.md, api, schema.json, golden reports, the counts and tables in documents
+generate: ## write all that is generated: spec/MAP.md, api, schema.json, golden reports, drawings, counts and tables in documents
 	$(GO) run ./internal/archtest/specmap
+	$(GO) run ./internal/archtest/importmap
 	cd bench && $(GO) run ./report
 	$(GO) run ./internal/archtest/figures
 	$(GO) test -count=1 -timeout 5m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update

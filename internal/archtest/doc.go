@@ -4,6 +4,6 @@
 // Such rules become outdated if they are only in a document. Here each is data with a short test, and a failing test
 // says what to do.
 //
-// The package has the readers; their tests check the rules; the commands specmap and figures write spec/MAP.md and the
-// figures in the documents.
+// The package has the readers; their tests check the rules; the commands specmap, figures and importmap write
+// spec/MAP.md, the figures in the documents and docs/imports.svg.
 package archtest

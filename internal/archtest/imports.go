@@ -43,8 +43,8 @@ var Layers = []Layer{
 	{"measurements", []string{"cmd/coir/measure/internal/build", "cmd/coir/internal/services"}},
 	{"peers", []string{"cmd/coir/measure/internal/peers"}},
 	{"outside", []string{
-		"examples/...", "internal/archtest/figures", "internal/archtest/specmap", "internal/programs", "internal/supply",
-		"cmd/coir/...",
+		"examples/...", "internal/archtest/figures", "internal/archtest/importmap", "internal/archtest/specmap", "internal/programs",
+		"internal/supply", "cmd/coir/...",
 	}},
 }
 
