@@ -91,15 +91,13 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// README and the guide to locks show what go test prints of testdata/bank, and the token in it replays that.
+// The guide to locks shows what go test prints of testdata/bank, and the token in it replays that.
 func TestReportsOfTheBank(t *testing.T) {
 	if race.Enabled || testing.Short() {
 		t.Skip("it builds a program, whose deferred calls have other lines in a race build")
 	}
 	report := goTestBank(t)
-	for _, file := range []string{"locks.md", "../../README.md"} {
-		shown(t, file, "go test bank", report)
-	}
+	shown(t, "locks.md", "go test bank", report)
 	_, token, _ := strings.Cut(report, "-sim.replay=")
 	_, want, _ := strings.Cut(report, "\n")
 	want, _, _ = strings.Cut(want, "  diverges here") // which a replay does not look for
@@ -111,9 +109,9 @@ func TestReportsOfTheBank(t *testing.T) {
 // TestREADMEQuotesCode: a block of Go code in README is code of a test, or a program, which TestProgramsInDocsBuild
 // builds.
 func TestREADMEQuotesCode(t *testing.T) {
-	code := squeezed(read(t, "testdata/bank/bank_test.go")) + squeezed(read(t, "../../cmd/coir/testdata/pay/pay_test.go"))
+	code := squeezed(read(t, "../../cmd/coir/testdata/pay/pay_test.go"))
 	blocks := strings.Split(read(t, "../../README.md"), "```go\n")[1:]
-	if len(blocks) < 3 {
+	if len(blocks) < 2 {
 		t.Errorf("README.md has %d blocks of code", len(blocks))
 	}
 	for _, block := range blocks {

@@ -85,10 +85,67 @@ func TestProgramsInDocsBuild(t *testing.T) {
 	}
 }
 
-// TestREADMEIsShort: README has at most 200 lines. Tables and reference are for docs.
+// TestREADMEIsShort: README has at most 150 lines. Tables and reference are for docs.
 func TestREADMEIsShort(t *testing.T) {
-	if n := strings.Count(text(t, filepath.Join(root(t), "README.md")), "\n"); n > 200 {
-		t.Errorf("README.md has %d lines, and may have 200: move tables and reference to docs", n)
+	if n := strings.Count(text(t, filepath.Join(root(t), "README.md")), "\n"); n > 150 {
+		t.Errorf("README.md has %d lines, and may have 150: move tables and reference to docs", n)
+	}
+}
+
+// shownBy lists the commands in README, each with a file that runs it, and words of that file.
+var shownBy = map[string][2]string{
+	"go install github.com/coir-go/coir/cmd/coir@latest": {".ci/installable", `go install "$module/cmd/coir@latest"`},
+	"coir test .":     {"cmd/coir/tokens_test.go", `run([]string{"test", "./testdata/pay"}`},
+	"coir test":       {".ci/installable", "coir test -schedules 100 ./bank"},
+	"coir test -html": {"cmd/coir/ci_test.go", `run([]string{"test", "-html"`},
+	"coir test -race": {"cmd/coir/alarms_test.go", `explored(t, "-race"`},
+	"go test -race":   {"Makefile", "$(GO) test $(SHORT) -race ./..."},
+	"go test":         {"Makefile", "$(GO) test $(FULL) ./..."},
+	"make report":     {"Makefile", "\nreport: "},
+}
+
+// TestREADMECommandsAreRun: each command that README shows is run by a test or a step of CI, except make report, which
+// takes 40 minutes.
+func TestREADMECommandsAreRun(t *testing.T) {
+	readme := text(t, filepath.Join(root(t), "README.md"))
+	found := make(map[string]bool)
+	for _, m := range regexp.MustCompile("(?m)`((?:coir|go|make) [a-z][^`]*)`|^    (?:\\$ )?((?:coir|go|make) .*)$").FindAllStringSubmatch(readme, -1) {
+		found[m[1]+m[2]] = true
+	}
+	for command := range found {
+		by, ok := shownBy[command]
+		if !ok {
+			t.Errorf("README.md shows %q: name what runs it in shownBy", command)
+		} else if !strings.Contains(text(t, filepath.Join(root(t), by[0])), by[1]) {
+			t.Errorf("%s does not run %q any more: it has no %q", by[0], command, by[1])
+		}
+	}
+	if len(found) != len(shownBy) {
+		t.Errorf("README.md shows %d commands, shownBy has %d: take out those that it no longer shows", len(found), len(shownBy))
+	}
+}
+
+// TestExamplesAreIndexed: each example has a README that says what it is for and how to run it, a test, and a row in
+// docs/examples.md.
+func TestExamplesAreIndexed(t *testing.T) {
+	dir := root(t)
+	index := text(t, filepath.Join(dir, "docs", "examples.md"))
+	examples, err := filepath.Glob(filepath.Join(dir, "examples", "*"))
+	if err != nil || len(examples) < 12 {
+		t.Errorf("%d examples, %v", len(examples), err)
+	}
+	for _, example := range examples {
+		name := filepath.Base(example)
+		if !strings.Contains(index, "["+name+"](../examples/"+name+")") {
+			t.Errorf("docs/examples.md has no row of %s", name)
+		}
+		if tests, err := filepath.Glob(filepath.Join(example, "*_test.go")); err != nil || tests == nil {
+			t.Errorf("examples/%s has no test", name)
+		}
+		readme := text(t, filepath.Join(example, "README.md"))
+		if strings.Count(readme, "\n") < 10 || !strings.Contains(readme, "go run ") {
+			t.Errorf("examples/%s/README.md has fewer than ten lines, or does not say how to run the example", name)
+		}
 	}
 }
 

@@ -239,7 +239,7 @@ func (b *brokers) healthy(ctx context.Context, nc *client.Conn, streams ...strin
 	return leaders
 }
 
-// currentLeader returns the leader of a stream. It fails if a server of the stream, or of a consumer, is not up to date.
+// currentLeader returns the leader of a stream. It fails if a server of the stream, or of a consumer, is behind.
 func currentLeader(ctx context.Context, js jetstream.JetStream, name string) (string, error) {
 	s, err := js.Stream(ctx, name)
 	if err != nil {

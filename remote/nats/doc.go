@@ -11,8 +11,8 @@
 //
 // A queue is a subject, not a stream: queues of one capacity share a stream, because NATS bounds the messages of each
 // subject by a setting of the stream. The processes of a group share one consumer for each 500 queues of such a stream.
-// They run the same program, and receive from the same queues: a process that is given a message of a queue that it does
-// not receive from gives it back. Two groups cannot receive from one queue.
+// They run the same program, and receive from the same queues: a process that is given a message of a queue from which
+// it does not receive gives it back. Two groups cannot receive from one queue.
 //
 // # What stored means
 //
@@ -25,9 +25,9 @@
 //
 // # Accounts
 //
-// The file accounts.conf, beside this one, has the accounts of a cluster with the permissions of each process. A process
-// can read its own inbox and its own tickets, and not those of another: connect with the inbox prefix that the file
-// names. It can be sure of that only with TLS between all.
+// The file accounts.conf, beside this one, has the accounts of a cluster with the permissions of each process. A
+// process can read its own inbox and its own tickets, and not those of another: connect with the inbox prefix that the
+// file names. It can be sure of that only with TLS between all.
 //
 // # Ends
 //

@@ -55,8 +55,8 @@ func TestAPeerChanges(t *testing.T) {
 	}
 }
 
-// A process can read its own inbox and tickets, and what ends of channels tell each other. It can read nothing else, and
-// destroy nothing.
+// A process can read its own inbox and tickets, and what ends of channels tell each other. It can read nothing else,
+// and destroy nothing.
 func TestPermissions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -123,7 +123,8 @@ func TestPermissions(t *testing.T) {
 	b.strangers(t)
 }
 
-// strangers checks that a process is refused that has no certificate, one of another authority, or one that has no user.
+// strangers checks that a process is refused that has no certificate, one of another authority, or one that has no
+// user.
 func (b *brokers) strangers(t *testing.T) {
 	foreign := t.TempDir()
 	writeCertificates(t, foreign, "node-1")

@@ -491,8 +491,8 @@ func (l *list) add(ctx context.Context, t *Transport, q *queue) (int, error) {
 	return int(q.number.Load()) - 1, nil
 }
 
-// filter adds queues of one capacity to consumers of the group. Other processes may do so at the same time, and the last
-// to change a consumer wins: so it looks whether they are there.
+// filter adds queues of one capacity to consumers of the group. Other processes may do so at the same time, and the
+// last to change a consumer wins: so it looks whether they are there.
 func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 	stream := t.queueConfig(queues[0].capacity).Name
 	for {

@@ -164,8 +164,8 @@ func (t *Transport) inspect() {
 	}
 }
 
-// checkAgain checks the lists of consumers, and all streams. It has Publish fail while one promises less than before. What it cannot read now, it
-// takes to be as it was.
+// checkAgain checks the lists of consumers, and all streams. It makes Publish fail while one promises less than before.
+// What it cannot read now, it takes to be as it was.
 func (t *Transport) checkAgain() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*checkEvery)
 	defer cancel()
