@@ -169,27 +169,6 @@ var mutants = []mutant.Mutant{
 		Edits: []string{".(*atomic.Uint64).Add(1)\n", ".(*atomic.Uint64).Add(0)\n"},
 	},
 	{
-		Name: "a stored answer is removed before it is passed on", File: "ticket/store.go",
-		Test: "TestSimEachTicketIsResumedOnce",
-		Edits: []string{
-			"		count = &d.count.passed\n",
-			"		count = &d.count.passed\n		_ = attempt(ctx, x.Ack)\n",
-		},
-	},
-	{
-		Name: "a stored answer is tried once", File: "ticket/store.go",
-		Test: "TestSimEachTicketIsResumedOnce",
-		Edits: []string{
-			"			x.Nak(min(storeMin<<min(x.Tries()-1, 10), storeMax))\n",
-			"			_ = attempt(ctx, x.Ack)\n",
-		},
-	},
-	{
-		Name: "an attempt that may have succeeded is forgotten", File: "ticket/answer.go",
-		Test:  "TestSimEachTicketIsResumedOnce",
-		Edits: []string{"		doubt = doubt || errors.Is(err, remote.ErrUnknown)\n", ""},
-	},
-	{
 		Name: "a MAC is not compared", File: "ticket/keys.go",
 		Test:  "TestDerivedTokensAreRefused",
 		Edits: []string{"ok = hmac.Equal(sum, b[headLen:])", "ok = len(sum) == len(b[headLen:])"},
