@@ -53,7 +53,7 @@ func init() {
 		against: "one of package net, and a goroutine that reads",
 		coir:    idleConns("netio"), other: idleConns("net"),
 	}, comparison{
-		name: "netio-buffers", bound: 0.5, unit: "ns", rounds: shortRounds,
+		name: "netio-buffers", bound: 0.5, unit: "ns", rounds: longRounds, round: 300 * time.Millisecond,
 		what:    "eight pieces of 512 bytes to a Unix socket, by WriteBuffers of netio",
 		against: "a Write of netio for each",
 		coir:    writePieces(true), other: writePieces(false),

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/buf/shm"
@@ -26,12 +27,12 @@ const (
 
 func init() {
 	table = append(table, comparison{
-		name: "shm-filled", bound: 0.625, unit: "ns", rounds: shortRounds,
+		name: "shm-filled", bound: 0.625, unit: "ns", rounds: longRounds, round: 300 * time.Millisecond,
 		what:    "64 KiB filled here, sent through shared memory, and summed by another process",
 		against: "a Unix socket",
 		coir:    shmSide(true, fewBuffers), other: socketSide(true),
 	}, comparison{
-		name: "shm-handed", bound: 0.033, unit: "ns", rounds: shortRounds,
+		name: "shm-handed", bound: 0.033, unit: "ns", rounds: longRounds, round: 300 * time.Millisecond,
 		what:    "64 KiB sent through shared memory to another process, which does not look at them",
 		against: "a Unix socket",
 		coir:    shmSide(false, manyBuffers), other: socketSide(false),

@@ -70,7 +70,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tickets, err := tr.Serve("ticket.node-1", func(data []byte) []byte { return append(data, '!') })
+	tickets, err := tr.Serve("ticket.1.a", func(data []byte) []byte { return append(data, '!') })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestPermissions(t *testing.T) {
 	}
 	defer other.Close()
 	err = poll(ctx, func(ctx context.Context) error {
-		out, err := other.Request(ctx, "ticket.node-1", []byte("hello"))
+		out, err := other.Request(ctx, "ticket.1.a", []byte("hello"))
 		if err == nil && string(out) != "hello!" {
 			err = fmt.Errorf("the answer is %q", out)
 		}
@@ -100,7 +100,7 @@ func TestPermissions(t *testing.T) {
 		subject string
 	}{
 		{read, ">"}, {read, "coir.>"}, {read, "coir.r.>"}, {read, "coir.*.ticket.*"},
-		{read, "coir.r.ticket.node-2"}, {read, "coir.t.ticket.node-2"}, {read, "coir.r.ticket.node-2.x"},
+		{read, "coir.r.ticket.2.a"}, {read, "coir.t.ticket.2.a"}, {read, "coir.r.ticket.2.>"}, {read, "coir.*.ticket.*.*"},
 		{read, "_INBOX.>"}, {read, "_INBOX_node-2.>"}, {read, "_INBOX_node-2.x"}, {read, "coir.q.10.orders"},
 		{read, "$JS.>"}, {read, "$SYS.>"},
 		{write, "_INBOX_node-2.x"}, {write, "$SYS.REQ.SERVER.PING"}, {write, "$JS.API.STREAM.DELETE.coir-queues"},

@@ -168,7 +168,9 @@ const (
 	saidUnread    said = 'n' // it cannot decode the value
 )
 
-func ownerSubject(owner uint64) string { return "ticket-" + strconv.FormatUint(owner, 36) }
+func ownerSubject(node uint16, owner uint64) string {
+	return "ticket." + strconv.Itoa(int(node)) + "." + strconv.FormatUint(owner, 36)
+}
 
 func (a *answer[T]) message() []byte {
 	m := make([]byte, 0, messageHead+len(a.data))
@@ -237,7 +239,7 @@ func (d *Desk[T]) abroad(ctx context.Context, m []byte, token Token) (Outcome, e
 	doubt := false // an attempt may have succeeded, or may still
 	wait := againTime
 	for range askTimes {
-		out, err := d.ask(ctx, m, token.owner())
+		out, err := d.ask(ctx, m, token)
 		if err == nil {
 			d.count.forwarded.Add(1)
 		}
@@ -271,10 +273,10 @@ func inDoubt(doubt bool, err error) error {
 }
 
 // ask asks the owner once.
-func (d *Desk[T]) ask(ctx context.Context, m []byte, owner uint64) (Outcome, error) {
+func (d *Desk[T]) ask(ctx context.Context, m []byte, token Token) (Outcome, error) {
 	var out []byte
 	err := attempt(ctx, func(ctx context.Context) (err error) {
-		out, err = d.t.Request(ctx, ownerSubject(owner), m)
+		out, err = d.t.Request(ctx, ownerSubject(token.node(), token.owner()), m)
 		return err
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ type Desk[T any] struct {
 	audience []byte
 	keys     *Keys
 	codec    remote.Codec
+	node     uint16          // see WithNode
 	owner    uint64          // of its tokens
 	ctx      context.Context // never ends; identifies the simulation where no fiber runs
 	local    *desk.Desk[T]   // has the waits
@@ -47,6 +48,7 @@ type Option func(*settings)
 type settings struct {
 	codec remote.Codec
 	store int
+	node  uint16
 	local []desk.Option
 }
 
@@ -62,6 +64,11 @@ func WithStore(n int) Option {
 	}
 	return func(s *settings) { s.store = n }
 }
+
+// WithNode sets the number of this process. It is a part of its tokens, and of the subject at which it gets answers, so
+// that the permissions of a broker can name that: coir.*.ticket.7.* for number 7 on NATS. The default is 0. Processes may
+// have the same number.
+func WithNode(n uint16) Option { return func(s *settings) { s.node = n } }
 
 // WithDesk sets options of the desk that has the open tickets of this replica: its name, which is the audience without
 // it, and a limit.
@@ -81,14 +88,14 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 		o(&set)
 	}
 	d := &Desk[T]{
-		t: t, audience: []byte(audience), keys: keys, codec: set.codec, owner: newOwner(ctx),
+		t: t, audience: []byte(audience), keys: keys, codec: set.codec, node: set.node, owner: newOwner(ctx),
 		ctx: coir.Shield(context.Background()), local: desk.New[T](set.local...),
 	}
 	if err := d.openStore(ctx, set.store); err != nil {
 		return nil, fmt.Errorf("ticket: open the store of %s: %w", audience, err)
 	}
 	var err error
-	if d.serves, err = t.Serve(ownerSubject(d.owner), d.asked); err != nil {
+	if d.serves, err = t.Serve(ownerSubject(d.node, d.owner), d.asked); err != nil {
 		return nil, fmt.Errorf("ticket: serve %s: %w", audience, err)
 	}
 	if err := d.watch.Start(ctx, (*closer[T])(d)); err != nil {
@@ -181,7 +188,7 @@ func (d *Desk[T]) Open(ctx context.Context, limit time.Duration, opts ...coir.Na
 
 // Token returns a token that has the rights on the ticket. Each call returns the same, as long as the same key signs.
 func (t *Ticket[T]) Token(r Rights) Token {
-	token := newToken(t.d.owner, t.slot, t.generation, t.expiry, r)
+	token := newToken(t.d.node, t.d.owner, t.slot, t.generation, t.expiry, r)
 	if !token.canonical() {
 		panic(fmt.Sprintf("ticket: Token(%d): a token has RightResolve, RightReject or both", r))
 	}

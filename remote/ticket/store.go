@@ -125,6 +125,6 @@ func (d *Desk[T]) unreachable(ctx context.Context, a *answer[T], m []byte) bool 
 	if a.token.owner() == d.owner {
 		return d.completeData(a) == saidAgain
 	}
-	_, err := d.ask(ctx, m, a.token.owner())
+	_, err := d.ask(ctx, m, a.token)
 	return err != nil && isOpen(err) || coir.Ended(ctx) != nil
 }

@@ -18,7 +18,7 @@ import (
 type Token struct {
 	// The bytes, from the first on:
 	//
-	//	version 1 | key 1 | reserved 2 | owner 8 | slot 4 | generation 4 | expiry 5 | rights 1 | MAC 16
+	//	version 1 | key 1 | node 2 | owner 8 | slot 4 | generation 4 | expiry 5 | rights 1 | MAC 16
 	//
 	// 42 bytes are 56 characters of base64 without a spare bit, so each token has one text. The MAC is the first half of
 	// HMAC-SHA256 of the bytes before it and of the audience, which is not in the token. The owner is random for each
@@ -89,7 +89,7 @@ func ParseToken(text string) (Token, error) {
 // canonical reports whether the parts have values that a token can have.
 func (t Token) canonical() bool {
 	b := t.bytes()
-	return b != nil && b[0] == tokenVersion && b[2] == 0 && b[3] == 0 && t.rights() != 0 && t.rights()&^allRights == 0
+	return b != nil && b[0] == tokenVersion && t.rights() != 0 && t.rights()&^allRights == 0
 }
 
 // Reveal returns the text of the token, with its secret, for the party that completes the ticket. It is empty for the
@@ -101,6 +101,8 @@ func (t Token) Reveal() string {
 	}
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
+
+func (t Token) node() uint16 { return binary.BigEndian.Uint16(t.bytes()[2:]) }
 
 func (t Token) owner() uint64 { return binary.BigEndian.Uint64(t.bytes()[4:]) }
 
@@ -117,9 +119,10 @@ func (t Token) expiry() time.Time {
 func (t Token) rights() Rights { return Rights(t.bytes()[25]) }
 
 // newToken returns a token without key and MAC.
-func newToken(owner uint64, slot, generation uint32, expiry time.Time, rights Rights) Token {
+func newToken(node uint16, owner uint64, slot, generation uint32, expiry time.Time, rights Rights) Token {
 	b := new([tokenLen]byte)
 	b[0] = tokenVersion
+	binary.BigEndian.PutUint16(b[2:], node)
 	binary.BigEndian.PutUint64(b[4:], owner)
 	binary.BigEndian.PutUint32(b[12:], slot)
 	binary.BigEndian.PutUint32(b[16:], generation)

@@ -259,7 +259,7 @@ func (v *valid) derive(r *rand.Rand) string {
 			raw = append(raw[:i:i], other[i:]...)
 		case 4: // a later expiry
 			raw[20+r.IntN(5)]++
-		case 5: // more rights, another key, another version, the reserved bytes
+		case 5: // more rights, another key, another version, another node
 			raw[[...]int{25, 1, 0, 2, 3}[r.IntN(5)]] ^= byte(1 + r.IntN(3))
 		case 6: // another slot or generation
 			raw[12+r.IntN(8)] ^= byte(1 + r.IntN(255))
