@@ -66,8 +66,8 @@ func WithStore(n int) Option {
 }
 
 // WithNode sets the number of this process. It is a part of its tokens, and of the subject at which it gets answers, so
-// that the permissions of a broker can name that: coir.*.ticket.7.* for number 7 on NATS. The default is 0. Processes may
-// have the same number.
+// that the permissions of a broker can name that: coir.*.ticket.7.* for number 7 on NATS. The default is 0. Processes
+// may have the same number.
 func WithNode(n uint16) Option { return func(s *settings) { s.node = n } }
 
 // WithDesk sets options of the desk that has the open tickets of this replica: its name, which is the audience without
