@@ -113,7 +113,7 @@ interleave: ## the real code through the orders of its accesses, and a sixth of 
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 
 programs: ## random programs against the public API, and a third of the mutants that they must find, another one each day
-	$(GO) test $(FULL) -v -tags coirmutants ./internal/programs
+	$(GO) test $(FULL) -v -tags coirmutants ./internal/programs ./internal/mutant
 	cd remote && $(GO) test $(FULL) -v -tags coirmutants ./internal/mutants
 
 sim: ## the short tests of the simulator; test has the long ones
@@ -161,7 +161,7 @@ quick: ## what to run after each change, in minutes: format, vet and short tests
 
 nightly: ## all of what CI runs in turns, and what it leaves out; about two hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave -run TestMutantsAreFound ./internal/interleave
-	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants -run TestMutantsAreFound ./internal/programs
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants -run TestMutants ./internal/programs ./internal/mutant
 	cd remote && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants ./internal/mutants
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run TestTheServices ./cmd/coir/acceptance
 	COIR_GRAFANA=1 $(GO) -C verify test -count=1 -timeout 10m -run TestTheDashboardFitsGrafana ./export
