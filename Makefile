@@ -49,9 +49,15 @@ security: ## the licences of all modules, and known vulnerabilities where their 
 format: ## fail on files that gofmt would change, and name them
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!*_go127.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
 
-vet: ## go vet with the build tags; lint has the vet of every module, and of the race build
+# What coir-vet looks at. Tests of the library do on purpose what it reports: they hold a worker, or lose a cancel. So
+# does examples/stuck. The tests of module vet look at the corpus of buf.
+COIRVET = $$($(GO) list ./docs/... ./examples/... | grep -v /examples/stuck)
+
+vet: ## go vet with the build tags, and coir-vet; lint has the vet of every module, and of the race build
 	$(GO) vet -tags coirinvariants,coirinterleave,coirmutants,coirtrampoline ./...
 	$(GO) vet -tags purego ./internal/...
+	$(GO) build -o .bin/coir-vet ./vet/cmd/coir-vet
+	$(GO) vet -vettool=$(CURDIR)/.bin/coir-vet $(COIRVET)
 
 lint: ## golangci-lint, as pinned in tools/go.mod, in every module
 	.ci/lint

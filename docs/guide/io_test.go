@@ -402,6 +402,7 @@ func TestEcho(t *testing.T) {
 			return nil
 		})
 		short, cancel := coir.WithCancel(ctx)
+		defer cancel()
 		n.Go("idle", func(context.Context) error {
 			if err := echo(short, idle); !errors.Is(err, context.Canceled) {
 				t.Errorf("the idle echo returned %v", err)
@@ -417,8 +418,7 @@ func TestEcho(t *testing.T) {
 		if got, err := io.ReadAll(client); string(got) != "hello" || err != nil {
 			t.Errorf("got %q, %v", got, err)
 		}
-		cancel()
-		return nil
+		return nil // and cancel short
 	})
 	if err != nil {
 		t.Fatal(err)
