@@ -124,7 +124,7 @@ func (c *Chan[T]) flyOnce(ctx context.Context, together []*post) {
 	for _, p := range together {
 		outcome := err
 		if err == nil {
-			outcome, out = parseAnswer(out)
+			out, outcome = parseAnswer(out)
 		}
 		p.answer.Resolve(outcome)
 	}
@@ -182,18 +182,18 @@ func appendRefusal(b []byte, reason string) []byte {
 }
 
 // parseAnswer returns the outcome of the first value of an answer, and the answer for the rest.
-func parseAnswer(b []byte) (outcome error, rest []byte) {
+func parseAnswer(b []byte) (rest []byte, outcome error) {
 	if len(b) > 0 {
 		switch b[0] {
 		case answerTaken:
-			return nil, b[1:]
+			return b[1:], nil
 		case answerFull:
-			return ErrFull, b[1:]
+			return b[1:], ErrFull
 		case answerRefused:
 			if reason, rest, ok := cutBytes(b[1:]); ok {
-				return fmt.Errorf("the receiver refuses the value: %s", reason), rest
+				return rest, fmt.Errorf("the receiver refuses the value: %s", reason)
 			}
 		}
 	}
-	return fmt.Errorf("%w: the receiver's answer cannot be read: %.20q", ErrUnknown, b), nil
+	return nil, fmt.Errorf("%w: the receiver's answer cannot be read: %.20q", ErrUnknown, b)
 }

@@ -210,7 +210,6 @@ const sceneSenders = 2 // of each channel
 func newScene(ctx context.Context, t testing.TB) *scene {
 	s := &scene{t: t, ctx: ctx, b: startBrokers(t, "node-1", "node-2")}
 	s.nc = s.b.dialed(ctx, "node-1")
-	s.b.t = t
 	for i, name := range []string{"one", "two"} {
 		s.channels = append(s.channels, &channel{
 			t: t, name: name, capacity: 32 + i, receivers: i + 1,
@@ -407,7 +406,7 @@ func (s *scene) again() (n int) {
 // Whatever is killed, stopped or cut off: every value that was stored is received, none whose Send failed is, one
 // receiver gets the values that come for the first time in the order of their sender, and none comes to it again that
 // is known to be removed. A machine that stands still for longer than a lease is a fault too. COIR_SOAK=1 has six
-// faults of each of ten kinds, or as many as -rounds says; CI has one of the first three.
+// faults of each of ten kinds, or as many as -rounds says; CI has one of each of the first three.
 func TestFaults(t *testing.T) {
 	times, kinds := 1, faults[:3]
 	if os.Getenv("COIR_SOAK") == "1" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -79,8 +80,8 @@ func (q *queue) endSubject() string { return q.t.subject("e", token(q.name)) }
 func (t *Transport) opened(name string) (*queue, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, err := range t.weak {
-		return nil, err
+	if len(t.weak) > 0 {
+		return nil, errors.Join(slices.Collect(maps.Values(t.weak))...)
 	}
 	if q := t.queues[name]; q != nil {
 		return q, nil
