@@ -49,7 +49,11 @@ func watched(ctx context.Context) error {
 		return err
 	}
 	defer flight.Stop()
-	go inspect.Watch(ctx, inspect.WithDir("/var/tmp/shop"), inspect.WithFlightRecorder(flight))
+	go func() {
+		if err := inspect.Watch(ctx, inspect.WithDir("/var/tmp/shop"), inspect.WithFlightRecorder(flight)); err != nil {
+			log.Print(err)
+		}
+	}()
 	<-ctx.Done()
 	return nil
 }
