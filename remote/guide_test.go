@@ -6,9 +6,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/http"
+	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/ticket"
 )
 
 // Order is the value of the guide's channel.
@@ -41,7 +44,7 @@ func receiveOnce(ctx context.Context, orders *remote.Chan[Order], db *sql.DB,
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback()
+		defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 		done, err := tx.ExecContext(ctx, "insert into marks (id) values ($1) on conflict do nothing", it.ID.String())
 		if err != nil {
 			return err
@@ -57,4 +60,60 @@ func receiveOnce(ctx context.Context, orders *remote.Chan[Order], db *sql.DB,
 	return err
 }
 
-var _ = []any{sendAnOrder, sendKnowing, receiveOnce}
+// Receipt is the answer of the guide's provider.
+type Receipt struct{ Number int }
+
+type biller interface {
+	Charge(ctx context.Context, order Order, token string) error
+}
+
+func payFor(ctx context.Context, n *coir.Nursery, transport remote.Transport, keys *ticket.Keys, provider biller,
+	order Order) (Receipt, error) {
+	payments, err := ticket.New[Receipt](ctx, n, transport, "payments/webhook", keys)
+	if err != nil {
+		return Receipt{}, err
+	}
+	t, err := payments.Open(ctx, 15*time.Minute)
+	if err != nil {
+		return Receipt{}, err
+	}
+	defer t.Cancel()
+	err = provider.Charge(ctx, order, t.Token(ticket.RightResolve).Reveal())
+	if err != nil {
+		return Receipt{}, err
+	}
+	receipt, err := t.Wait(ctx)
+	return receipt, err
+}
+
+func calledBack(ctx context.Context, payments *ticket.Desk[Receipt], r *http.Request, receipt Receipt) error {
+	token, err := ticket.ParseToken(r.Header.Get("Token"))
+	if err != nil {
+		return err
+	}
+	outcome, err := payments.Resolve(ctx, token, r.Header.Get("Event-Id"), receipt)
+	switch {
+	case outcome == ticket.OutcomeStored: // 202: the owner cannot be reached now
+	case err == nil: // 200: done, or a duplicate
+	case errors.Is(err, remote.ErrUnknown), errors.Is(err, remote.ErrFull): // 503: call again, with the same event
+	case errors.Is(err, ticket.ErrToken): // 403
+	case errors.Is(err, ticket.ErrEnded), errors.Is(err, ticket.ErrExpired): // 410
+	}
+	return err
+}
+
+func promised(ctx context.Context, transport remote.Transport, receipt Receipt) (bool, error) {
+	paid, err := remote.NewPromise[Receipt](transport, "order 4711")
+	if err != nil {
+		return false, err
+	}
+	won, err := paid.Resolve(ctx, receipt) // in any process
+	return won, err
+}
+
+func waited(ctx context.Context, paid *remote.Promise[Receipt]) (Receipt, error) {
+	receipt, err := paid.Wait(ctx) // in any process, also one that starts later
+	return receipt, err
+}
+
+var _ = []any{sendAnOrder, sendKnowing, receiveOnce, payFor, calledBack, promised, waited}

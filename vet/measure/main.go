@@ -88,11 +88,11 @@ type result struct {
 
 // look runs go vet in a module. With -json it prints an object for each package with reports, and all else as errors.
 func look(tool, source string) (*result, error) {
-	names, err := command(source, "go", "list", "-e", "./...").Output()
+	names, err := command(source, "list", "-e", "./...").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	cmd := command(source, "go", "vet", "-json", "-vettool="+tool, "./...")
+	cmd := command(source, "vet", "-json", "-vettool="+tool, "./...")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run() // it fails if a package does not compile
@@ -125,7 +125,7 @@ func copyModule(path, version, source string) error {
 	if _, err := os.Stat(source); err == nil {
 		return nil
 	}
-	out, err := command("", "go", "mod", "download", "-json", path+"@"+version).Output()
+	out, err := command("", "mod", "download", "-json", path+"@"+version).Output()
 	var cached struct{ Dir, Error string }
 	if bad := json.Unmarshal(out, &cached); bad != nil || cached.Error != "" {
 		return fmt.Errorf("go mod download: %v %s", err, cached.Error)
@@ -148,7 +148,7 @@ func copyModule(path, version, source string) error {
 	}
 	if _, err := os.Stat(filepath.Join(temp, "go.mod")); errors.Is(err, fs.ErrNotExist) { // it is older than modules
 		for _, args := range [][]string{{"mod", "init", path}, {"mod", "tidy"}} {
-			if out, err := command(temp, "go", args...).CombinedOutput(); err != nil {
+			if out, err := command(temp, args...).CombinedOutput(); err != nil {
 				return fmt.Errorf("go %s: %v\n%s", args[1], err, out)
 			}
 		}
@@ -156,9 +156,9 @@ func copyModule(path, version, source string) error {
 	return os.Rename(temp, source)
 }
 
-// command returns a command of a module. Some go.sum files lack what the tests need.
-func command(dir, name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(name, args...)
+// command returns a go command in a module. Some go.sum files lack what the tests need.
+func command(dir string, args ...string) *exec.Cmd {
+	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	return cmd
