@@ -135,7 +135,7 @@ func TestTheLaterCorpus(t *testing.T) {
 	}
 }
 
-// coir test finds the bugs of the services, each with the right kind, and their corrected twins pass: a tenth of them
+// coir test finds the bugs of the services, each with the right kind, and their corrected twins pass: a twentieth of them
 // each day. `go run ./cmd/coir/measure/services` measures more.
 func TestTheServices(t *testing.T) {
 	if testing.Short() || !coirtest.InMemory() {
@@ -145,7 +145,7 @@ func TestTheServices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	today := mutant.Today(t, 10)
+	today := mutant.Today(t, 20)
 	for i, s := range all {
 		t.Run(s.String(), func(t *testing.T) {
 			if !today(i) {

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"go/ast"
@@ -134,29 +135,35 @@ func TestOtherReleasesAreRefused(t *testing.T) {
 // An edit that does not fit, in any of the files, is an error that names the file. Then nothing is written.
 func TestAnEditThatDoesNotFitIsTold(t *testing.T) {
 	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
-	changed := map[string]bool{}
-	for _, e := range editsOf(version) {
-		if changed[e.file] {
+	copied, dir := t.TempDir(), t.TempDir()
+	texts := map[string][]byte{}
+	write := func(file string, text []byte) {
+		to := filepath.Join(copied, "src", filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range edits {
+		if texts[e.file] != nil {
 			continue
 		}
-		changed[e.file] = true
-		copied, dir := t.TempDir(), t.TempDir()
-		for _, other := range edits {
-			text, err := os.ReadFile(filepath.Join(root, "src", filepath.FromSlash(other.file)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if other.file == e.file {
-				text = []byte(strings.ReplaceAll(string(text), e.old, "package changed\n"))
-			}
-			to := filepath.Join(copied, "src", filepath.FromSlash(other.file))
-			if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(to, text, 0o666); err != nil {
-				t.Fatal(err)
-			}
+		text, err := os.ReadFile(filepath.Join(root, "src", filepath.FromSlash(e.file)))
+		if err != nil {
+			t.Fatal(err)
 		}
+		texts[e.file] = text
+		write(e.file, text)
+	}
+	tried := map[string]bool{}
+	for _, e := range editsOf(version) {
+		if tried[e.file] {
+			continue
+		}
+		tried[e.file] = true
+		write(e.file, bytes.ReplaceAll(texts[e.file], []byte(e.old), []byte("package changed\n")))
 		_, err := Make(copied, version, dir)
 		var u *Unsupported
 		if !errors.As(err, &u) || u.File != e.file {
@@ -165,6 +172,7 @@ func TestAnEditThatDoesNotFitIsTold(t *testing.T) {
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
 			t.Errorf("%s: %v was written", e.file, left)
 		}
+		write(e.file, texts[e.file])
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package orders has small programs whose result depends on the order of their goroutines. Each writes its result into
-// the file that ORDERS names.
+// Package orders has small programs whose result depends on the order of their goroutines. Each writes its results into
+// a file of its name, in the directory that ORDERS names.
 package orders
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,19 +16,28 @@ import (
 )
 
 // results are of all schedules. They are written at the end: a schedule that writes may lose its turn to the kernel.
-var results strings.Builder
+var results = map[string]*strings.Builder{}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if name := os.Getenv("ORDERS"); name != "" && results.Len() > 0 {
-		if err := os.WriteFile(name, []byte(results.String()), 0o666); err != nil {
-			panic(err)
+	if dir := os.Getenv("ORDERS"); dir != "" {
+		for test, text := range results {
+			if err := os.WriteFile(filepath.Join(dir, test), []byte(text.String()), 0o666); err != nil {
+				panic(err)
+			}
 		}
 	}
 	os.Exit(code)
 }
 
-func result(args ...any) { fmt.Fprintln(&results, args...) }
+func result(t *testing.T, args ...any) {
+	b := results[t.Name()]
+	if b == nil {
+		b = new(strings.Builder)
+		results[t.Name()] = b
+	}
+	fmt.Fprintln(b, args...)
+}
 
 func TestLocks(t *testing.T) {
 	var mu sync.Mutex
@@ -41,7 +51,7 @@ func TestLocks(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	result(order)
+	result(t, order)
 }
 
 func TestTryLock(t *testing.T) {
@@ -56,7 +66,7 @@ func TestTryLock(t *testing.T) {
 	}()
 	mu.Lock()
 	mu.Unlock()
-	result(<-done)
+	result(t, <-done)
 }
 
 func TestIndependent(t *testing.T) {
@@ -69,7 +79,7 @@ func TestIndependent(t *testing.T) {
 			done <- i
 		}()
 	}
-	result(<-done, <-done)
+	result(t, <-done, <-done)
 }
 
 func TestSelects(t *testing.T) {
@@ -88,7 +98,7 @@ func TestSelects(t *testing.T) {
 			order += fmt.Sprint(x)
 		}
 	}
-	result(order)
+	result(t, order)
 }
 
 func TestSenderAndSelects(t *testing.T) {
@@ -105,7 +115,7 @@ func TestSenderAndSelects(t *testing.T) {
 	}()
 	go func() { d <- 2 }()
 	c <- 1
-	result(<-got)
+	result(t, <-got)
 }
 
 func TestReadersAndAWriter(t *testing.T) {
@@ -121,7 +131,7 @@ func TestReadersAndAWriter(t *testing.T) {
 	n++
 	mu.Unlock()
 	wg.Wait()
-	result(saw)
+	result(t, saw)
 }
 
 func TestCond(t *testing.T) {
@@ -145,7 +155,7 @@ func TestCond(t *testing.T) {
 	c.Broadcast()
 	mu.Unlock()
 	wg.Wait()
-	result(order)
+	result(t, order)
 }
 
 func TestOnce(t *testing.T) {
@@ -155,7 +165,7 @@ func TestOnce(t *testing.T) {
 	wg.Go(func() { once.Do(func() { first = 1 }) })
 	once.Do(func() { first = 2 })
 	wg.Wait()
-	result(first)
+	result(t, first)
 }
 
 func TestTimeoutAndResult(t *testing.T) {
@@ -168,9 +178,9 @@ func TestTimeoutAndResult(t *testing.T) {
 	}()
 	select {
 	case <-done:
-		result("done")
+		result(t, "done")
 	case <-ctx.Done():
-		result(ctx.Err())
+		result(t, ctx.Err())
 		<-done
 	}
 }
@@ -186,7 +196,7 @@ func TestAtomicFlags(t *testing.T) { // with -atomics
 	b.Store(true)
 	saw[1] = a.Load()
 	wg.Wait()
-	result(saw)
+	result(t, saw)
 }
 
 // connected returns both ends of a connection.
@@ -217,7 +227,7 @@ func TestSocketWriters(t *testing.T) {
 		n, _ := b.Read(buf)
 		got += string(buf[:n])
 	}
-	result(got)
+	result(t, got)
 }
 
 func TestSocketReaders(t *testing.T) {
@@ -233,7 +243,7 @@ func TestSocketReaders(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	result(got)
+	result(t, got)
 }
 
 func TestSocketCloses(t *testing.T) {
@@ -243,5 +253,5 @@ func TestSocketCloses(t *testing.T) {
 	_, first := b.Write([]byte("1"))
 	_, second := b.Write([]byte("2"))
 	<-done
-	result(first == nil, second == nil)
+	result(t, first == nil, second == nil)
 }
