@@ -515,6 +515,9 @@ func TestWritesAreWhole(t *testing.T) {
 // TestALargeWriteNeedsSteps: 64 KiB through a small buffer take more operations than a schedule has, and fewer than the
 // documentation says.
 func TestALargeWriteNeedsSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million steps")
+	}
 	program := exchange(
 		func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
 			_, err := io.Copy(io.Discard, c)
