@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,6 +97,7 @@ func TestPromiseResults(t *testing.T) {
 
 // attempts are the calls of Resolve, and what they have returned. They survive crashes.
 type attempts struct {
+	mu    sync.Mutex // for the race detector
 	calls int
 	won   map[int]bool    // by the value
 	what  map[int]outcome // the same
@@ -109,8 +111,10 @@ func (a *attempts) resolve(ctx context.Context, s *sim.Sim, node *memory.Node) e
 		return err
 	}
 	for coir.Ended(ctx) == nil {
+		a.mu.Lock()
 		a.calls++
 		v := a.calls
+		a.mu.Unlock()
 		in, cancel := ctx, context.CancelFunc(func() {})
 		if s.Fault("short of time") {
 			in, cancel = coir.WithTimeout(ctx, [...]time.Duration{time.Millisecond, 300 * time.Millisecond}[s.Intn(2)])
@@ -120,8 +124,12 @@ func (a *attempts) resolve(ctx context.Context, s *sim.Sim, node *memory.Node) e
 		if !node.Alive() {
 			return nil
 		}
+		a.mu.Lock()
 		if a.what[v] = outcomeOf(err); err == nil {
 			a.won[v] = won
+		}
+		a.mu.Unlock()
+		if err == nil {
 			return nil
 		}
 	}
@@ -136,7 +144,9 @@ func (a *attempts) wait(ctx context.Context, node *memory.Node) error {
 	}
 	v, err := p.Wait(ctx)
 	if err == nil && node.Alive() {
+		a.mu.Lock()
 		a.read = append(a.read, v)
+		a.mu.Unlock()
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +34,7 @@ func schedules(n int) sim.Option {
 
 // service is what the test knows of replicas. It survives their crashes.
 type service struct {
+	mu       sync.Mutex // for the race detector: of replicas, tickets and what they point to
 	s        *sim.Sim
 	broker   *memory.Broker
 	keys     *ticket.Keys
@@ -75,18 +78,26 @@ func (v *service) run(ctx context.Context, i, tickets int) error {
 			if err != nil {
 				return err
 			}
+			v.mu.Lock()
 			v.replicas[i] = &replica{node, d}
+			v.mu.Unlock()
 			for ; opened < tickets; opened++ {
 				tk, err := d.Open(ctx, 20*time.Minute)
 				if err != nil {
 					return err
 				}
-				x := &tally{number: len(v.tickets), done: map[int]int{}, same: map[int]bool{}, late: map[int]bool{}}
+				x := &tally{done: map[int]int{}, same: map[int]bool{}, late: map[int]bool{}}
+				v.mu.Lock()
+				x.number = len(v.tickets)
 				v.tickets = append(v.tickets, x)
+				v.mu.Unlock()
 				n.Go("wait", func(ctx context.Context) error {
 					got, err := tk.Wait(ctx)
+					alive := node.Alive()
+					v.mu.Lock()
+					defer v.mu.Unlock()
 					switch {
-					case !node.Alive():
+					case !alive:
 						x.lost = true
 					case err != nil:
 						x.failed = err
@@ -104,11 +115,19 @@ func (v *service) run(ctx context.Context, i, tickets int) error {
 	})
 }
 
+// any returns a replica, or nil if it is not up.
+func (v *service) any() *replica {
+	i := v.s.Intn(len(v.replicas))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.replicas[i]
+}
+
 // tell passes an answer to replicas until the outcome is known.
 func (v *service) tell(ctx context.Context, o order, event int) error {
 	answer := value(o.number, event)
 	for {
-		r := v.replicas[v.s.Intn(len(v.replicas))]
+		r := v.any()
 		if r == nil {
 			if err := coir.Sleep(ctx, 10*time.Millisecond); err != nil {
 				return err
@@ -120,6 +139,7 @@ func (v *service) tell(ctx context.Context, o order, event int) error {
 		cancel()
 		if r.node.Alive() {
 			v.s.Sometimes(out == ticket.OutcomeStored, "an answer is stored")
+			v.mu.Lock()
 			switch {
 			case out == ticket.OutcomeDone:
 				o.done[answer]++
@@ -131,6 +151,7 @@ func (v *service) tell(ctx context.Context, o order, event int) error {
 			case errors.Is(err, ticket.ErrToken), errors.Is(err, ticket.ErrExpired):
 				v.s.Errorf("a valid token is refused: %v", err)
 			}
+			v.mu.Unlock()
 			if out != ticket.OutcomeNone || err != nil && errors.Is(err, ticket.ErrEnded) && !errors.Is(err, remote.ErrUnknown) {
 				return nil
 			}
@@ -143,7 +164,7 @@ func (v *service) tell(ctx context.Context, o order, event int) error {
 
 // forge passes an answer with a changed token to a replica.
 func (v *service) forge(ctx context.Context, o order) {
-	r := v.replicas[v.s.Intn(len(v.replicas))]
+	r := v.any()
 	text := []byte(o.token.Reveal())
 	text[v.s.Intn(len(text))] ^= 1
 	token, err := ticket.ParseToken(string(text))
@@ -157,6 +178,8 @@ func (v *service) forge(ctx context.Context, o order) {
 
 // settled reports whether each ticket was resumed, or its owner has crashed.
 func (v *service) settled() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, x := range v.tickets {
 		if len(x.resumed) == 0 && x.failed == nil && !x.lost {
 			return false
@@ -266,7 +289,7 @@ func TestSimAnswersAtTheEnd(t *testing.T) {
 				return err
 			}
 			token, said := tk.Token(ticket.RightResolve|ticket.RightReject), make([]error, 3)
-			var done, same int
+			var done, same atomic.Int32
 			err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 				n.Go("cancel", func(context.Context) error { tk.Cancel(); return nil })
 				for i, at := range []*ticket.Desk[int]{d, e, d} {
@@ -275,9 +298,9 @@ func TestSimAnswersAtTheEnd(t *testing.T) {
 						said[i] = err
 						switch out {
 						case ticket.OutcomeDone:
-							done++
+							done.Add(1)
 						case ticket.OutcomeDuplicate:
-							same++
+							same.Add(1)
 						}
 						return nil
 					}, coir.WithIndex(i))
@@ -290,7 +313,7 @@ func TestSimAnswersAtTheEnd(t *testing.T) {
 			_, err = tk.Wait(ctx)
 			s.Sometimes(err == nil, "an answer completes it")
 			s.Sometimes(err != nil, "it is cancelled")
-			if err == nil && (done != 1 || same != 2) || err != nil && done+same != 0 {
+			if done, same := done.Load(), same.Load(); err == nil && (done != 1 || same != 2) || err != nil && done+same != 0 {
 				s.Errorf("it has ended with %v; answers were told %d times done, %d times duplicate, %v", err, done, same, said)
 			}
 			return nil
