@@ -39,8 +39,10 @@ type Chan[T any] struct {
 	cond    coir.Cond // guards what follows
 	seq     uint64
 	closers []io.Closer
-	left    bool // Leave was called, or the context has ended
-	begun   bool // receiving has begun
+	left    bool               // Leave was called, or the context has ended
+	begun   bool               // receiving has begun
+	resting bool               // no fiber of this process receives: pull waits until one does
+	giveUp  context.CancelFunc // lets pull give back the values that it offers; nil: it has not begun
 	stop    []context.CancelFunc
 	held    map[ID]*list.Element // of order: the values that are leased to this process
 	order   list.List            // *Item[T], the oldest first

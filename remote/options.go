@@ -41,8 +41,9 @@ func WithOverflow(p coir.OverflowPolicy) Option {
 // WithCodec sets how values become bytes. The default is [JSON]. All ends of a channel have the same.
 func WithCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 
-// WithPrefetch sets how many values a receiver asks for at a time. They wait in its process until they are received,
-// and other receivers do not get them. The default is 32. n must be positive.
+// WithPrefetch sets how many values an end asks for at a time. They wait there until they are received, and other ends
+// do not get them, unless for the time of [Info.Lease] no fiber of this end has a value or receives one. The default is
+// 32. n must be positive.
 func WithPrefetch(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("remote: WithPrefetch(%d): a receiver asks for at least one value", n))

@@ -14,7 +14,8 @@ import (
 // One fiber of the end pulls deliveries and hands them to receivers, by a channel without a buffer. From the pull until
 // it is settled a value is held: it is in c.order, and another fiber renews its lease, until the fiber that received it
 // has ended. A value is settled by Ack, which removes it, by Nak, which gives it back, or by Reject, which removes it
-// when a dead letter is stored.
+// when a dead letter is stored. If for the time of a lease no fiber has a value or receives one, the values that were
+// pulled are given back, and no more are pulled until a fiber receives: other processes may want them.
 //
 // Invariants:
 //
@@ -38,6 +39,7 @@ type Item[T any] struct {
 	// What follows is guarded by the lock of c.
 	d       Delivery // nil on a volatile channel
 	state   itemState
+	handed  bool            // a receiver has it
 	holder  *coir.Fiber     // that received it; nil: it is not known
 	patient context.Context // of the receive; nil: it has not been received
 }
@@ -224,6 +226,10 @@ func (c *Chan[T]) begin() error {
 	c.cond.Lock()
 	begun := c.begun || c.left
 	c.begun = true
+	if c.resting {
+		c.resting = false
+		c.cond.Broadcast() // for rest
+	}
 	c.cond.Unlock()
 	if begun {
 		return nil
@@ -284,17 +290,10 @@ func (c *Chan[T]) pull(ctx context.Context) {
 	defer c.t.Leave(c.name)
 	defer c.in.Close()
 	back := backoff{next: backoffMin, most: backoffMax}
-	for coir.Ended(ctx) == nil {
+	for c.rest(ctx) == nil {
 		began := coir.Now(ctx)
 		ds, err := c.pullOnce(ctx)
-		for i, d := range ds {
-			if !c.hand(ctx, d) {
-				for _, d := range ds[i+1:] {
-					d.Nak(0)
-				}
-				return
-			}
-		}
+		c.handOver(ctx, ds)
 		switch {
 		case err == nil:
 			back.next = backoffMin
@@ -318,15 +317,61 @@ func (c *Chan[T]) pullOnce(ctx context.Context) ([]Delivery, error) {
 	return c.t.Pull(ctx, c.name, c.set.prefetch)
 }
 
-// hand hands a delivery to a receiver. It reports false if ctx has ended.
-func (c *Chan[T]) hand(ctx context.Context, d Delivery) bool {
-	m := d.Msg()
-	it := &Item[T]{ID: m.ID, Tries: d.Tries(), c: c, d: d}
-	if !c.hold(ctx, it) {
-		return true
+// rest returns nil when values are to be pulled: at once, or, if pull rests, when a fiber receives. A fiber that uses
+// a case a second time does not tell, so rest also looks now and then.
+func (c *Chan[T]) rest(ctx context.Context) error {
+	for c.rests() && c.in.Stats().Recv.Waiting == 0 && coir.Ended(ctx) == nil {
+		in, cancel := coir.WithTimeout(ctx, pollMax)
+		c.cond.Lock()
+		if c.resting {
+			_ = c.cond.Wait(in)
+		}
+		c.cond.Unlock()
+		cancel()
 	}
+	c.cond.Lock()
+	c.resting = false
+	c.cond.Unlock()
+	return coir.Ended(ctx)
+}
+
+func (c *Chan[T]) rests() bool {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	return c.resting
+}
+
+// handOver hands deliveries to receivers. It gives back those that no receiver takes before ctx ends or pull rests.
+func (c *Chan[T]) handOver(ctx context.Context, ds []Delivery) {
+	if len(ds) == 0 {
+		return
+	}
+	var its []*Item[T]
+	for _, d := range ds { // all are held before the first is handed over, which may take long
+		it := &Item[T]{ID: d.Msg().ID, Tries: d.Tries(), c: c, d: d}
+		if c.hold(ctx, it) {
+			its = append(its, it)
+		}
+	}
+	ctx, cancel := coir.WithCancel(ctx)
+	defer cancel()
+	c.cond.Lock()
+	c.giveUp = cancel
+	c.cond.Unlock()
+	for i, it := range its {
+		if !c.hand(ctx, it) {
+			for _, it := range its[i:] {
+				it.Nak(0)
+			}
+			return
+		}
+	}
+}
+
+// hand hands a value to a receiver. It reports false if ctx has ended.
+func (c *Chan[T]) hand(ctx context.Context, it *Item[T]) bool {
 	reason := ""
-	if err := c.set.codec.Unmarshal(m.Data, &it.Value); err != nil {
+	if err := c.set.codec.Unmarshal(it.Delivery().Msg().Data, &it.Value); err != nil {
 		reason = "the codec cannot decode the value: " + err.Error()
 	} else if it.Tries > c.set.tries {
 		reason = fmt.Sprintf("delivered %d times, and not acknowledged", c.set.tries)
@@ -336,10 +381,12 @@ func (c *Chan[T]) hand(ctx context.Context, d Delivery) bool {
 		return true
 	}
 	if c.in.Send(ctx, it) != nil {
-		it.Nak(0)
 		return false
 	}
-	c.count(func(st *Stats) { st.Received++ })
+	c.count(func(st *Stats) {
+		st.Received++
+		it.handed = true
+	})
 	return true
 }
 
@@ -361,20 +408,50 @@ func (c *Chan[T]) hold(ctx context.Context, it *Item[T]) bool {
 		return false
 	}
 	c.held[it.ID] = c.order.PushBack(it)
-	c.cond.Signal() // for keep
+	c.cond.Broadcast() // for keep
 	c.cond.Unlock()
 	return true
 }
 
-// keep renews the leases of the values that are held, and gives back those whose receiver has ended.
+// keep renews the leases of the values that are held, and gives back those whose receiver has ended, and those that no
+// fiber of this process wants.
 func (c *Chan[T]) keep(ctx context.Context) {
 	defer c.giveBack(func(*Item[T]) bool { return true })
-	for c.waitForHeld(ctx) == nil && coir.Sleep(ctx, c.t.Info().Lease/3) == nil {
+	const parts = 3 // of a lease
+	var first *Item[T]
+	waits := 0
+	for c.waitForHeld(ctx) == nil && coir.Sleep(ctx, c.t.Info().Lease/parts) == nil {
 		c.giveBack((*Item[T]).abandoned)
+		if it := c.unwanted(); it == nil || it != first {
+			first, waits = it, 0
+		} else if waits++; waits == parts {
+			c.cond.Lock()
+			c.resting = true
+			giveUp := c.giveUp
+			c.cond.Unlock()
+			giveUp()
+		}
 		for _, d := range c.leases() {
 			d.Progress()
 		}
 	}
+}
+
+// unwanted returns the first value that is held, if none of them has a receiver.
+func (c *Chan[T]) unwanted() *Item[T] {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	var first *Item[T]
+	for at := c.order.Front(); at != nil; at = at.Next() {
+		it := at.Value.(*Item[T])
+		if it.handed {
+			return nil
+		}
+		if first == nil {
+			first = it
+		}
+	}
+	return first
 }
 
 // waitForHeld waits until a value is held.

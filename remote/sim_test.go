@@ -397,24 +397,24 @@ func TestSimOrderOfASender(t *testing.T) {
 	}, schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse"))
 }
 
-// A value is renewed while the fiber that has it lives, however long that takes: no other receiver gets it.
+// A value is renewed while the fiber that has it lives, however long that takes, and so are the values that wait for the
+// same fiber: no other receiver gets them.
 func TestSimAHeldValueIsGivenToNoOther(t *testing.T) {
+	const values = 3
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
-		var holders, got atomic.Int32
+		var got [values]atomic.Int32
 		b := memory.New()
 		receive := func(ctx context.Context, _ *memory.Node, c *remote.Chan[int]) error {
 			for it, err := range c.All(ctx) {
 				if err != nil {
 					return err
 				}
-				if holders.Add(1) > 1 {
-					s.Errorf("two receivers have the value")
+				if got[it.Value].Add(1) > 1 || it.Tries > 1 {
+					s.Errorf("the value %d came %d times, and was delivered %d times", it.Value, got[it.Value].Load(), it.Tries)
 				}
-				got.Add(1)
 				if err := coir.Sleep(ctx, 100*time.Second); err != nil {
 					return err
 				}
-				holders.Add(-1)
 				if err := it.Ack(ctx); err != nil {
 					return err
 				}
@@ -424,20 +424,90 @@ func TestSimAHeldValueIsGivenToNoOther(t *testing.T) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			for i := range 2 {
 				n.Go("receiver", func(ctx context.Context) error {
-					return process(ctx, b, "receiver "+strconv.Itoa(i), 1, receive)
+					return process(ctx, b, "receiver "+strconv.Itoa(i), values, receive)
 				}, coir.WithIndex(i))
 			}
-			return process(ctx, b, "sender", 1, func(ctx context.Context, _ *memory.Node, c *remote.Chan[int]) error {
-				if err := c.Send(ctx, 1); err != nil {
-					return err
+			return process(ctx, b, "sender", values, func(ctx context.Context, _ *memory.Node, c *remote.Chan[int]) error {
+				for i := range values {
+					if err := c.Send(ctx, i); err != nil {
+						return err
+					}
 				}
 				return c.Close(ctx)
 			})
 		})
-		if got.Load() != 1 {
-			s.Errorf("the value came %d times", got.Load())
+		for i := range got {
+			if got[i].Load() != 1 {
+				s.Errorf("the value %d came %d times", i, got[i].Load())
+			}
 		}
 	}, schedules(300))
+}
+
+// An end that has received, and does so no more, keeps no value from others.
+func TestSimAnEndThatDoesNotReceiveKeepsNothing(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		b := memory.New()
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			var ends [2]*remote.Chan[int]
+			for i := range ends {
+				c, err := remote.Durable[int](ctx, n, b.Node("node "+strconv.Itoa(i)), orders, 3)
+				if err != nil {
+					return err
+				}
+				defer c.Leave()
+				ends[i] = c
+			}
+			for i := range 3 {
+				if err := ends[0].Send(ctx, i); err != nil {
+					return err
+				}
+			}
+			it, err := ends[0].Recv(ctx) // it pulls all
+			if err != nil {
+				return err
+			}
+			it.Nak(0)
+			for range 3 {
+				it, err := ends[1].Recv(ctx)
+				if err != nil {
+					return err
+				}
+				if err := it.Ack(ctx); err != nil {
+					return err
+				}
+			}
+			most := 2 * b.Node("observer").Info().Lease
+			if s.Now() > most {
+				s.Errorf("it took %v", s.Now())
+			}
+			// The first end goes on when one of its fibers receives, also by a case that was made before.
+			var dst *remote.Item[int]
+			receive := ends[0].RecvCase(&dst)
+			for i := range 2 {
+				if err := coir.Sleep(ctx, 5*time.Minute); err != nil {
+					return err
+				}
+				if err := ends[1].Send(ctx, i); err != nil {
+					return err
+				}
+				began := s.Now()
+				if _, err := coir.Select(ctx, receive); err != nil {
+					return err
+				}
+				if took := s.Now() - began; took > most {
+					s.Errorf("a receive took %v", took)
+				}
+				if err := dst.Ack(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			s.Errorf("%v", err)
+		}
+	}, schedules(300), sim.WithSteps(20_000))
 }
 
 // A broker that restarts delivers a value again while a fiber has it. The process of that fiber does not hand it over.
