@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/coir-go/coir"
@@ -60,7 +61,7 @@ func TestBufferIsNotSent(t *testing.T) {
 			}
 			defer c.Leave()
 			err = buf.HandOver(b, func(b buf.Buf) error { return c.Send(ctx, b) })
-			if !errors.Is(err, errors.ErrUnsupported) || c.Stats().Sent != 0 {
+			if err == nil || !strings.Contains(err.Error(), "cannot be encoded") || c.Stats().Sent != 0 {
 				t.Errorf("%T: %v, %+v", codec, err, c.Stats())
 			}
 			return nil

@@ -397,8 +397,8 @@ func TestSimOrderOfASender(t *testing.T) {
 	}, schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse"))
 }
 
-// A value is renewed while the fiber that has it lives, however long that takes, and so are the values that wait for the
-// same fiber: no other receiver gets them.
+// A value is renewed while the fiber that has it lives, however long that takes, and so are the values that wait for
+// the same fiber: no other receiver gets them.
 func TestSimAHeldValueIsGivenToNoOther(t *testing.T) {
 	const values = 3
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {

@@ -99,7 +99,7 @@ var shownBy = map[string][2]string{
 	"coir test":       {".ci/installable", "coir test -schedules 100 ./bank"},
 	"coir test -html": {"cmd/coir/ci_test.go", `run([]string{"test", "-html"`},
 	"coir test -race": {"cmd/coir/alarms_test.go", `explored(t, "-race"`},
-	"go test -race":   {"Makefile", "$(GO) test $(SHORT) -race ./..."},
+	"go test -race":   {"Makefile", "$(GO) test $(SHORT) -race $$($(GO) list ./..."},
 	"go test":         {"Makefile", "$(GO) test $(FULL) ./..."},
 	"make report":     {"Makefile", "\nreport: "},
 }

@@ -60,9 +60,8 @@ var bufMutants = []mutant.Mutant{
 	{
 		Name: "BU-07: a Buf is encoded as nothing", File: "buf/encode.go", Test: "TestBufIsNotEncoded",
 		Edits: []string{
-			"MarshalJSON() ([]byte, error) {\n	// Spec: BU-07 (missing descriptor support is ErrUnsupported)\n" +
-				"	return nil, errEncode\n",
-			"MarshalJSON() ([]byte, error) {\n	return []byte(\"{}\"), nil\n",
+			"MarshalJSON() ([]byte, error) { return nil, errEncode }\n",
+			"MarshalJSON() ([]byte, error) { return []byte(\"{}\"), nil }\n",
 		},
 	},
 	{

@@ -135,8 +135,8 @@ func TestTheLaterCorpus(t *testing.T) {
 	}
 }
 
-// coir test finds the bugs of the services, each with the right kind, and their corrected twins pass: a twentieth of them
-// each day. `go run ./cmd/coir/measure/services` measures more.
+// coir test finds the bugs of the services, each with the right kind, and their corrected twins pass: a twentieth of
+// them each day. `go run ./cmd/coir/measure/services` measures more.
 func TestTheServices(t *testing.T) {
 	if testing.Short() || !coirtest.InMemory() {
 		t.Skip("it builds the standard library, and needs sockets in memory")

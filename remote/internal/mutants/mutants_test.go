@@ -14,9 +14,9 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "an ID is made for each attempt", File: "send.go", Test: "TestSimEffectsHappenOnce",
 		Edits: []string{
-			"	err := attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
-			"	c.cond.Lock()\n	c.seq++\n	s.m.ID.Seq = c.seq\n	c.cond.Unlock()\n" +
-				"	err := attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
+			"		err = attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
+			"		c.cond.Lock()\n		c.seq++\n		s.m.ID.Seq = c.seq\n		c.cond.Unlock()\n" +
+				"		err = attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
 		},
 	},
 	{
@@ -92,6 +92,17 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "a lease is renewed when its fiber has ended", File: "recv.go", Test: "TestSimAnAbandonedValueComesAgain",
 		Edits: []string{" || fiber != nil && fiber.State() == coir.StateEnded)", " || fiber == nil && false)"},
+	},
+	{
+		Name: "a value is held when its turn comes", File: "recv.go", Test: "TestSimAHeldValueIsGivenToNoOther",
+		Edits: []string{
+			"		if c.hold(ctx, it) {\n			its = append(its, it)\n		}\n", "		its = append(its, it)\n",
+			"	for i, it := range its {\n		if !c.hand(ctx, it) {\n", "	for i, it := range its {\n		if c.hold(ctx, it) && !c.hand(ctx, it) {\n",
+		},
+	},
+	{
+		Name: "an end keeps values that no fiber receives", File: "recv.go", Test: "TestSimAnEndThatDoesNotReceiveKeepsNothing",
+		Edits: []string{"waits == parts {", "waits < 0 {"},
 	},
 	{
 		Name: "a value that is held is handed over again", File: "recv.go", Test: "TestSimAHeldValueIsHandedOverOnce",
@@ -201,7 +212,7 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 	suite := mutant.Suite{
 		Mutants: mutants,
-		Parts:   3,
+		Parts:   6,
 		Args: func(m mutant.Mutant) []string {
 			return []string{"-timeout=5m", "-failfast", "-run=^" + m.Test + "$", "./" + filepath.Dir(m.File)}
 		},

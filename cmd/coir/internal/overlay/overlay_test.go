@@ -60,7 +60,8 @@ func TestMakeFitsThisGo(t *testing.T) {
 	}
 }
 
-// The edited packages build on other systems, where sockets are the kernel's, and on other processors.
+// The edited packages build on other systems, where sockets are the kernel's, and on other processors. For darwin and
+// windows see `make build`.
 func TestItBuildsElsewhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -69,7 +70,7 @@ func TestItBuildsElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range []string{"darwin/arm64", "windows/amd64", "linux/arm64", "linux/386"} {
+	for _, target := range []string{"linux/arm64", "linux/386"} {
 		system, processor, _ := strings.Cut(target, "/")
 		c := exec.Command("go", "build", "-overlay="+name, "testing", "net")
 		c.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+processor, "CGO_ENABLED=0")
