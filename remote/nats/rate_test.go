@@ -1,0 +1,128 @@
+//go:build unix
+
+package nats_test
+
+import (
+	"context"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/nats"
+)
+
+// BenchmarkRate measures how many values of 1 KiB 128 fibers of one process send to 128 of another, which acknowledge
+// each, and how much processor time that takes of both ends and of all servers: they are in one process, and so are on
+// the same processors. The queues are on one stream. It also measures tickets that are opened by one process and
+// completed by another.
+//
+//	go test -run '^$' -bench Rate -benchtime 10x .
+//
+// docs/SCALE.md has what comes out.
+func BenchmarkRate(b *testing.B) {
+	b.Run("durable", func(b *testing.B) { // on three servers that sync
+		servers := cluster(b, [3]bool{true, true, true})
+		a, z := transport(b, connect(b, servers...)), transport(b, connect(b, servers...))
+		measureChannel(b, a, z, remote.Durable[[]byte])
+	})
+	b.Run("volatile", func(b *testing.B) {
+		s := single(b, false)
+		a := transport(b, connect(b, s), nats.WithReplicas(1))
+		z := transport(b, connect(b, s), nats.WithReplicas(1))
+		measureChannel(b, a, z, remote.Volatile[[]byte])
+	})
+	b.Run("ticket", func(b *testing.B) {
+		service(b, 2, func(ctx context.Context, _ *coir.Nursery, r *replicas) error {
+			x := &comparison{r: r, flight: inFlight, turns: 20}
+			return measureRate(b, x.flight*x.turns, func() error {
+				_, err := x.tickets(ctx, true)
+				return err
+			})
+		})
+	})
+}
+
+const inFlight = 128 // fibers that send, and as many that receive
+
+// open is remote.Durable or remote.Volatile.
+type open func(ctx context.Context, n *coir.Nursery, t remote.Transport, name string, capacity int,
+	opts ...remote.Option) (*remote.Chan[[]byte], error)
+
+// measureChannel measures a channel from one transport to another.
+func measureChannel(b *testing.B, from, to remote.Transport, open open) {
+	b.Helper()
+	const each = 10 // values of a fiber
+	value := make([]byte, 1024)
+	err := coir.Run(b.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		var ends [2]*remote.Chan[[]byte]
+		for i, t := range []remote.Transport{from, to} {
+			var err error
+			if ends[i], err = open(ctx, n, t, "rate", 10*inFlight, remote.WithPrefetch(inFlight)); err != nil {
+				return err
+			}
+			defer ends[i].Leave()
+		}
+		return measureRate(b, each*inFlight, func() error {
+			return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				for range inFlight {
+					n.Go("sender", func(ctx context.Context) error {
+						for range each {
+							if err := ends[0].Send(ctx, value); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					n.Go("receiver", func(ctx context.Context) error {
+						for range each {
+							it, err := ends[1].Recv(ctx)
+							if err == nil {
+								err = it.Ack(ctx)
+							}
+							if err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+				}
+				return nil
+			})
+		})
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// measureRate runs rounds, and reports the medians of their rates and of the processor time of a value.
+func measureRate(b *testing.B, values int, round func() error) error {
+	var rates, times []float64
+	for i := 0; b.Loop() || i < 5; i++ {
+		began, used := time.Now(), processorTime()
+		if err := round(); err != nil {
+			return err
+		}
+		if i > 0 { // the first one warms up
+			rates = append(rates, float64(values)/time.Since(began).Seconds())
+			times = append(times, float64((processorTime()-used).Nanoseconds())/1000/float64(values))
+		}
+	}
+	slices.Sort(rates)
+	slices.Sort(times)
+	b.ReportMetric(rates[len(rates)/2], "values/s")
+	b.ReportMetric(times[len(times)/2], "cpu-us/value")
+	b.ReportMetric(0, "ns/op")
+	return nil
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
