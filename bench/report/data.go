@@ -8,30 +8,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
+
+	"github.com/coir-go/coir/bench/internal/timing"
 )
 
 // A report is everything that was measured, in the order in which it was measured.
 type report struct {
-	Machine machine
+	Machine timing.Machine
 	Ratios  []ratio
 	Growth  []point
-}
-
-// A machine says where, when and of which commit the figures are.
-type machine struct {
-	Processor  string  `json:"processor"`
-	Processors int     `json:"processors"`
-	Platform   string  `json:"platform"`
-	Go         string  `json:"go"`
-	Date       string  `json:"date"`
-	Commit     string  `json:"commit"`
-	Load       float64 `json:"load"` // the load average of the last 15 minutes, or 0 if the system does not say
 }
 
 // A ratio is a line of ratios -json. One that was measured before this command has no spread, costs and rounds.
@@ -118,29 +105,6 @@ func put[V any](all []V, v V, same func(V) bool) []V {
 	return append(all, v)
 }
 
-// thisMachine describes the machine and the commit that this process runs on.
-func thisMachine() (machine, error) {
-	commit, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
-	if err != nil {
-		return machine{}, fmt.Errorf("git describe: %w", err)
-	}
-	m := machine{
-		Processor: "unknown", Processors: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly), Commit: strings.TrimSpace(string(commit)),
-	}
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if _, rest, found := strings.Cut(string(text), "model name\t: "); found {
-			m.Processor, _, _ = strings.Cut(rest, "\n")
-		}
-	}
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		if f := strings.Fields(string(text)); len(f) > 2 {
-			m.Load, _ = strconv.ParseFloat(f[2], 64)
-		}
-	}
-	return m, nil
-}
-
 // store writes the report, one figure a line, so that a change of one shows as one.
 func (r *report) store(file string) error {
 	var b strings.Builder
@@ -151,7 +115,7 @@ func (r *report) store(file string) error {
 	fmt.Fprintf(&b, "{\"machine\": %s,\n\"ratios\": [\n", text)
 	for i, v := range r.Ratios {
 		for _, f := range []*float64{&v.Coir, &v.Other, &v.Ratio, &v.Lo, &v.Hi, &v.Allocs} {
-			*f = short(*f)
+			*f = timing.Short(*f)
 		}
 		if err := line(&b, i, v); err != nil {
 			return err
@@ -160,7 +124,7 @@ func (r *report) store(file string) error {
 	b.WriteString("\n],\n\"growth\": [\n")
 	for i, v := range r.Growth {
 		for _, f := range []*float64{&v.Cost, &v.Growth, &v.Lo, &v.Hi} {
-			*f = short(*f)
+			*f = timing.Short(*f)
 		}
 		if err := line(&b, i, v); err != nil {
 			return err
@@ -177,12 +141,6 @@ func line(b *strings.Builder, i int, v any) error {
 	text, err := json.Marshal(v)
 	b.Write(text)
 	return err
-}
-
-// short returns f with four significant digits.
-func short(f float64) float64 {
-	s, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 4, 64), 64)
-	return s
 }
 
 func load(file string) (*report, error) {

@@ -39,7 +39,7 @@ func run() error {
 		if err != nil {
 			return err
 		}
-		if r.Machine, err = thisMachine(); err != nil {
+		if r.Machine, err = timing.ThisMachine(); err != nil {
 			return err
 		}
 		if err := r.store(stored); err != nil {
