@@ -32,6 +32,7 @@ generate: ## write all that is generated: spec/MAP.md, api, schema.json, golden 
 	cd bench && $(GO) run ./report
 	$(GO) run ./internal/archtest/figures
 	$(GO) test -count=1 -timeout 5m ./internal/archtest -run 'TestAPIIsRecorded|TestSharedWords' -update
+	cd bench && $(GO) run ./scale
 	$(GO) test -count=1 -timeout 5m ./docs/guide -run 'TestReports' -update
 	$(GO) test -count=1 -timeout 5m ./verify/export -run 'TestTheGuide' -update
 	$(GO) test -count=1 -timeout 5m ./inspect -run 'TestSchemaIsThatOfTheTypes|TestTextOfASnapshot' -update

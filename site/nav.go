@@ -47,6 +47,7 @@ var sections = []section{
 		{"docs/guide/seeing.md", "Seeing what fibers wait for"},
 		{"docs/guide/tuning.md", "Tuning"},
 		{"docs/benchmarks.md", "Benchmarks"},
+		{"docs/SCALE.md", "Scale"},
 		{"SECURITY.md", "Security"},
 		{"CHANGELOG.md", "Changes"},
 	}},

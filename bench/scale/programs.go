@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/bench/internal/timing"
+)
+
+// The programs by which the model is checked: each of k fibers, on k workers and as many processors of Go, repeats an
+// operation. None of them waits, so each stays on its worker, and what they share is known.
+type program struct {
+	name    string
+	between float64 // nanoseconds of work that nothing shares, for each operation
+	setUp   func(nur *coir.Nursery, k int) operate
+}
+
+// operate does the operation in the i-th fiber.
+type operate func(ctx context.Context, i int) error
+
+var programs = []program{
+	{"a channel of its own", 0, ownChannel},
+	{"one counter", 0, oneCounter},
+	{"one channel", 0, oneChannel},
+	{"one channel", 300, oneChannel},
+	{"one channel", 1000, oneChannel},
+	{"one channel", 10_000, oneChannel},
+	{"one nursery", 0, oneNursery},
+}
+
+// places returns what all fibers of a program write.
+func (p program) places(in map[string]float64) []place {
+	switch p.name {
+	case "one counter":
+		return []place{{"counter", 1, 1, in["add"]}}
+	case "one channel": // it is locked for a send and for a receive
+		return []place{{"channel", 2, 2, in["hold"]}}
+	case "one nursery": // the word pending, when a child begins and when it ends
+		return []place{{"nursery", 2, 1, in["add"]}}
+	}
+	return nil
+}
+
+// passes sends a value and receives one. There is room for a value of each fiber, and each has sent one before it
+// receives, so neither waits.
+func passes(c *coir.Chan[int]) operate {
+	return func(ctx context.Context, i int) error {
+		if err := c.Send(ctx, i); err != nil {
+			return err
+		}
+		_, err := c.Recv(ctx)
+		return err
+	}
+}
+
+func oneChannel(_ *coir.Nursery, k int) operate { return passes(coir.NewChan[int](k)) }
+
+func ownChannel(_ *coir.Nursery, k int) operate {
+	var all []operate
+	for range k {
+		all = append(all, passes(coir.NewChan[int](64))) // whose room is more than a cache line
+	}
+	return func(ctx context.Context, i int) error { return all[i](ctx, i) }
+}
+
+func oneCounter(*coir.Nursery, int) operate {
+	var n atomic.Int64
+	return func(context.Context, int) error { n.Add(1); return nil }
+}
+
+func oneNursery(nur *coir.Nursery, _ int) operate {
+	return func(ctx context.Context, _ int) error {
+		return nur.Go("", func(context.Context) error { return nil }).Wait(ctx)
+	}
+}
+
+// measured is what came out for a program: the time of an operation on one core and on each of two, in nanoseconds, and
+// the median and the quartiles of how much more two cores do than one, by rounds.
+type measured struct {
+	Name     string
+	Between  float64
+	One, Two float64
+	Gain     float64
+	Lo, Hi   float64
+}
+
+// sink keeps the work between operations from being removed.
+var sink atomic.Uint64
+
+// spin works without memory.
+func spin(turns int) uint64 {
+	x := uint64(turns)
+	for range turns {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+// measurePrograms measures each program on one core and on two, by turns.
+func measurePrograms(rounds int, round time.Duration) ([]measured, error) {
+	perNano := float64(timing.Turns(false, round, func(n int) { sink.Add(spin(n)) })) / float64(round.Nanoseconds())
+	var all []measured
+	for _, p := range programs {
+		turns := 0
+		var costs [2][]float64
+		var gains []float64
+		for i := range rounds + 1 {
+			for k := 1; k <= 2; k++ {
+				if turns == 0 {
+					turns = timing.Turns(false, round, func(n int) { _, _ = p.run(1, n, perNano) })
+				}
+				took, err := p.run(k, turns, perNano)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", p.name, err)
+				}
+				if i > 0 { // the first round warms up
+					costs[k-1] = append(costs[k-1], float64(took.Nanoseconds())/float64(turns))
+				}
+			}
+			if i > 0 {
+				gains = append(gains, 2*costs[0][i-1]/costs[1][i-1])
+			}
+		}
+		at := func(v []float64, q float64) float64 { return timing.Short(timing.Quantile(v, q)) }
+		all = append(all, measured{p.name, p.between, at(costs[0], 0.5), at(costs[1], 0.5),
+			at(gains, 0.5), at(gains, 0.25), at(gains, 0.75)})
+	}
+	return all, nil
+}
+
+// run does the operation that often in each of k fibers, and returns how long that took.
+func (p program) run(k, turns int, perNano float64) (took time.Duration, err error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(k))
+	rt := coir.NewRuntime(coir.WithWorkers(k))
+	defer func() { err = errors.Join(err, rt.Close(context.Background())) }()
+	work := int(p.between * perNano)
+	began := time.Now()
+	err = rt.Run(context.Background(), func(_ context.Context, nur *coir.Nursery) error {
+		op := p.setUp(nur, k)
+		for i := range k {
+			nur.Go("", func(ctx context.Context) error {
+				x := uint64(0)
+				for range turns {
+					if err := op(ctx, i); err != nil {
+						return err
+					}
+					x += spin(work)
+				}
+				sink.Add(x)
+				return nil
+			})
+		}
+		return nil
+	})
+	return time.Since(began), err
+}
+
+// handOver returns how long it takes until a word that one core has written is seen by another, which then writes it,
+// in nanoseconds. Two threads take turns. It is the median of batches: in some, the machine takes a core away.
+func handOver(batches int) float64 {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	const batch = 1000
+	var word atomic.Int64
+	var times []float64
+	var both sync.WaitGroup
+	for odd := range int64(2) {
+		both.Go(func() {
+			runtime.LockOSThread()
+			began := time.Now()
+			for v := odd; v < int64(batches*batch); v += 2 {
+				for word.Load() != v {
+				}
+				word.Store(v + 1)
+				if v%batch == 0 && v > 0 {
+					times = append(times, float64(time.Since(began).Nanoseconds())/batch)
+					began = time.Now()
+				}
+			}
+		})
+	}
+	both.Wait()
+	return timing.Quantile(times, 0.5)
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"maps"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The tables in the document are those of the figures in docs.
+func TestTheTablesAreWritten(t *testing.T) {
+	is, want, err := written("../../docs")
+	if err != nil || is != want {
+		t.Errorf("docs/SCALE.md is not written from docs/scale.json and design/0012: run make generate (%v)", err)
+	}
+	if n := strings.Count(is, "\n"); n > 200 {
+		t.Errorf("docs/SCALE.md has %d lines, and may have 200", n)
+	}
+}
+
+// What the text of the document says about the tables: what stores is full first, then processors, and the words that
+// workers share are full last; a hop costs less than a hundredth of a durable value.
+func TestTheTextFitsTheTables(t *testing.T) {
+	r, err := load("../../docs/scale.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := os.ReadFile("../../docs/design/0012-shared-words.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops, err := counted(string(words), r.Inputs["hold"], r.Inputs["add"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for _, w := range r.walls(ops) {
+		kind := 0
+		switch {
+		case strings.HasPrefix(w.what, "a process"):
+			kind = 1
+		case strings.HasPrefix(w.from, "the model"):
+			kind = 2
+		}
+		if kind < last {
+			t.Errorf("%s is not where the text says", w.what)
+		}
+		last = kind
+	}
+	if r.Inputs["hop"] > r.Inputs["durable-cpu"]*1000/100 {
+		t.Errorf("a hop takes %g ns, and a durable value %g µs", r.Inputs["hop"], r.Inputs["durable-cpu"])
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9*math.Abs(b) }
+
+// On one core nothing is waited for. With many, a place that is full lets through one visit after the other. With no
+// place, cores do not meet.
+func TestModelAtItsEnds(t *testing.T) {
+	places := []place{{"a", 2, 2, 10}, {"b", 1, 1, 5}}
+	if got := cycle(1, 100, 50, places); !near(got, 100) {
+		t.Errorf("one core takes %g, want what it takes alone", got)
+	}
+	at, most := fullest(10_000, 50, places)
+	if at.name != "a" || !near(most, 1e9/(2*(10+2*50*0.9999))) {
+		t.Errorf("%s is full first, at %g", at.name, most)
+	}
+	if got := 10_000 * 1e9 / cycle(10_000, 100, 50, places); got > most || got < 0.99*most {
+		t.Errorf("10,000 cores do %g a second, and the full place lets through %g", got, most)
+	}
+	if got := cycle(256, 100, 50, nil); !near(got, 100) {
+		t.Errorf("without places 256 cores take %g, want 100", got)
+	}
+}
+
+// Two cores at one place, by hand: the second waits for the first for the part of the time in which the first is there.
+func TestModelOfTwoCores(t *testing.T) {
+	const hold, line, alone = 20, 60, 100
+	there := hold + line/2.0 // a line moves in every other visit
+	own := alone - float64(hold)
+	waiting := there / (own + there)
+	if got, want := cycle(2, alone, line, []place{{"a", 1, 1, hold}}), own+there*(1+waiting); !near(got, want) {
+		t.Errorf("%g, want %g", got, want)
+	}
+}
+
+func TestWordsOfOneStructAreOnePlace(t *testing.T) {
+	ops, err := counted(`
+| operation | word | written by | locks | changes | stores |
+|---|---|---|---|---|---|
+| yield | sched.ring.word | a worker, and thieves | 0 | 2 | 0 |
+| wake | channel.Core.mu | users of a channel or nursery | 1 | 0 | 0 |
+| wake | sched.counters.woken | all workers | 0 | 1 | 0 |
+| wake | sched.list.mu | all workers | 2 | 0 | 0 |
+| wake | sched.list.n | all workers | 0 | 1 | 1 |
+`, 30, 5)
+	if err != nil || len(ops) != 2 || len(ops[0].places) != 0 || len(ops[1].places) != 2 {
+		t.Fatalf("%+v, %v", ops, err)
+	}
+	if got, want := ops[1].places[1], (place{"sched.list", 1, 2*2 + 2, 2*30 + 2*5}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if _, err := counted("no table", 30, 5); err == nil {
+		t.Error("a document without the table is accepted")
+	}
+}
+
+// Every input is measured or assumed, has a reason or a command, and is there once.
+func TestInputsAreNamed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, in := range inputs {
+		if seen[in.name] || in.what == "" || in.by == "" {
+			t.Errorf("%+v is there twice, or has no reason", in)
+		}
+		seen[in.name] = true
+	}
+}
+
+func TestLinesOfOtherCommands(t *testing.T) {
+	r := &results{Inputs: map[string]float64{}}
+	for _, line := range []string{
+		"BenchmarkRate/durable-2 \t 10\t 314.7 cpu-us/value\t 936.2 values/s\n",
+		"BenchmarkRate/ticket-2 \t 10\t 26.8 cpu-us/value\t 7400 values/s\n",
+		"BenchmarkSend/100-2 \t 10\t 0.9 of-hand\t 12000 values/s\n", "PASS\n",
+		`{"name":"rendezvous","coir":160,"ratio":0.7}`,
+		`{"series":"fiber-op","what":"a nursery","unit":"ns","n":100,"cost":722.56,"growth":1}`,
+	} {
+		if err := r.take(line); err != nil {
+			t.Error(err)
+		}
+	}
+	want := map[string]float64{"durable": 936.2, "durable-cpu": 314.7, "ticket-cpu": 26.8, "postgres": 12000, "hop": 160}
+	if !maps.Equal(r.Inputs, want) || len(r.Growth) != 1 || r.Growth[0].Cost != 722.6 || r.Growth[0].N != 100 {
+		t.Errorf("%v, %v", r.Inputs, r.Growth)
+	}
+}
+
+// The programs run on one and two workers, and give figures.
+func TestProgramsRun(t *testing.T) {
+	all, err := measurePrograms(1, time.Millisecond)
+	if err != nil || len(all) != len(programs) {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, m := range all {
+		if m.One <= 0 || m.Two <= 0 || m.Gain <= 0 {
+			t.Errorf("%+v has no figure", m)
+		}
+	}
+}
+
+func TestFiberMemory(t *testing.T) {
+	if bytes, err := fiberMemory(1000); err != nil || bytes < 1000 || bytes > 100_000 {
+		t.Errorf("a fiber holds %g bytes (%v)", bytes, err)
+	}
+}
+
+func TestHandOver(t *testing.T) {
+	if ns := handOver(2); ns <= 0 {
+		t.Errorf("a word is handed over in %g ns", ns)
+	}
+}
