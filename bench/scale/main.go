@@ -23,7 +23,7 @@ import (
 var (
 	docs    = flag.String("docs", "../docs", "the directory of SCALE.md and scale.json")
 	measure = flag.Bool("measure", false, "measure first, and store what comes out in scale.json")
-	rounds  = flag.Int("rounds", 25, "rounds of each program that are measured")
+	rounds  = flag.Int("rounds", 40, "rounds of each program that are measured")
 )
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 
 func run() error {
 	if *measure {
-		r, err := measureAll(*rounds, 20*time.Millisecond)
+		r, err := measureAll(*rounds, 300*time.Microsecond)
 		if err != nil {
 			return err
 		}

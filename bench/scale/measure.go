@@ -103,9 +103,9 @@ func (r *results) measureHere(rounds int, round time.Duration) (err error) {
 			word.Add(1)
 		}
 	}
-	n := timing.Turns(false, round, add)
+	n := timing.Turns(true, 20*time.Millisecond, add)
 	for range rounds {
-		adds = append(adds, float64(timing.Of(false, func() { add(n) }).Time.Nanoseconds())/float64(n))
+		adds = append(adds, float64(timing.Of(true, func() { add(n) }).Time.Nanoseconds())/float64(n))
 	}
 	r.Inputs["add"], r.Inputs["line"] = timing.Quantile(adds, 0.5), handOver(40*rounds)
 	if r.Inputs["sync"], err = syncTime(10 * rounds); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -102,30 +103,36 @@ func spin(turns int) uint64 {
 	return x
 }
 
-// measurePrograms measures each program on one core and on two, by turns.
+// measurePrograms measures each program on one core and on two, by turns. A round counts if the system took no core from
+// the program meanwhile.
 func measurePrograms(rounds int, round time.Duration) ([]measured, error) {
-	perNano := float64(timing.Turns(false, round, func(n int) { sink.Add(spin(n)) })) / float64(round.Nanoseconds())
+	const spins = 20 * time.Millisecond
+	perNano := float64(timing.Turns(true, spins, func(n int) { sink.Add(spin(n)) })) / float64(spins.Nanoseconds())
 	var all []measured
 	for _, p := range programs {
-		turns := 0
+		turns, err := p.turns(round, perNano)
+		if err != nil {
+			return nil, err
+		}
 		var costs [2][]float64
-		var gains []float64
-		for i := range rounds + 1 {
+		for try := 0; min(len(costs[0]), len(costs[1])) < rounds; try++ {
+			if try == 100*rounds {
+				return nil, fmt.Errorf("%s: the machine is too busy: only %d rounds of %d were not disturbed",
+					p.name, min(len(costs[0]), len(costs[1])), try)
+			}
 			for k := 1; k <= 2; k++ {
-				if turns == 0 {
-					turns = timing.Turns(false, round, func(n int) { _, _ = p.run(1, n, perNano) })
-				}
-				took, err := p.run(k, turns, perNano)
+				took, alone, err := p.run(k, turns, perNano)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", p.name, err)
 				}
-				if i > 0 { // the first round warms up
+				if alone && try > 0 { // the first round warms up
 					costs[k-1] = append(costs[k-1], float64(took.Nanoseconds())/float64(turns))
 				}
 			}
-			if i > 0 {
-				gains = append(gains, 2*costs[0][i-1]/costs[1][i-1])
-			}
+		}
+		var gains []float64
+		for i := range rounds {
+			gains = append(gains, 2*costs[0][i]/costs[1][i])
 		}
 		at := func(v []float64, q float64) float64 { return timing.Short(timing.Quantile(v, q)) }
 		all = append(all, measured{p.name, p.between, at(costs[0], 0.5), at(costs[1], 0.5),
@@ -134,17 +141,48 @@ func measurePrograms(rounds int, round time.Duration) ([]measured, error) {
 	return all, nil
 }
 
-// run does the operation that often in each of k fibers, and returns how long that took.
-func (p program) run(k, turns int, perNano float64) (took time.Duration, err error) {
+// turns returns how many turns take at least half of a round on one core. It believes the shortest of three runs.
+func (p program) turns(round time.Duration, perNano float64) (int, error) {
+	for n := 1; ; n *= 2 {
+		best := time.Duration(math.MaxInt64)
+		for range 3 {
+			took, _, err := p.run(1, n, perNano)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", p.name, err)
+			}
+			best = min(best, took)
+		}
+		if best >= round/2 {
+			return n, nil
+		}
+	}
+}
+
+// run does the operation that often in each of k fibers, which begin together. It returns how long that took, and
+// whether the cores were theirs alone.
+func (p program) run(k, turns int, perNano float64) (took time.Duration, alone bool, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(k))
 	rt := coir.NewRuntime(coir.WithWorkers(k))
 	defer func() { err = errors.Join(err, rt.Close(context.Background())) }()
 	work := int(p.between * perNano)
-	began := time.Now()
+	var ready, ended atomic.Int64
+	var late atomic.Bool // a fiber had no core when they began
+	var began time.Time
+	var switches int64
 	err = rt.Run(context.Background(), func(_ context.Context, nur *coir.Nursery) error {
 		op := p.setUp(nur, k)
 		for i := range k {
 			nur.Go("", func(ctx context.Context) error {
+				if ready.Add(1) == int64(k) {
+					switches = timing.Switches()
+					began = time.Now()
+					ready.Add(1)
+				}
+				for ready.Load() <= int64(k) { // each on its own worker
+				}
+				if time.Since(began) > 5*time.Microsecond {
+					late.Store(true)
+				}
 				x := uint64(0)
 				for range turns {
 					if err := op(ctx, i); err != nil {
@@ -152,13 +190,16 @@ func (p program) run(k, turns int, perNano float64) (took time.Duration, err err
 					}
 					x += spin(work)
 				}
+				if ended.Add(1) == int64(k) {
+					took, alone = time.Since(began), timing.Switches() == switches && !late.Load()
+				}
 				sink.Add(x)
 				return nil
 			})
 		}
 		return nil
 	})
-	return time.Since(began), err
+	return took, alone, err
 }
 
 // handOver returns how long it takes until a word that one core has written is seen by another, which then writes it,

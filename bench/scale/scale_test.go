@@ -139,7 +139,7 @@ func TestLinesOfOtherCommands(t *testing.T) {
 
 // The programs run on one and two workers, and give figures.
 func TestProgramsRun(t *testing.T) {
-	all, err := measurePrograms(1, time.Millisecond)
+	all, err := measurePrograms(1, time.Millisecond/2)
 	if err != nil || len(all) != len(programs) {
 		t.Fatalf("%v, %v", all, err)
 	}
