@@ -116,7 +116,7 @@ func measurePrograms(rounds int, round time.Duration) ([]measured, error) {
 		}
 		var costs [2][]float64
 		for try := 0; min(len(costs[0]), len(costs[1])) < rounds; try++ {
-			if try == 100*rounds {
+			if try == 400*rounds {
 				return nil, fmt.Errorf("%s: the machine is too busy: only %d rounds of %d were not disturbed",
 					p.name, min(len(costs[0]), len(costs[1])), try)
 			}
