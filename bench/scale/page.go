@@ -91,7 +91,7 @@ func (r *results) shared(ops []operation) []operation {
 // wordTable has what each operation of design/0012 allows on large machines.
 func (r *results) wordTable(ops []operation) string {
 	var b strings.Builder
-	b.WriteString("| operation | full first | at most, 64 cores | at most, 256 cores | of 64 cores, with 10 µs between | of 256 |" +
+	b.WriteString("| operation | full first | full at, 64 cores | full at, 256 cores | of 64 cores, with 10 µs between | of 256 |" +
 		" of 64, with 100 µs | of 256 |\n|---|---|---|---|---|---|---|---|\n")
 	var none []string
 	for _, op := range ops {
@@ -147,11 +147,11 @@ func (r *results) millionTable() string {
 		{"requests that wait", "cell × wait", waiting, "", true},
 		{"memory of their fibers", "that × fiber", waiting * in["fiber"] / 1e9, " GB", true},
 		{"durable partitions (streams)", "cell / (durable × use)", streams, "", true},
-		{"bytes to the disk of each broker", "cell × value × copies", in["cell"] * in["value"] * in["copies"] / 1e6, " MB/s", false},
+		{"bytes to the disk of each of three brokers", "cell × value × copies", in["cell"] * in["value"] * in["copies"] / 1e6, " MB/s", false},
 		{"values in each sync, at least", "cell × sync, if the syncs of a disk follow each other", in["cell"] * in["sync"] / 1e6, "", false},
-		{"network of each broker, both directions", "cell × value × (6 durable + 2 volatile) / 3",
+		{"network of each of three, both directions", "cell × value × (6 durable + 2 volatile) / 3",
 			in["cell"] * in["value"] * 8 / 3 * 8 / 1e9, " Gbit/s", false},
-		{"IDs in each broker", "cell × window × id", in["cell"] * in["window"] * in["id"] / 1e9, " GB", false},
+		{"IDs in each of three", "cell × window × id", in["cell"] * in["window"] * in["id"] / 1e9, " GB", false},
 	} {
 		all := "-"
 		if row.sum {

@@ -103,8 +103,8 @@ func spin(turns int) uint64 {
 	return x
 }
 
-// measurePrograms measures each program on one core and on two, by turns. A round counts if the system took no core from
-// the program meanwhile.
+// measurePrograms measures each program on one core and on two, by turns. A round counts if the system took no core
+// from the program meanwhile.
 func measurePrograms(rounds int, round time.Duration) ([]measured, error) {
 	const spins = 20 * time.Millisecond
 	perNano := float64(timing.Turns(true, spins, func(n int) { sink.Add(spin(n)) })) / float64(spins.Nanoseconds())

@@ -21,7 +21,7 @@ func TestTheTablesAreWritten(t *testing.T) {
 }
 
 // What the text of the document says about the tables: what stores is full first, then processors, and the words that
-// workers share are full last; a hop costs less than a hundredth of a durable value.
+// workers share are full last; a hop costs less than a hundredth of a durable value; and where the model fits.
 func TestTheTextFitsTheTables(t *testing.T) {
 	r, err := load("../../docs/scale.json")
 	if err != nil {
@@ -48,6 +48,19 @@ func TestTheTextFitsTheTables(t *testing.T) {
 			t.Errorf("%s is not where the text says", w.what)
 		}
 		last = kind
+	}
+	for _, m := range r.Programs {
+		model := 2 * m.One / cycle(2, m.One, r.Inputs["line"], program{name: m.Name}.places(r.Inputs))
+		fits := math.Abs(model/m.Gain-1) < 0.15
+		switch {
+		case m.Name == "one nursery":
+			fits = model > m.Gain
+		case m.Name != "a channel of its own" && m.Between == 0:
+			fits = model < m.Gain
+		}
+		if !fits {
+			t.Errorf("%+v, and the model says %g: the text says otherwise", m, model)
+		}
 	}
 	if r.Inputs["hop"] > r.Inputs["durable-cpu"]*1000/100 {
 		t.Errorf("a hop takes %g ns, and a durable value %g µs", r.Inputs["hop"], r.Inputs["durable-cpu"])
