@@ -22,5 +22,5 @@ func Switches() int64 {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic("timing: getrusage of the own process failed: " + err.Error())
 	}
-	return int64(u.Nivcsw)
+	return int64(u.Nivcsw) //nolint:unconvert // it has 32 bits on some systems
 }
