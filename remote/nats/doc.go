@@ -10,7 +10,7 @@
 // # Queues
 //
 // A queue is a subject, not a stream: queues of one capacity share a stream, because NATS bounds the messages of each
-// subject by a setting of the stream. The processes of a group share one consumer for each 500 queues of such a stream.
+// subject by a setting of the stream. The processes of a group share consumers of at most 500 queues of such a stream.
 // They run the same program, and receive from the same queues: a process that is given a message of a queue from which
 // it does not receive gives it back. Two groups cannot receive from one queue.
 //

@@ -49,6 +49,7 @@ type queue struct {
 	until time.Time   // when the doubt ends
 	ended bool        // it is known to have been ended
 	in    *intake     // if this process pulls from it
+	joins int         // calls of takeIn: messages may come before in is set
 	asked int         // how many messages the calls of Pull want that wait
 	ready []*delivery // that were fetched, and not pulled
 }
@@ -414,6 +415,8 @@ func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
 	if in := q.intake(); in != nil {
 		return in, nil
 	}
+	q.join()
+	defer q.joined()
 	number, err := coir.Blocking(ctx, func() (int, error) { return t.lists[q.capacity%len(t.lists)].add(ctx, t, q) })
 	if err != nil {
 		return nil, err
@@ -442,6 +445,27 @@ func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
 	return in, nil
 }
 
+// join lets messages be kept from now on.
+func (q *queue) join() {
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	q.joins++
+}
+
+// joined ends a join. If this process does not pull from the queue then, it gives back what has come.
+func (q *queue) joined() {
+	q.cond.Lock()
+	q.joins--
+	var ds []*delivery
+	if q.in == nil && q.joins == 0 {
+		ds, q.ready = q.ready, nil
+	}
+	q.cond.Unlock()
+	for _, d := range ds {
+		d.Nak(0)
+	}
+}
+
 func (q *queue) intake() *intake {
 	q.cond.Lock()
 	defer q.cond.Unlock()
@@ -464,13 +488,16 @@ type list struct {
 	turn sync.Mutex // held while a list is changed
 
 	mu    sync.Mutex
-	waits []*queue
+	waits map[*queue]bool
 }
 
 // add adds a queue to a consumer of the group, and returns its number. It blocks.
 func (l *list) add(ctx context.Context, t *Transport, q *queue) (int, error) {
 	l.mu.Lock()
-	l.waits = append(l.waits, q)
+	if l.waits == nil {
+		l.waits = map[*queue]bool{}
+	}
+	l.waits[q] = true // also if an earlier call has given up: NATS refuses a list that has a subject twice
 	l.mu.Unlock()
 	l.turn.Lock()
 	defer l.turn.Unlock()
@@ -479,12 +506,13 @@ func (l *list) add(ctx context.Context, t *Transport, q *queue) (int, error) {
 	}
 	all := []*queue{q}
 	l.mu.Lock()
-	l.waits = slices.DeleteFunc(l.waits, func(x *queue) bool {
-		if x.capacity == q.capacity && x != q {
+	delete(l.waits, q)
+	for x := range l.waits {
+		if x.capacity == q.capacity {
 			all = append(all, x)
+			delete(l.waits, x)
 		}
-		return x.capacity == q.capacity
-	})
+	}
 	l.mu.Unlock()
 	if err := t.filter(ctx, all); err != nil {
 		return 0, err
@@ -494,6 +522,10 @@ func (l *list) add(ctx context.Context, t *Transport, q *queue) (int, error) {
 
 // filter adds queues of one capacity to consumers of the group. Other processes may do so at the same time, and the
 // last to change a consumer wins: so it looks whether they are there.
+//
+// NATS does not go back: a consumer that gets a queue delivers the messages of it that come after its position. So
+// only an empty queue is added to a consumer that is there, while that is paused. The others get a new consumer, which
+// begins with the first message of the stream.
 func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 	stream := t.queueConfig(queues[0].capacity).Name
 	for {
@@ -513,26 +545,97 @@ func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 			return nil
 		}
 		number := slices.IndexFunc(consumers, func(filters []string) bool { return len(filters) < maxFilters })
-		if number < 0 {
-			number = len(consumers)
-			consumers = append(consumers, nil)
+		changed := false
+		if number >= 0 {
+			changed, err = t.extend(ctx, stream, number, queues)
 		}
-		filters := consumers[number]
-		for _, q := range queues[:min(len(queues), maxFilters-len(filters))] {
-			filters = append(filters, q.subject)
+		if !changed && err == nil {
+			_, err = t.js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+				Durable: t.consumerName(len(consumers)), AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.set.lease,
+				MaxAckPending: -1, MaxDeliver: -1, FilterSubjects: subjects(queues[:min(len(queues), maxFilters)]),
+			})
 		}
-		_, err = t.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			Durable: t.consumerName(number), AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.set.lease,
-			MaxAckPending: -1, MaxDeliver: -1, FilterSubjects: filters,
-		})
 		var api *jetstream.APIError
-		if errors.As(err, &api) && api.ErrorCode == codeNotUnique {
-			continue // another process of the group has added one of them to another consumer
+		if errors.Is(err, jetstream.ErrConsumerExists) || errors.As(err, &api) && api.ErrorCode == codeNotUnique {
+			continue // another process of the group has made it, or has added one of them to another consumer
 		}
 		if err != nil {
 			return apiError("receive from "+queues[0].name, err)
 		}
 	}
+}
+
+// pauseTime is how long a consumer is paused at most, if the process that changes it fails.
+const pauseTime = 30 * time.Second
+
+// extend adds queues that are empty to a consumer, as many as it takes. It reports whether it has changed the consumer.
+//
+// The consumer is paused, so that its position stays where it is. A message that comes to an empty queue then is behind
+// that position. If another process has ended the pause, extend takes out the queues that are not empty any more: of
+// those the consumer has delivered nothing, because it is paused again.
+func (t *Transport) extend(ctx context.Context, stream string, number int, queues []*queue) (changed bool, err error) {
+	name, until := t.consumerName(number), time.Now().Add(pauseTime)
+	s, err := t.js.Stream(ctx, stream)
+	if err != nil {
+		return false, err
+	}
+	if _, err := t.js.PauseConsumer(ctx, stream, name, until); err != nil {
+		return false, err
+	}
+	defer func() {
+		if _, errResume := t.js.ResumeConsumer(ctx, stream, name); err == nil {
+			err = errResume
+		}
+	}()
+	c, err := s.Consumer(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	info := c.CachedInfo()
+	has := filters(info.Config)
+	queues, err = empty(ctx, s, queues, maxFilters-len(has))
+	if err != nil || len(queues) == 0 || !info.Paused { // it is not if the clock of the server is that far ahead
+		return false, err
+	}
+	set := func(queues []*queue) (jetstream.Consumer, error) {
+		config := info.Config
+		config.FilterSubject, config.FilterSubjects = "", append(slices.Clone(has), subjects(queues)...)
+		config.PauseUntil = &until
+		return s.UpdateConsumer(ctx, config)
+	}
+	c, err = set(queues)
+	if err != nil || c.CachedInfo().Delivered.Stream == info.Delivered.Stream {
+		return true, err
+	}
+	queues, err = empty(ctx, s, queues, len(queues))
+	if err == nil {
+		_, err = set(queues)
+	}
+	return true, err
+}
+
+// empty returns those of the queues of a stream that have no message, n at most.
+func empty(ctx context.Context, s jetstream.Stream, queues []*queue, n int) (some []*queue, err error) {
+	for _, q := range queues {
+		if len(some) == n {
+			break
+		}
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(q.subject))
+		if err != nil {
+			return nil, err
+		}
+		if info.State.Subjects[q.subject] == 0 {
+			some = append(some, q)
+		}
+	}
+	return some, nil
+}
+
+func subjects(queues []*queue) (all []string) {
+	for _, q := range queues {
+		all = append(all, q.subject)
+	}
+	return all
 }
 
 // consumers returns the subjects of each consumer of the group.
@@ -573,15 +676,17 @@ func (t *Transport) fetched(m *client.Msg) {
 	}
 }
 
-// keep keeps a message, if this process pulls from the queue.
+// keep keeps a message, if this process pulls from the queue, or is about to.
 func (q *queue) keep(d *delivery) bool {
 	q.cond.Lock()
 	defer q.cond.Unlock()
-	if q.in == nil {
+	if q.in == nil && q.joins == 0 {
 		return false
 	}
 	q.ready = append(q.ready, d)
-	q.ask(q.in, max(q.asked-1, 0))
+	if q.in != nil {
+		q.ask(q.in, max(q.asked-1, 0))
+	}
 	q.cond.Signal()
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -89,6 +90,51 @@ func chanExchange(ctx context.Context, e *Env) error {
 		}
 	}
 	return nil
+}
+
+// Values wait for the first receiver of their channel, while others are received: from a channel that has waited for a
+// receiver, and from one that is empty when its receiver begins.
+func chanWaits(ctx context.Context, e *Env) error {
+	const channels, values = 3, 4
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		var from, to [channels]*remote.Chan[int]
+		for i := range channels {
+			name := e.Name + strconv.Itoa(i)
+			var err error
+			if from[i], err = open[int](ctx, n, e.A, name, values); err != nil {
+				return err
+			}
+			defer from[i].Leave()
+			if to[i], err = open[int](ctx, n, e.B, name, values); err != nil {
+				return err
+			}
+			defer to[i].Leave()
+		}
+		for v := range values { // the last channel is empty meanwhile
+			for _, c := range from[:channels-1] {
+				if err := c.Send(ctx, v); err != nil {
+					return err
+				}
+			}
+		}
+		for i, c := range to {
+			for v := range values {
+				if i == channels-1 {
+					if err := from[i].Send(ctx, v); err != nil {
+						return err
+					}
+				}
+				it, err := c.Recv(ctx)
+				if err == nil {
+					err = first(differs("a value", it.Value, v), it.Ack(ctx))
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // A channel that no process receives from holds its senders at its capacity, and each removal lets one go on.

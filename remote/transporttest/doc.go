@@ -72,6 +72,7 @@ func Cases() []Case {
 		{"OneCapacity", oneCapacity},
 		{"ChanExchange", chanExchange},
 		{"ChanBound", chanBound},
+		{"ChanWaits", chanWaits},
 		{"ChanClose", chanClose},
 		{"ChanDead", chanDead},
 		{"ChanSelect", chanSelect},

@@ -1,0 +1,121 @@
+package nats_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/nats"
+)
+
+// More channels of one capacity than a consumer has: one without a receiver holds its sender at exactly the bound,
+// and each is received from when a receiver begins. COIR_SOAK=1 has 100,000 channels.
+func TestManyChannels(t *testing.T) {
+	const capacity, full = 2, 600 // of the channels that are filled; in the others is one value
+	channels := full
+	if os.Getenv("COIR_SOAK") == "1" {
+		channels = 100_000
+	}
+	s := single(t, false)
+	opts := []nats.Option{nats.WithReplicas(1), nats.WithLease(time.Minute)}
+	a, b := transport(t, connect(t, s), opts...), transport(t, connect(t, s), opts...)
+	open := func(ctx context.Context, n *coir.Nursery, tr remote.Transport, i int) (*remote.Chan[int], error) {
+		name := "channel" + strconv.Itoa(i)
+		return remote.Durable[int](ctx, n, tr, name, capacity, remote.WithMeaning(remote.MeaningStored))
+	}
+	values := func(i int) int {
+		if i < full {
+			return capacity + 1
+		}
+		return 1
+	}
+	before := memory()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		ends := make([]*remote.Chan[int], channels)
+		err := coir.Run(ctx, func(_ context.Context, in *coir.Nursery) error {
+			var next atomic.Int64
+			for range 64 {
+				in.Go("open", func(context.Context) error {
+					for i := next.Add(1) - 1; i < int64(channels); i = next.Add(1) - 1 {
+						c, err := open(ctx, n, a, int(i))
+						if err != nil {
+							return err
+						}
+						ends[i] = c
+					}
+					return nil
+				})
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for i, c := range ends {
+			n.Go("sender", func(ctx context.Context) error {
+				defer c.Leave()
+				for v := range values(i) {
+					if err := c.Send(ctx, v); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, coir.WithIndex(i))
+		}
+		for i, c := range ends[:full] { // the send that does not fit is refused
+			for st := c.Stats(); st.Refused == 0 || st.Sent != capacity; st = c.Stats() {
+				if st.Sent > capacity {
+					return fmt.Errorf("the channel %d has %d values", i, st.Sent)
+				}
+				if err := coir.Sleep(ctx, time.Millisecond); err != nil {
+					return err
+				}
+			}
+		}
+		t.Logf("%d channels: %d bytes of memory each, in the server and the sending client",
+			channels, (memory()-before)/channels)
+		for i := range channels {
+			n.Go("receiver", func(ctx context.Context) error {
+				c, err := open(ctx, n, b, i)
+				if err != nil {
+					return err
+				}
+				defer c.Leave()
+				for v := range values(i) {
+					it, err := c.Recv(ctx)
+					if err == nil && it.Value != v {
+						err = fmt.Errorf("the channel %d has %d, not %d", i, it.Value, v)
+					}
+					if err == nil {
+						err = it.Ack(ctx)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}, coir.WithIndex(i))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// memory returns the bytes of the heap and the stacks.
+func memory() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
