@@ -101,7 +101,7 @@ func TestAFullDeskSaysItsLimit(t *testing.T) {
 // The error of a timeout has the ticket's name, or that of its desk.
 func TestATimeoutNamesTheTicket(t *testing.T) {
 	d := desk.New[int](desk.WithName("replies"))
-	late, stop := coir.WithTimeout(t.Context(), time.Millisecond)
+	late, stop := coir.WithTimeout(t.Context(), 100*time.Millisecond) // long enough to open a ticket
 	defer stop()
 	inContext, err := d.Open(late, coir.WithName("reply to GET"))
 	if err != nil {

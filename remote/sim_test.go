@@ -26,7 +26,7 @@ func schedules(n int) sim.Option {
 	case os.Getenv("COIR_SOAK") == "1":
 		n = 100_000
 	case testing.Short():
-		n = min(n, max(n/10, 1000))
+		n = min(n, max(n/20, 200))
 	}
 	return sim.WithSchedules(n)
 }

@@ -27,7 +27,7 @@ func schedules(n int) sim.Option {
 	case os.Getenv("COIR_SOAK") == "1":
 		n = 100_000
 	case testing.Short():
-		n = min(n, max(n/10, 500))
+		n = min(n, max(n/20, 100))
 	}
 	return sim.WithSchedules(n)
 }

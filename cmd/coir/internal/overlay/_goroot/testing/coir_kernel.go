@@ -56,7 +56,7 @@ const coirCycle, coirWaits = 1, 2
 // crypto/tls do. It is not real time, so that the result does not depend on the load of the machine.
 // coirShrinkOutside limits the real time if something came from outside: each schedule that deadlocks leaves
 // connections behind.
-const coirShrinkTime, coirShrinkOutside = 10 * time.Second, 3 * time.Second
+const coirShrinkTime, coirShrinkOutside = 20 * time.Second, 3 * time.Second
 
 // touched reports whether something came from outside.
 func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel }
