@@ -93,8 +93,10 @@ test: ## all tests; then the short ones with 1, 2 and 4 processors
 	$(GO) test $(SHORT) -cpu 1,2,4 . ./internal/clock ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -cpu 1,4 -run Own ./sim
 
-race: ## the short tests under the race detector, but for those that only read the tree
-	EXCEPT=bench .ci/each sh -c '$(GO) test $(SHORT) -race $$($(GO) list ./... | grep -v /internal/archtest)'
+# What has no goroutines of its own: the rules, the explorer, the drawings, the blocks of the documents.
+race: ## the short tests under the race detector, of all that could have a race
+	EXCEPT="bench vet" .ci/each sh -c '$(GO) test $(SHORT) -race $$($(GO) list ./... | \
+		grep -v -e /internal/archtest -e /internal/interleave -e /internal/chart -e /docs/)'
 
 invariants: ## the short tests of the packages that wait and switch, with invariants checked; i386 has the others
 	$(GO) test $(SHORT) -tags coirinvariants -race ./internal/park ./internal/channel ./internal/sched ./internal/clock
@@ -179,7 +181,7 @@ nightly: ## all of what CI runs in turns, and what it leaves out; about two hour
 	COIR_GRAFANA=1 $(GO) -C verify test -count=1 -timeout 10m -run TestTheDashboardFitsGrafana ./export
 	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
 	$(GO) test $(SHORT) -tags coirinvariants $(CORE)
-	$(MAKE) page arm64 i386
+	$(MAKE) page arm64 i386 models switchers
 	FUZZTIME=100000x $(MAKE) fuzz
 
 soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, linearizability, explorations and the models; about five hours
