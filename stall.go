@@ -31,6 +31,12 @@ func onStalls(set *settings, observer *guarded) *stallReports {
 
 // report reports a stall. Getting the stack dumps all stacks, so report does that only if the report is used.
 func (r *stallReports) report(st sched.Stall) {
+	if st.Task == nil { // no fiber runs, but a policy: that of package sim, which is told
+		if r.tell != nil {
+			guard("the function of OnStall", func() { r.tell(Stall{For: st.For, Stack: st.Stack()}) })
+		}
+		return
+	}
 	f := fiberOf(st.Task)
 	site := spawnedAt(f)
 	log := r.log && r.first(site)

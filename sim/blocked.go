@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"reflect"
@@ -23,9 +22,14 @@ import (
 // finds it a few times in the same native wait without a step in between, the schedule has failed. The context of the
 // schedule is then cancelled, which ends waits for that context. Any other wait cannot be ended: sim abandons it, with
 // its world. If the wait ends later, the schedule runs to its end, and the world is closed.
+//
+// The method Ended of a coir.Watcher may wait too. The world calls it when it moves the clock or cancels the schedule,
+// on the goroutine of the fiber that ran last or of the worker. So the scheduler reports also that the world does not
+// return. And watch does not cancel the schedule itself, because it would wait in Ended as well.
 
-// KindBlocked is the failure of a program in which a fiber waits outside of coir: for a native channel, a mutex, the
-// Done channel of a context, the network, in time.Sleep, or in a function of [iter.Pull].
+// KindBlocked is the failure of a program in which a fiber, or the method Ended of a [coir.Watcher], waits outside of
+// coir: for a native channel, a mutex, the Done channel of a context, the network, in time.Sleep, or in a function of
+// [iter.Pull].
 const KindBlocked Kind = "blocked"
 
 const (
@@ -64,8 +68,10 @@ func (w *world) watch(s coir.Stall) {
 		}
 		if same++; same >= looks && w.beat.Load() == beat && w.nexts.Load() == nexts {
 			if what, advice := nativeWait(stack); what != "" {
-				w.blocked(s.Fiber, what, advice, stack)
-				return
+				// If the wait has ended, this goes on: the scheduler does not report the next one of the same fiber.
+				if w.blocked(s.Fiber, what, advice, stack) {
+					return
+				}
 			}
 		}
 		if !told && time.Since(since) > computesFor {
@@ -74,15 +80,30 @@ func (w *world) watch(s coir.Stall) {
 			if inNet(stack) {
 				does = "waits in package net, and no other fiber runs meanwhile. " + adviceNet
 			}
-			fmt.Printf("sim: no choice point for %v: fiber %s %s\n%s\n",
-				time.Since(since).Round(time.Millisecond), s.Fiber.Name(), does, stack)
+			who, _ := waiter(s.Fiber, stack)
+			fmt.Printf("sim: no choice point for %v: %s %s\n%s\n",
+				time.Since(since).Round(time.Millisecond), who, does, stack)
 		}
 	}
 }
 
+// waiter says what waits on a stack: the running fiber f, or a method Ended of the program. For that it returns nil in
+// place of f, which may have parked or ended before.
+func waiter(f *coir.Fiber, stack string) (who string, fiber *coir.Fiber) {
+	for line := range strings.Lines(stack) {
+		if strings.HasPrefix(line, library+".") && strings.Contains(line, ".callEnded") {
+			return "the method Ended of a coir.Watcher", nil
+		}
+	}
+	if f == nil {
+		return "the simulation", nil
+	}
+	return "fiber " + f.Name(), f
+}
+
 // nativeStop describes a native wait.
 type nativeStop struct {
-	fiber  *coir.Fiber
+	fiber  *coir.Fiber       // nil: a method Ended waits
 	mutex  bool              // it is for a mutex
 	places map[string]string // where each fiber is, by its address
 }
@@ -99,11 +120,13 @@ func (w *world) closedWithin(d time.Duration) bool {
 	}
 }
 
-// blocked ends the schedule, whose running fiber is in a native wait.
+// blocked ends the schedule, in which a native wait was found. It reports false if the wait has ended by that: then the
+// schedule is on its way to its end, and may still come to another wait.
 //
 // Spec: SM-06 (an outside goroutine is reported)
-func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
-	text := "fiber " + f.Name() + " " + what
+func (w *world) blocked(f *coir.Fiber, what, advice, stack string) bool {
+	who, f := waiter(f, stack)
+	text := who + " " + what
 	if at := ownPlace(stack); at != "" {
 		text += ", at " + at
 	}
@@ -113,12 +136,20 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 	if abort := w.abort.Load(); abort != nil && (first == nil || first.Kind != KindBlocked) {
 		// This replaces an earlier stray, such as that of a function of iter.Pull, because it has more detail.
 		w.stray.Store(&Failure{Kind: KindBlocked, Text: text + ". " + advice, native: in})
+		aborted := make(chan struct{})
 		w.stopping.Store(true)
-		(*abort)(errStopped)
-		w.stopping.Store(false)
+		go func() {
+			defer close(aborted)
+			(*abort)(errStopped)
+			w.stopping.Store(false)
+		}() // and not here: it may wait in a method Ended, perhaps for the same mutex
+		select {
+		case <-aborted:
+		case <-time.After(freeWithin):
+		}
 		for until := time.Now().Add(freeWithin); time.Now().Before(until); time.Sleep(time.Millisecond) {
 			if w.beat.Load() != beat {
-				return // it ends the schedule
+				return false
 			}
 		}
 	}
@@ -127,6 +158,7 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) {
 	case w.giveUp <- struct{}{}:
 	default: // already reported
 	}
+	return true
 }
 
 // abandoned returns the failure of a schedule that keeps waiting. Nothing changes the world, unless the wait ends at
@@ -247,15 +279,20 @@ func goroutineOf(stack string) string {
 	return id
 }
 
-// stackOf returns the stack of one goroutine.
-func stackOf(id string) string {
-	head := []byte("goroutine " + id + " ")
-	for one := range bytes.SplitSeq(stacks(), []byte("\n\n")) {
-		if bytes.HasPrefix(one, head) {
-			return string(one)
+// stackOf returns the stack of one goroutine. If that waits in race.Alone, which in a race build calls a function in
+// another goroutine, it returns the stack of the other.
+func stackOf(id string) (stack string) {
+	const alone = library + "/internal/race.Alone"
+	all := strings.Split(strings.TrimSpace(string(stacks())), "\n\n")
+	for i := slices.IndexFunc(all, func(one string) bool { return goroutineOf(one) == id }); i >= 0; {
+		stack = all[i]
+		if !strings.Contains(stack, "\n"+alone+"(") {
+			break
 		}
+		by := "\ncreated by " + alone + " in goroutine " + goroutineOf(stack) + "\n"
+		i = slices.IndexFunc(all, func(one string) bool { return strings.Contains(one, by) })
 	}
-	return ""
+	return stack
 }
 
 // stacks returns the stacks of all goroutines.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,6 +174,163 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 				if time.Now().After(until) {
 					buf := make([]byte, 1<<20)
 					t.Fatalf("%d goroutines, and %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+				}
+			}
+		})
+	}
+}
+
+// A fiber holds the lock of a Cond across an operation, and something else locks it: the end of a wait, or the method
+// Ended of a Watcher, which sim itself calls when it moves the clock or ends the schedule. sim reports that, and does
+// not hang. Once the lock is free, no goroutine is left.
+func TestAHeldCondIsTold(t *testing.T) {
+	const (
+		inFiber = "fiber stuck waits outside of coir, for a native mutex"
+		inEnded = "the method Ended of a coir.Watcher waits outside of coir, for a native mutex"
+	)
+	type shared struct {
+		coir.Cond
+		watch        coir.Watch
+		first, alarm coir.Alarm
+	}
+	touch := func(c *shared) whenEnded { return func() { c.Lock(); c.Unlock() } }
+	hold := func(ctx context.Context, c *shared, d time.Duration) { c.Lock(); _ = coir.Sleep(ctx, d) }
+	for name, tt := range map[string]struct {
+		fn   func(ctx context.Context, n *coir.Nursery, c *shared)
+		want string
+	}{
+		"lock": {func(_ context.Context, n *coir.Nursery, c *shared) {
+			n.Go("holds", func(ctx context.Context) error { hold(ctx, c, time.Hour); return nil })
+			n.Go("stuck", func(context.Context) error { touch(c)(); return nil })
+		}, inFiber},
+		"end of a Wait": {func(_ context.Context, n *coir.Nursery, c *shared) {
+			n.Go("holds", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				c.Lock()
+				c.Signal()
+				c.Unlock()
+				hold(ctx, c, time.Hour)
+				return nil
+			})
+			n.Go("stuck", func(ctx context.Context) error {
+				c.Lock()
+				defer c.Unlock()
+				return c.Wait(ctx)
+			})
+		}, inFiber},
+		"end of a Wait by a cancel": {func(ctx context.Context, n *coir.Nursery, c *shared) {
+			sc, cancel := coir.WithTimeout(ctx, 2*time.Second)
+			_ = cancel // sc ends with ctx
+			n.Go("holds", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				hold(ctx, c, time.Hour)
+				return nil
+			})
+			n.Go("stuck", func(context.Context) error {
+				c.Lock()
+				defer c.Unlock()
+				return c.Wait(sc)
+			})
+		}, inFiber},
+		"select of a WaitCase": {func(_ context.Context, n *coir.Nursery, c *shared) {
+			c.Lock()
+			signal := c.WaitCase()
+			c.Unlock()
+			n.Go("holds", func(ctx context.Context) error { hold(ctx, c, time.Hour); return nil })
+			n.Go("stuck", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				_, err := coir.Select(ctx, signal, coir.After(time.Second))
+				return err
+			})
+		}, inFiber},
+		"end of a select": {func(_ context.Context, n *coir.Nursery, c *shared) {
+			c.Lock()
+			signal := c.WaitCase()
+			c.Unlock()
+			n.Go("holds", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				hold(ctx, c, time.Hour)
+				return nil
+			})
+			n.Go("stuck", func(ctx context.Context) error {
+				_, err := coir.Select(ctx, signal, coir.After(2*time.Second))
+				return err
+			})
+		}, inFiber},
+		"Watch, when the schedule is ended": {func(ctx context.Context, n *coir.Nursery, c *shared) {
+			_ = c.watch.Start(ctx, touch(c))
+			n.Go("holds", func(ctx context.Context) error { hold(ctx, c, time.Hour); return nil })
+			n.Go("stuck", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				touch(c)()
+				return nil
+			})
+		}, inFiber},
+		"fiber that goes on when the schedule is ended": {func(_ context.Context, n *coir.Nursery, c *shared) {
+			n.Go("holds", func(ctx context.Context) error { hold(coir.Shield(ctx), c, time.Hour); return nil })
+			n.Go("stuck", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				<-ctx.Done()
+				touch(c)()
+				return nil
+			})
+		}, inFiber},
+		"Watch in a deadlock": {func(ctx context.Context, n *coir.Nursery, c *shared) {
+			_ = c.watch.Start(ctx, touch(c))
+			n.Go("holds", func(ctx context.Context) error {
+				c.Lock()
+				return coir.WaitCancel(ctx)
+			})
+		}, inEnded},
+		"Watch of a context that a fiber cancels": {func(ctx context.Context, n *coir.Nursery, c *shared) {
+			sc, cancel := coir.WithCancel(ctx)
+			_ = c.watch.Start(sc, touch(c))
+			n.Go("holds", func(ctx context.Context) error { hold(ctx, c, time.Hour); return nil })
+			n.Go("cancels", func(ctx context.Context) error {
+				_ = coir.Sleep(ctx, time.Second)
+				cancel()
+				return nil
+			})
+		}, inEnded},
+		"Watch of a context whose time is up": {func(ctx context.Context, n *coir.Nursery, c *shared) {
+			sc, cancel := coir.WithTimeout(ctx, time.Second)
+			_ = cancel // sc ends with ctx
+			_ = c.watch.Start(sc, touch(c))
+			n.Go("holds", func(ctx context.Context) error { hold(ctx, c, time.Hour); return nil })
+		}, inEnded},
+		"Alarm": {func(ctx context.Context, n *coir.Nursery, c *shared) {
+			c.alarm.Start(ctx, touch(c), time.Second)
+			n.Go("holds", func(ctx context.Context) error { hold(ctx, c, time.Hour); return nil })
+		}, inEnded},
+		"Alarm after another one": {func(ctx context.Context, n *coir.Nursery, c *shared) {
+			c.first.Start(ctx, whenEnded(func() {}), time.Second)
+			c.alarm.Start(ctx, touch(c), 2*time.Second)
+			n.Go("holds", func(ctx context.Context) error { hold(ctx, c, time.Hour); return nil })
+		}, inEnded},
+		"Alarm after the end of a fiber": {func(ctx context.Context, n *coir.Nursery, c *shared) {
+			c.alarm.Start(ctx, touch(c), 2*time.Second)
+			n.Go("holds", func(ctx context.Context) error { hold(ctx, c, time.Hour); return nil })
+			n.Go("ends", func(ctx context.Context) error { return coir.Sleep(ctx, time.Second) })
+		}, inEnded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			var last atomic.Pointer[shared]
+			res := Explore(func(ctx context.Context, _ *Sim) {
+				c := new(shared)
+				last.Store(c)
+				c.Init(coir.WithName("c"))
+				_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error { tt.fn(ctx, n, c); return nil })
+				c.watch.Stop()
+			})
+			last.Load().Unlock()
+			if res.Failure == nil || res.Failure.Kind != KindBlocked {
+				t.Fatalf("after %d schedules: %v", res.Schedules, res.Failure)
+			}
+			says(t, res.Failure, tt.want, ", at sim/blocked_test.go:", "holds it across an operation of coir")
+			for until := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+				if time.Now().After(until) {
+					t.Fatalf("%d goroutines, and %d before:\n%s", runtime.NumGoroutine(), before, stacks())
 				}
 			}
 		})

@@ -258,6 +258,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 			w.drain() // queued when it was held
 		}
 		if state != running && state != held {
+			w.seen.since, w.seen.told = time.Time{}, false // the time that it rests does not count
 			continue
 		}
 		busy = true
@@ -275,7 +276,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 			w.seen.since = now
 		}
 		t := w.cur
-		if t == nil || w.beat != beat {
+		if t == nil && s.policy == nil || w.beat != beat {
 			continue
 		}
 		if work && s.policy == nil && s.hold(w) { // a policy has one worker, and decides alone
@@ -286,8 +287,8 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 			w.seen.told = true
 			s.stats.stalls.Add(1)
 			if s.onStall != nil {
-				if fr := t.frame; fr != nil {
-					stalls = append(stalls, Stall{Task: t, For: d, g: fr.g, dump: stacks})
+				if t, g := w.runs(t); g != 0 {
+					stalls = append(stalls, Stall{Task: t, For: d, g: g, dump: stacks})
 				}
 			}
 		}
@@ -306,6 +307,23 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 		s.wake()
 	}
 	return busy, stalls
+}
+
+// runs returns the task that the worker runs, given its cur, and the goroutine. Between two tasks, where a policy may
+// call functions of the program, the task is nil. The goroutine is 0 if it is not known.
+//
+//go:norace
+func (w *Worker) runs(cur *Task) (*Task, uintptr) {
+	if cur == nil {
+		return nil, w.base.g
+	}
+	if fr := cur.frame; fr != nil {
+		return cur, fr.g
+	}
+	if fr := w.picker; fr != nil { // cur has ended
+		return nil, fr.g
+	}
+	return nil, 0
 }
 
 // spare returns how many idle frames to keep after a time in which low frames were not needed.
@@ -335,9 +353,9 @@ func (p *pool) large() bool {
 	return p.n > trimKeep
 }
 
-// Stall describes a task that has run for long without a switch.
+// Stall describes a task that has run for long without a switch, or a policy that has taken long to pick one.
 type Stall struct {
-	Task *Task
+	Task *Task // nil: the policy
 	For  time.Duration
 	g    uintptr
 	dump *dump
@@ -347,8 +365,8 @@ type Stall struct {
 // there may be a thousand.
 type dump struct{ text []byte }
 
-// Stack returns the stack of the task's goroutine, or "" if it cannot be found. It takes a dump of all stacks, which
-// stops the world for a moment, so it is called only for a stall that is reported.
+// Stack returns the stack of the goroutine, or "" if it cannot be found. It takes a dump of all stacks, which stops the
+// world for a moment, so it is called only for a stall that is reported.
 func (st Stall) Stack() string {
 	d := st.dump
 	if d.text == nil {

@@ -448,6 +448,9 @@ func (fr *Frame) ended() {
 //go:norace
 func (fr *Frame) rest() *coro.Coro {
 	w := fr.w
+	if w.s.policy != nil {
+		w.picker = fr
+	}
 	t := w.pick()
 	lost := fr.Bound()
 	if t != nil && !coro.Fresh && t.frame == nil && !lost {

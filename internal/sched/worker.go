@@ -62,6 +62,7 @@ type Worker struct {
 	nframes int
 	extra   int    // how many more frames it takes from the pool next time: see pool.get
 	spent   *Frame // the last that must not be reused
+	picker  *Frame // of the task that ended last, if there is a policy, which picks the next task there
 
 	// The monitor reads these, beat and cur without synchronization. It may see old values and hold a worker that has
 	// just switched, which notices at its next switch. An atomic store would slow down every switch.
@@ -375,7 +376,7 @@ func (w *Worker) run() {
 	race.Disable()
 	defer race.Enable()
 	coro.Reset() // the goroutine that started it may have labels
-	w.base.w = w
+	w.base.w, w.base.g = w, coro.G()
 	for {
 		t := w.first
 		if t != nil {
