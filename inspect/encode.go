@@ -92,6 +92,7 @@ func encode(w io.Writer, source Source, most int, stacks bool, runtimes int, in 
 	s := c.from(source, stacks)
 	out.text("]")
 	out.rest(s)
+	in.sort()
 	seen := *s
 	seen.Fibers, seen.Omitted = in.fibers, s.Omitted+n-len(in.fibers)
 	out.explanations(explain(&seen))

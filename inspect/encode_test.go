@@ -8,9 +8,11 @@ import (
 	"go/parser"
 	"go/token"
 	"math"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -404,4 +406,23 @@ func invalid(root, s map[string]any, v any, at string) (wrong []string) {
 		return bad("is null")
 	}
 	return wrong
+}
+
+// A room sorts its fibers by their numbers, and each keeps what it waits for.
+func TestRoomSorts(t *testing.T) {
+	for n := range 8 {
+		for seed := range uint64(20) {
+			var r room
+			for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(n) {
+				text := strconv.Itoa(i)
+				r.add(&snapshot.Fiber{ID: uint64(i), Name: text, Wait: []snapshot.Wait{{Text: text}}})
+			}
+			r.sort()
+			for i, f := range r.fibers {
+				if text := strconv.Itoa(i); f.ID != uint64(i) || f.Name != text || f.Wait[0].Text != text {
+					t.Fatalf("%d of %d: %+v", i, n, f)
+				}
+			}
+		}
+	}
 }

@@ -2,11 +2,13 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -263,6 +265,13 @@ func (k *kept) keep(s *snapshot.Snapshot) {
 type room struct {
 	fibers []snapshot.Fiber
 	waits  []snapshot.Wait // those of the fibers
+	places []fiberAt       // see sort
+}
+
+// fiberAt is where a fiber is in a room.
+type fiberAt struct {
+	id uint64
+	at int
 }
 
 // reset makes the room empty. Nothing may use what it held.
@@ -270,6 +279,28 @@ func (r *room) reset() {
 	clear(r.fibers)
 	clear(r.waits)
 	r.fibers, r.waits = r.fibers[:0], r.waits[:0]
+}
+
+// sort sorts the fibers by their numbers, in place. [snapshot.Explain] would do so in a copy, which is garbage then.
+func (r *room) sort() {
+	r.places = r.places[:0]
+	for i := range r.fibers {
+		r.places = append(r.places, fiberAt{r.fibers[i].ID, i})
+	}
+	slices.SortFunc(r.places, func(a, b fiberAt) int { return cmp.Compare(a.id, b.id) })
+	for first := range r.places { // each circle of fibers of which one takes the place of the next
+		one, to := r.fibers[first], first
+		for r.places[to].at != to {
+			from := r.places[to].at
+			r.places[to].at = to
+			if from == first {
+				r.fibers[to] = one
+				break
+			}
+			r.fibers[to] = r.fibers[from]
+			to = from
+		}
+	}
 }
 
 // add adds a copy of a fiber, in which texts are cut.
@@ -318,6 +349,7 @@ func (c *collect) from(source Source, stacks bool) *snapshot.Snapshot {
 	}
 	all := *s
 	if all.Fibers = nil; c.room != nil {
+		c.room.sort()
 		all.Fibers = c.room.fibers
 	}
 	all.Omitted = s.Omitted + c.more

@@ -181,20 +181,31 @@ func compare(earlier, later *Snapshot) *pair {
 	return p
 }
 
-// byID returns entries sorted by their numbers, each number once, and the numbers. Those of a runtime are so already; a
-// dump may have been changed.
+// byID returns entries sorted by their numbers, each number once, and the numbers. Nurseries and objects of a runtime
+// are so already. Its fibers are not, because a fiber takes the place of one that has ended.
 func byID[T any](all []T, id func(*T) uint64) (sorted []T, ids []uint64) {
-	ids = make([]uint64, len(all))
+	type place struct {
+		id uint64
+		at int
+	}
+	places, inOrder := make([]place, len(all)), true
 	for i := range all {
-		ids[i] = id(&all[i])
-		if i > 0 && ids[i] <= ids[i-1] {
-			sorted = slices.Clone(all)
-			slices.SortStableFunc(sorted, func(a, b T) int { return cmp.Compare(id(&a), id(&b)) })
-			sorted = slices.CompactFunc(sorted, func(a, b T) bool { return id(&a) == id(&b) })
-			return byID(sorted, id)
+		places[i] = place{id(&all[i]), i}
+		inOrder = inOrder && (i == 0 || places[i].id > places[i-1].id)
+	}
+	if sorted = all; !inOrder { // by their places, because entries are large
+		slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.at, b.at)) })
+		places = slices.CompactFunc(places, func(a, b place) bool { return a.id == b.id })
+		sorted = make([]T, len(places))
+		for i, p := range places {
+			sorted[i] = all[p.at]
 		}
 	}
-	return all, ids
+	ids = make([]uint64, len(places))
+	for i, p := range places {
+		ids[i] = p.id
+	}
+	return sorted, ids
 }
 
 // inBoth calls f with the index of each number that is in both of two sorted lists.

@@ -189,8 +189,14 @@ func served(n int) error {
 	})
 }
 
+// get reads a page as it comes, compressed: it is the browser that unpacks it.
 func get(url string) (int64, error) {
-	r, err := http.Get(url)
+	ask, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	ask.Header.Set("Accept-Encoding", "gzip")
+	r, err := http.DefaultClient.Do(ask)
 	if err != nil {
 		return 0, err
 	}
