@@ -192,8 +192,9 @@ func TestAHeldCondIsTold(t *testing.T) {
 		coir.Cond
 		watch        coir.Watch
 		first, alarm coir.Alarm
+		touched      bool
 	}
-	touch := func(c *shared) whenEnded { return func() { c.Lock(); c.Unlock() } }
+	touch := func(c *shared) whenEnded { return func() { c.Lock(); c.touched = true; c.Unlock() } }
 	hold := func(ctx context.Context, c *shared, d time.Duration) { c.Lock(); _ = coir.Sleep(ctx, d) }
 	for name, tt := range map[string]struct {
 		fn   func(ctx context.Context, n *coir.Nursery, c *shared)
