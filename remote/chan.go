@@ -3,8 +3,6 @@ package remote
 import (
 	"container/list"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,8 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote/internal/attempt"
+	"github.com/coir-go/coir/remote/internal/unique"
 )
 
 // Chan is one end of a channel whose other ends may be in other processes. It is made by [Durable] or [Volatile], which
@@ -52,19 +52,16 @@ type Chan[T any] struct {
 	stats   Stats
 }
 
-// How long things take. An attempt is short, so that a leader that has failed costs little; what counts for the caller
-// is its context.
+// How long things take, but for attempts: see package attempt. What counts for the caller is its context.
 const (
-	attemptTime = 250 * time.Millisecond // of one request, which can be repeated
-	onceTime    = 5 * time.Second        // of one that cannot: a late answer is better than none
-	openTime    = 5 * time.Second        // of one request that makes or ends a queue
-	pullTime    = 5 * time.Second        // of one request for values, which waits at the broker
-	backoffMin  = 5 * time.Millisecond   // after a request that failed at once
-	backoffMax  = 250 * time.Millisecond
-	pollMin     = 50 * time.Millisecond // after which the first of the waiting senders tries without credit
-	pollMax     = time.Second
-	lateMin     = 200 * time.Microsecond // the same after credit: room may come late
-	lateMax     = 5 * time.Millisecond   // the same after spare credit
+	onceTime = 5 * time.Second       // of a request that cannot be repeated: a late answer is better than none
+	openTime = 5 * time.Second       // of one request that makes or ends a queue
+	pullTime = 5 * time.Second       // of one request for values, which waits at the broker
+	pollMin  = 50 * time.Millisecond // after which the first of the waiting senders tries without credit
+	pollMax  = time.Second
+	lateMin  = 200 * time.Microsecond // the same after credit: room may come late
+	lateMax  = 5 * time.Millisecond   // the same after spare credit
+	buryTime = 250 * time.Millisecond // after which a value comes again whose dead letter was not stored
 )
 
 // Durable opens a channel whose values are stored by the transport. The channel has a name, by which all its ends find
@@ -90,9 +87,12 @@ func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name stri
 		return nil, fmt.Errorf("remote: %s: a message is only %v by this transport, not %v: change the setting of the "+
 			"server, or accept it by WithMeaning", name, m, c.set.meaning)
 	}
-	err := repeat(ctx, openTime, func(ctx context.Context) error { return t.Open(ctx, name, capacity) })
+	open := func(name string, capacity int) error {
+		return attempt.Repeat(ctx, openTime, func(ctx context.Context) error { return t.Open(ctx, name, capacity) })
+	}
+	err := open(name, capacity)
 	if err == nil {
-		err = repeat(ctx, openTime, func(ctx context.Context) error { return t.Open(ctx, DeadName(name), DeadCapacity) })
+		err = open(DeadName(name), DeadCapacity)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remote: open %s: %w", name, err)
@@ -129,7 +129,7 @@ func newChan[T any](
 		panic(fmt.Sprintf("remote: the channel %s has a capacity of %d: there is no rendezvous over a network, so it must "+
 			"hold at least one value", name, capacity))
 	}
-	c := &Chan[T]{name: name, t: t, n: n, set: settle(opts), cap: capacity, sender: newSender(ctx)}
+	c := &Chan[T]{name: name, t: t, n: n, set: settle(opts), cap: capacity, sender: unique.Number(ctx)}
 	c.in = coir.NewChan[*Item[T]](0, coir.WithName(name))
 	c.line.init(name)
 	c.held = map[ID]*list.Element{}
@@ -183,58 +183,6 @@ func (c *Chan[T]) serve(subject string, f func(data []byte) []byte) error {
 		return s.Close()
 	}
 	return nil
-}
-
-// newSender returns a number for a sender, which no other has.
-func newSender(ctx context.Context) uint64 {
-	type last struct{}
-	if s := coir.Simulated(ctx); s != nil { // so that a schedule repeats
-		return s.State(last{}, func() any { return new(atomic.Uint64) }).(*atomic.Uint64).Add(1)
-	}
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.BigEndian.Uint64(b[:])
-}
-
-// repeat calls f, an operation that may be repeated, until its outcome is known, or ctx ends. An error of f is wrapped
-// by the caller. Each attempt has the time limit.
-func repeat(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
-	back := backoff{next: backoffMin, most: backoffMax}
-	for doubt := false; ; {
-		err := attempt(ctx, limit, f)
-		switch {
-		case errors.Is(err, ErrUnknown):
-			doubt = true
-		case !errors.Is(err, ErrUnavailable):
-			return err
-		}
-		if err := back.wait(ctx); err != nil {
-			if doubt {
-				return fmt.Errorf("%w: %w", ErrUnknown, err)
-			}
-			return err
-		}
-	}
-}
-
-// attempt calls f with a time limit. If f returns the error of that limit, and not ErrUnknown, it has done nothing.
-func attempt(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
-	short, cancel := coir.WithTimeout(ctx, limit)
-	defer cancel()
-	err := f(short)
-	if err != nil && !errors.Is(err, ErrUnknown) && errors.Is(err, context.DeadlineExceeded) && coir.Ended(ctx) == nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return err
-}
-
-// backoff is a time that doubles with each wait.
-type backoff struct{ next, most time.Duration }
-
-func (b *backoff) wait(ctx context.Context) error {
-	d := b.next
-	b.next = min(2*b.next, b.most)
-	return coir.Sleep(ctx, d)
 }
 
 // Name returns the name of the channel.
@@ -298,7 +246,7 @@ func (c *Chan[T]) Close(ctx context.Context) error {
 	if !c.stored {
 		return fmt.Errorf("remote: %s is volatile: it cannot be closed for all its ends; leave it", c.name)
 	}
-	if err := repeat(ctx, openTime, func(ctx context.Context) error { return c.t.End(ctx, c.name) }); err != nil {
+	if err := attempt.Repeat(ctx, openTime, func(ctx context.Context) error { return c.t.End(ctx, c.name) }); err != nil {
 		return fmt.Errorf("remote: close %s: %w", c.name, err)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
 // DeadLetter is a value that could not be processed: its codec could not decode it, it was delivered more often than
@@ -31,7 +33,7 @@ func (c *Chan[T]) bury(ctx context.Context, d Delivery, reason string) error {
 	data, err := json.Marshal(DeadLetter{m.ID, reason, d.Tries(), m.Data})
 	if err == nil {
 		dead := Msg{ID: m.ID, Data: data}
-		err = repeat(ctx, attemptTime, func(ctx context.Context) error { return c.t.Publish(ctx, DeadName(c.name), dead) })
+		err = attempt.Repeat(ctx, 0, func(ctx context.Context) error { return c.t.Publish(ctx, DeadName(c.name), dead) })
 	}
 	if err != nil {
 		return fmt.Errorf("remote: store the dead letter of %v of %s: %w", m.ID, c.name, err)

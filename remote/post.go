@@ -3,11 +3,11 @@ package remote
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
 // How values get into the buffer of a volatile channel.
@@ -110,11 +110,11 @@ func (c *Chan[T]) flyOnce(ctx context.Context, together []*post) {
 		data = appendValue(data, p.m)
 	}
 	var out []byte
-	err := attempt(ctx, onceTime, func(ctx context.Context) (err error) {
+	err := attempt.Within(ctx, onceTime, func(ctx context.Context) (err error) {
 		out, err = c.t.Request(ctx, valueSubject(c.name), data)
 		return err
 	})
-	large := err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrUnavailable) && coir.Ended(ctx) == nil
+	large := err != nil && !attempt.Open(err) && coir.Ended(ctx) == nil
 	if large && len(together) > 1 { // no request of this size is possible
 		half := len(together) / 2
 		c.flyOnce(ctx, together[:half])

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote/internal/attempt"
+	"github.com/coir-go/coir/remote/internal/unique"
 )
 
 // Promise is a result that comes later, and is stored under a key of the program, such as "payment 4711". Any process
@@ -82,10 +84,10 @@ const (
 )
 
 func (p *Promise[T]) complete(ctx context.Context, kind byte, data []byte) (won bool, err error) {
-	call := newSender(ctx) // one for all attempts: an attempt may find what an earlier one has stored
+	call := unique.Number(ctx) // one for all attempts: an attempt may find what an earlier one has stored
 	mine := append(binary.BigEndian.AppendUint64([]byte{kind}, call), data...)
 	var stored []byte
-	err = repeat(ctx, attemptTime, func(ctx context.Context) error {
+	err = attempt.Repeat(ctx, 0, func(ctx context.Context) error {
 		stored, err = p.t.Put(ctx, storeKey(p.key), mine)
 		return err
 	})
@@ -132,7 +134,7 @@ func (p *Promise[T]) Wait(ctx context.Context) (v T, err error) {
 
 // look reads the result, if there is one.
 func (p *Promise[T]) look(ctx context.Context) (data []byte, err error) {
-	err = repeat(ctx, attemptTime, func(ctx context.Context) error {
+	err = attempt.Repeat(ctx, 0, func(ctx context.Context) error {
 		data, err = p.t.Get(ctx, storeKey(p.key))
 		return err
 	})
@@ -145,7 +147,7 @@ func (p *Promise[T]) look(ctx context.Context) (data []byte, err error) {
 // await looks until there is a result: when a process says that there is one, and from time to time.
 func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
 	told := coir.NewChan[struct{}](coir.Conflated, coir.WithName("result of "+p.key))
-	poll := backoff{next: lookMin, most: lookMax}
+	poll := attempt.Backoff{Next: lookMin, Most: lookMax}
 	for serving := false; ; {
 		if !serving {
 			s, err := p.t.Serve(promiseSubject(p.key), func([]byte) []byte {
@@ -160,9 +162,9 @@ func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
 		if data != nil || err != nil {
 			return data, err
 		}
-		if _, err := coir.Select(ctx, told.RecvCase(nil), coir.After(poll.next)); err != nil {
+		if _, err := coir.Select(ctx, told.RecvCase(nil), coir.After(poll.Next)); err != nil {
 			return nil, err
 		}
-		poll.next = min(2*poll.next, poll.most)
+		poll.Grow()
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/simtest"
 	"github.com/coir-go/coir/remote/memory"
 	"github.com/coir-go/coir/sim"
 )
@@ -190,8 +191,8 @@ func TestSimPromiseFirstWins(t *testing.T) {
 		if s.Now() > time.Hour {
 			s.Errorf("it took %v", s.Now())
 		}
-	}, schedules(2000), sim.WithFaults("short of time", "remote lose", "remote duplicate", "remote delay", "remote refuse",
-		"remote partition", "remote crash", "remote restart"))
+	}, simtest.Schedules(2000), sim.WithFaults("short of time", "remote lose", "remote duplicate", "remote delay",
+		"remote refuse", "remote partition", "remote crash", "remote restart"))
 }
 
 // Without faults a wait ends when the promise is completed, and not when it looks again.
@@ -206,7 +207,7 @@ func TestSimPromiseIsPrompt(t *testing.T) {
 		if err != nil || len(a.read) != 1 || s.Now() > 0 {
 			s.Errorf("%v in %v, %v", a.read, s.Now(), err)
 		}
-	}, schedules(1000))
+	}, simtest.Schedules(1000))
 }
 
 func contains(err error, text string) bool {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
 // How a value comes out of a durable channel.
@@ -100,7 +101,7 @@ func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, i
 	}
 	defer it.Nak(0) // if effect panics; otherwise it is settled
 	if err := effect(ctx, it); err != nil {
-		it.Nak(min(backoffMax<<min(it.Tries, 16), time.Minute))
+		it.Nak(min(buryTime<<min(it.Tries, 16), time.Minute))
 		return err
 	}
 	return it.Ack(ctx)
@@ -148,7 +149,7 @@ func (it *Item[T]) Ack(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	err := repeat(ctx, attemptTime, d.Ack)
+	err := attempt.Repeat(ctx, 0, d.Ack)
 	c.drop(it)
 	if err != nil {
 		if !errors.Is(err, ErrUnknown) && coir.Ended(ctx) != nil {
@@ -194,7 +195,7 @@ func (it *Item[T]) Reject(ctx context.Context, reason string) error {
 	}
 	if d != nil {
 		if err := c.bury(ctx, d, reason); err != nil {
-			it.Nak(backoffMax)
+			it.Nak(buryTime)
 			return err
 		}
 	}
@@ -289,19 +290,19 @@ func (c *Chan[T]) wanted(data []byte) {
 func (c *Chan[T]) pull(ctx context.Context) {
 	defer c.t.Leave(c.name)
 	defer c.in.Close()
-	back := backoff{next: backoffMin, most: backoffMax}
+	back := attempt.NewBackoff()
 	for c.rest(ctx) == nil {
 		began := coir.Now(ctx)
 		ds, err := c.pullOnce(ctx)
 		c.handOver(ctx, ds)
 		switch {
 		case err == nil:
-			back.next = backoffMin
+			back = attempt.NewBackoff()
 		case errors.Is(err, coir.ErrClosed):
 			return
 		case coir.Now(ctx)-began >= pullTime: // there was no value
-		case errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable):
-			if back.wait(ctx) != nil {
+		case attempt.Open(err):
+			if back.Wait(ctx) != nil {
 				return
 			}
 		default:
@@ -402,7 +403,7 @@ func (c *Chan[T]) hold(ctx context.Context, it *Item[T]) bool {
 	if c.seen.has(it.ID) {
 		c.stats.Duplicates++
 		c.cond.Unlock()
-		if attempt(ctx, attemptTime, it.d.Ack) == nil { // otherwise its lease ends, and it comes again
+		if attempt.Within(ctx, attempt.Short, it.d.Ack) == nil { // otherwise its lease ends, and it comes again
 			c.removed()
 		}
 		return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
 // Send sends v. It waits while the channel is full, unless [WithOverflow] says otherwise; sends of one end that wait
@@ -61,6 +62,7 @@ type sending struct {
 	window     time.Duration                          // how long attempts may be repeated that may have succeeded
 	atMostOnce bool                                   // they may not be repeated at all
 
+	limit   attempt.Limit // of the next attempt
 	doubt   bool          // an attempt may have succeeded, or may still
 	since   time.Duration // when the first such attempt began
 	dropped bool
@@ -79,8 +81,8 @@ var errLeft = fmt.Errorf("this end was left: %w", coir.ErrClosed)
 
 // send makes attempts until the outcome is known, or ctx ends.
 func (c *Chan[T]) send(ctx context.Context, s *sending) error {
-	back := backoff{next: backoffMin, most: backoffMax}
-	poll := backoff{next: pollMin, most: pollMax}
+	back := attempt.NewBackoff()
+	poll := attempt.Backoff{Next: pollMin, Most: pollMax}
 	for p := c.line.enter(); ; {
 		if p != nil {
 			if err := c.wait(ctx, p, &poll); err != nil {
@@ -110,14 +112,14 @@ func (c *Chan[T]) send(ctx context.Context, s *sending) error {
 }
 
 // wait waits in the line until it is the turn of p. If ctx ends first, it passes on what p had.
-func (c *Chan[T]) wait(ctx context.Context, p *place, poll *backoff) error {
+func (c *Chan[T]) wait(ctx context.Context, p *place, poll *attempt.Backoff) error {
 	c.want()
-	err := c.line.wait(ctx, p, poll.next)
+	err := c.line.wait(ctx, p, poll.Next)
 	switch {
 	case err == nil && p.credit:
-		poll.next = p.late()
+		poll.Next = p.late()
 	case err == nil:
-		poll.next = min(2*poll.next, poll.most)
+		poll.Grow()
 	case p.credit:
 		c.pass()
 	default:
@@ -136,7 +138,7 @@ func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
 	if s.atMostOnce { // its requests have a time limit of their own
 		err = s.post(ctx, s.m)
 	} else {
-		err = attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })
+		err = s.limit.Do(ctx, func(ctx context.Context) error { return s.post(ctx, s.m) })
 	}
 	if errors.Is(err, ErrUnknown) && !s.doubt {
 		s.doubt, s.since = true, began
@@ -146,7 +148,7 @@ func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
 
 // goOn decides what follows an attempt that has failed with err. It returns nil if the next attempt may be made, or if
 // the value was dropped.
-func (c *Chan[T]) goOn(ctx context.Context, s *sending, back *backoff, err error) error {
+func (c *Chan[T]) goOn(ctx context.Context, s *sending, back *attempt.Backoff, err error) error {
 	switch {
 	case errors.Is(err, ErrFull) && c.set.over == coir.OverflowDropNewest && !s.doubt:
 		s.dropped = true
@@ -159,19 +161,15 @@ func (c *Chan[T]) goOn(ctx context.Context, s *sending, back *backoff, err error
 	default:
 		return s.failed(err)
 	}
-	if err := back.wait(ctx); err != nil {
+	if err := back.Wait(ctx); err != nil {
 		return s.failed(err)
 	}
 	return nil
 }
 
-// failed returns the error of a send that gives up because of err. If an attempt may have stored the value, the outcome
-// is not known, whatever the last attempt has met: an earlier one may still be on its way.
+// failed returns the error of a send that gives up because of err.
 func (s *sending) failed(err error) error {
-	if !s.doubt || errors.Is(err, ErrUnknown) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrUnknown, err)
+	return attempt.Doubt(s.doubt, err)
 }
 
 func (c *Chan[T]) hasLeft() bool {

@@ -7,7 +7,6 @@ package remote_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,20 +15,10 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/simtest"
 	"github.com/coir-go/coir/remote/memory"
 	"github.com/coir-go/coir/sim"
 )
-
-// schedules returns how many schedules a test runs: n, fewer with -short, or 100,000 if COIR_SOAK is 1.
-func schedules(n int) sim.Option {
-	switch {
-	case os.Getenv("COIR_SOAK") == "1":
-		n = 100_000
-	case testing.Short():
-		n = min(n, max(n/20, 200))
-	}
-	return sim.WithSchedules(n)
-}
 
 const orders = "orders"
 
@@ -241,7 +230,7 @@ func TestSimEffectsHappenOnce(t *testing.T) {
 			}
 			s.Sometimes(seen, [...]string{"an outcome is unknown", "a value is stored", "a send fails"}[o])
 		}
-	}, schedules(5000), sim.WithFaults(append(memory.Faults(), "short of time", "effect fails")...))
+	}, simtest.Schedules(5000), sim.WithFaults(append(memory.Faults(), "short of time", "effect fails")...))
 }
 
 // The same with a channel that fails when it is full: a failure is one.
@@ -250,7 +239,7 @@ func TestSimFullFails(t *testing.T) {
 		b, l := memory.New(), newLedger()
 		exchange(ctx, s, b, l, 2, 3, 1, 1, 600*time.Millisecond, remote.WithOverflow(coir.OverflowFail))
 		l.check(s)
-	}, schedules(5000), sim.WithFaults("remote lose", "remote delay", "remote duplicate"))
+	}, simtest.Schedules(5000), sim.WithFaults("remote lose", "remote delay", "remote duplicate"))
 }
 
 // pollMin is when the first of the waiting senders tries without credit.
@@ -266,7 +255,7 @@ func TestSimCreditIsPrompt(t *testing.T) {
 		if s.Now() != 0 {
 			s.Errorf("it took %v: the sender has waited although there was room", s.Now())
 		}
-	}, schedules(3000))
+	}, simtest.Schedules(3000))
 }
 
 // The same with two senders, where one may take the room that the other has credit for, and that waits for it then.
@@ -278,7 +267,7 @@ func TestSimCreditOfTwoIsPrompt(t *testing.T) {
 		if s.Now() >= pollMin {
 			s.Errorf("it took %v: a sender has waited although there was room", s.Now())
 		}
-	}, schedules(3000))
+	}, simtest.Schedules(3000))
 }
 
 // Room may come some milliseconds after the removal is stored. A sender that has credit tries again soon.
@@ -288,7 +277,7 @@ func TestSimLateRoom(t *testing.T) {
 		exchange(ctx, s, b, l, 1, 4, 1, 1, 0)
 		l.check(s)
 		s.Sometimes(s.Now() > 0 && s.Now() < pollMin, "a sender tries again before its poll")
-	}, schedules(1000), sim.WithFaults("remote late room"))
+	}, simtest.Schedules(1000), sim.WithFaults("remote late room"))
 }
 
 // Messages about room may be lost: a sender that waits goes on nevertheless.
@@ -297,7 +286,7 @@ func TestSimLostCredit(t *testing.T) {
 		b, l := memory.New(), newLedger()
 		exchange(ctx, s, b, l, 1, 3, 1, 1, 0)
 		l.check(s)
-	}, schedules(2000), sim.WithSteps(3000), sim.WithFaults("remote lose"))
+	}, simtest.Schedules(2000), sim.WithSteps(3000), sim.WithFaults("remote lose"))
 }
 
 // Sends of one end wait in one line. Credit of one that gives up goes to the next, and room that a removal has made
@@ -347,7 +336,7 @@ func TestSimOneLineIsServed(t *testing.T) {
 		if err != nil || s.Now() >= pollMin {
 			s.Errorf("it took %v, %v", s.Now(), err)
 		}
-	}, schedules(5000))
+	}, simtest.Schedules(5000))
 }
 
 // An ID is remembered for a time. A Send that has not heard of its value stops before that has passed, so that a value
@@ -357,7 +346,7 @@ func TestSimNoAttemptAfterTheWindow(t *testing.T) {
 		b, l := memory.New(memory.WithWindow(30*time.Second)), newLedger()
 		exchange(ctx, s, b, l, 1, 2, 2, 4, 0)
 		l.check(s)
-	}, schedules(3000), sim.WithFaults("remote lose", "remote partition"))
+	}, simtest.Schedules(3000), sim.WithFaults("remote lose", "remote partition"))
 }
 
 // Values that come for the first time come in the order in which a sender has sent them, if there is one receiver.
@@ -394,7 +383,7 @@ func TestSimOrderOfASender(t *testing.T) {
 			}, remote.WithPrefetch(2))
 		})
 		s.Sometimes(last == 3, "all values come")
-	}, schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse"))
+	}, simtest.Schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse"))
 }
 
 // A value is renewed while the fiber that has it lives, however long that takes, and so are the values that wait for
@@ -441,7 +430,7 @@ func TestSimAHeldValueIsGivenToNoOther(t *testing.T) {
 				s.Errorf("the value %d came %d times", i, got[i].Load())
 			}
 		}
-	}, schedules(300))
+	}, simtest.Schedules(300))
 }
 
 // An end that has received, and does so no more, keeps no value from others.
@@ -507,7 +496,7 @@ func TestSimAnEndThatDoesNotReceiveKeepsNothing(t *testing.T) {
 		if err != nil {
 			s.Errorf("%v", err)
 		}
-	}, schedules(300), sim.WithSteps(20_000))
+	}, simtest.Schedules(300), sim.WithSteps(20_000))
 }
 
 // A broker that restarts delivers a value again while a fiber has it. The process of that fiber does not hand it over.
@@ -548,7 +537,7 @@ func TestSimAHeldValueIsHandedOverOnce(t *testing.T) {
 				return c.Close(ctx)
 			})
 		})
-	}, schedules(1000), sim.WithFaults("remote restart"))
+	}, simtest.Schedules(1000), sim.WithFaults("remote restart"))
 }
 
 // inOneProcess runs f as a process with one end, and the nursery of the process.
@@ -591,7 +580,7 @@ func TestSimAnAbandonedValueComesAgain(t *testing.T) {
 			}
 			return it.Ack(ctx)
 		})
-	}, schedules(300), sim.WithSteps(2000))
+	}, simtest.Schedules(300), sim.WithSteps(2000))
 }
 
 // Two values are removed, and two sends that were refused before tell it later. There is one note of spare credit, and
@@ -622,7 +611,7 @@ func TestSimSpareCreditIsForAll(t *testing.T) {
 		if s.Now() >= pollMin {
 			s.Errorf("it took %v", s.Now())
 		}
-	}, schedules(5000))
+	}, simtest.Schedules(5000))
 }
 
 // A process that has lost an acknowledgement does not hand the value over again.
@@ -660,7 +649,7 @@ func TestSimALostAckIsHidden(t *testing.T) {
 		if err != nil || effects[0] != 1 || effects[1] != 1 {
 			s.Errorf("%v, %v", effects, err)
 		}
-	}, schedules(2000), sim.WithFaults("remote lose", "remote partition"))
+	}, simtest.Schedules(2000), sim.WithFaults("remote lose", "remote partition"))
 }
 
 // A value that cannot be decoded, and one that is never acknowledged, become dead letters with their reason, once, and
@@ -726,7 +715,8 @@ func TestSimPoisonBecomesADeadLetter(t *testing.T) {
 		if good != 1<<1|1<<2 || dead[`"poison"`] != 1 || dead["13"] != 1 || len(dead) != 2 {
 			s.Errorf("received %b, dead letters %v", good, dead)
 		}
-	}, schedules(2000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote crash", "remote restart"))
+	}, simtest.Schedules(2000), sim.WithFaults("remote lose", "remote duplicate", "remote delay",
+		"remote crash", "remote restart"))
 }
 
 // volatile runs f as a process with an end of a volatile channel, whose buffer has one place.
@@ -778,7 +768,8 @@ func TestSimVolatileAtMostOnce(t *testing.T) {
 			return err
 		})
 		l.check(s)
-	}, schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse", "remote partition"))
+	}, simtest.Schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay",
+		"remote refuse", "remote partition"))
 }
 
 // Credit of a volatile channel comes when a receiver has taken a value: no sender waits for its poll.
@@ -822,7 +813,7 @@ func TestSimVolatileCreditIsPrompt(t *testing.T) {
 		if err != nil || got != 6 || s.Now() >= pollMin {
 			s.Errorf("%d values in %v, %v", got, s.Now(), err)
 		}
-	}, schedules(3000))
+	}, simtest.Schedules(3000))
 }
 
 // Fibers of one end share requests, and each learns what became of its own value: also one that gives up, before or
@@ -884,5 +875,6 @@ func TestSimVolatileSharedRequests(t *testing.T) {
 			s.Sometimes(o == failed, "a send gives up before its value is in a request")
 			s.Sometimes(o == unknown, "a send does not know")
 		}
-	}, schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse", "short of time"))
+	}, simtest.Schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay",
+		"remote refuse", "short of time"))
 }

@@ -3,12 +3,12 @@ package remote
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
 // Transport stores messages in named queues, passes messages that are not stored to named subjects, and stores values
@@ -169,10 +169,10 @@ func (m Meaning) String() string {
 var (
 	// ErrUnknown means that it is not known whether the operation has had its effect, or will still have it. It is
 	// neither a success nor a failure.
-	ErrUnknown = errors.New("remote: the outcome is not known")
+	ErrUnknown = attempt.ErrUnknown
 	// ErrUnavailable means that the transport, or the peer, cannot be reached now, and that the operation has had no
 	// effect.
-	ErrUnavailable = errors.New("remote: not reachable now")
+	ErrUnavailable = attempt.ErrUnavailable
 	// ErrFull means that there is no room for a value, which has not been stored. It is a [coir.ErrWouldBlock].
 	ErrFull = fmt.Errorf("remote: no room for another value: %w", coir.ErrWouldBlock)
 )

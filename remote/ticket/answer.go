@@ -11,6 +11,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
 // How an answer finds its ticket.
@@ -228,10 +229,8 @@ func (d *Desk[T]) completeData(a *answer[T]) said {
 
 // How an owner is asked.
 const (
-	askTime   = 250 * time.Millisecond // of one request
-	askTimes  = 3                      // before the answer is stored
-	againTime = 5 * time.Millisecond   // before the first repetition; it doubles
-	againMax  = 250 * time.Millisecond
+	askTimes  = 3                    // before the answer is stored
+	againTime = 5 * time.Millisecond // before the first repetition
 )
 
 // abroad passes an answer to the owner of its ticket, or stores it.
@@ -243,39 +242,26 @@ func (d *Desk[T]) abroad(ctx context.Context, m []byte, token Token) (Outcome, e
 		if err == nil {
 			d.count.forwarded.Add(1)
 		}
-		if err == nil || !isOpen(err) {
-			return out, inDoubt(doubt, err) // what the owner says now need not be so when an earlier attempt came
+		if err == nil || !attempt.Open(err) {
+			return out, attempt.Doubt(doubt, err) // what the owner says now need not be so when an earlier attempt came
 		}
 		doubt = doubt || errors.Is(err, remote.ErrUnknown)
 		if err := coir.Sleep(ctx, wait); err != nil {
-			return OutcomeNone, inDoubt(doubt, err)
+			return OutcomeNone, attempt.Doubt(doubt, err)
 		}
 		wait *= 4
 	}
-	if err := d.store(ctx, m, &doubt); err != nil {
-		return OutcomeNone, inDoubt(doubt, err)
+	if err := d.store(ctx, m); err != nil {
+		return OutcomeNone, attempt.Doubt(doubt, err)
 	}
 	d.count.stored.Add(1)
 	return OutcomeStored, nil
 }
 
-// isOpen reports whether an attempt that failed with err can be repeated.
-func isOpen(err error) bool {
-	return errors.Is(err, remote.ErrUnknown) || errors.Is(err, remote.ErrUnavailable)
-}
-
-// inDoubt returns the error of an answer that gives up because of err.
-func inDoubt(doubt bool, err error) error {
-	if !doubt || err == nil || errors.Is(err, remote.ErrUnknown) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", remote.ErrUnknown, err)
-}
-
 // ask asks the owner once.
 func (d *Desk[T]) ask(ctx context.Context, m []byte, token Token) (Outcome, error) {
 	var out []byte
-	err := attempt(ctx, func(ctx context.Context) (err error) {
+	err := attempt.Within(ctx, attempt.Short, func(ctx context.Context) (err error) {
 		out, err = d.t.Request(ctx, ownerSubject(token.node(), token.owner()), m)
 		return err
 	})
@@ -300,18 +286,6 @@ func (d *Desk[T]) ask(ctx context.Context, m []byte, token Token) (Outcome, erro
 		return OutcomeNone, errors.New("the owner cannot decode the value")
 	}
 	return OutcomeNone, fmt.Errorf("%w: the owner is about to complete the ticket", remote.ErrUnknown)
-}
-
-// attempt calls f, a request that can be repeated, with a time limit. If f returns the error of that limit, and not
-// ErrUnknown, it has done nothing.
-func attempt(ctx context.Context, f func(ctx context.Context) error) error {
-	short, cancel := coir.WithTimeout(ctx, askTime)
-	defer cancel()
-	err := f(short)
-	if err != nil && !isOpen(err) && errors.Is(err, context.DeadlineExceeded) && coir.Ended(ctx) == nil {
-		return fmt.Errorf("%w: %w", remote.ErrUnavailable, err)
-	}
-	return err
 }
 
 // messageID returns the identity of a stored answer: the ticket and the key.

@@ -2,8 +2,6 @@ package ticket
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +11,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/desk"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/unique"
 )
 
 // Desk has the open tickets of one replica, and completes those of all replicas with the same audience. The answers are
@@ -88,7 +87,7 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 		o(&set)
 	}
 	d := &Desk[T]{
-		t: t, audience: []byte(audience), keys: keys, codec: set.codec, node: set.node, owner: newOwner(ctx),
+		t: t, audience: []byte(audience), keys: keys, codec: set.codec, node: set.node, owner: unique.Number(ctx),
 		ctx: coir.Shield(context.Background()), local: desk.New[T](set.local...),
 	}
 	if err := d.openStore(ctx, set.store); err != nil {
@@ -112,17 +111,6 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 		return nil
 	})
 	return d, nil
-}
-
-// newOwner returns a number for a desk, which no other has.
-func newOwner(ctx context.Context) uint64 {
-	type last struct{}
-	if s := coir.Simulated(ctx); s != nil { // so that a schedule repeats
-		return s.State(last{}, func() any { return new(atomic.Uint64) }).(*atomic.Uint64).Add(1)
-	}
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.BigEndian.Uint64(b[:])
 }
 
 // now returns the time of day, by the clock of the simulation if there is one.

@@ -7,7 +7,6 @@ package ticket_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,21 +15,11 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/simtest"
 	"github.com/coir-go/coir/remote/memory"
 	"github.com/coir-go/coir/remote/ticket"
 	"github.com/coir-go/coir/sim"
 )
-
-// schedules returns how many schedules a test runs: n, fewer with -short, or 100,000 if COIR_SOAK is 1.
-func schedules(n int) sim.Option {
-	switch {
-	case os.Getenv("COIR_SOAK") == "1":
-		n = 100_000
-	case testing.Short():
-		n = min(n, max(n/20, 100))
-	}
-	return sim.WithSchedules(n)
-}
 
 // service is what the test knows of replicas. It survives their crashes.
 type service struct {
@@ -228,7 +217,7 @@ func TestSimEachTicketIsResumedOnce(t *testing.T) {
 		for _, x := range v.tickets {
 			v.check(x)
 		}
-	}, schedules(2000), sim.WithSteps(20_000), sim.WithFaults("remote lose", "remote duplicate", "remote delay",
+	}, simtest.Schedules(2000), sim.WithSteps(20_000), sim.WithFaults("remote lose", "remote duplicate", "remote delay",
 		"remote refuse", "remote partition", "remote crash", "remote restart"))
 }
 
@@ -318,5 +307,5 @@ func TestSimAnswersAtTheEnd(t *testing.T) {
 			}
 			return nil
 		})
-	}, schedules(2000))
+	}, simtest.Schedules(2000))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
 // The store has the answers whose owners could not be reached. It is one queue for all replicas: each of them takes
@@ -27,59 +28,33 @@ const (
 
 func (d *Desk[T]) storeName() string { return "tickets." + string(d.audience) }
 
-// again calls f until its outcome is known, or ctx ends. f limits the time of an attempt.
-func again(ctx context.Context, f func() error) error {
-	for wait := againTime; ; wait = min(2*wait, againMax) {
-		err := f()
-		if err == nil || !isOpen(err) {
-			return err
-		}
-		if err := coir.Sleep(ctx, wait); err != nil {
-			return err
-		}
-	}
-}
-
 func (d *Desk[T]) openStore(ctx context.Context, capacity int) error {
-	return again(ctx, func() error {
-		short, cancel := coir.WithTimeout(ctx, openTime)
-		defer cancel()
-		err := d.t.Open(short, d.storeName(), capacity)
-		if errors.Is(err, context.DeadlineExceeded) && coir.Ended(ctx) == nil {
-			return remote.ErrUnavailable // whatever it has done, it can be repeated
-		}
-		return err
-	})
+	return attempt.Repeat(ctx, openTime, func(ctx context.Context) error { return d.t.Open(ctx, d.storeName(), capacity) })
 }
 
-// store stores an answer. It sets doubt if an attempt may have succeeded.
-func (d *Desk[T]) store(ctx context.Context, m []byte, doubt *bool) error {
+// store stores an answer.
+func (d *Desk[T]) store(ctx context.Context, m []byte) error {
 	msg := remote.Msg{ID: messageID(m), Data: m}
-	return again(ctx, func() error {
-		err := attempt(ctx, func(ctx context.Context) error { return d.t.Publish(ctx, d.storeName(), msg) })
-		*doubt = *doubt || errors.Is(err, remote.ErrUnknown)
-		return err
-	})
+	return attempt.Repeat(ctx, 0, func(ctx context.Context) error { return d.t.Publish(ctx, d.storeName(), msg) })
 }
 
 // passOn passes stored answers on until ctx ends.
 func (d *Desk[T]) passOn(ctx context.Context) {
 	defer d.t.Leave(d.storeName())
-	wait := againTime
+	back := attempt.NewBackoff()
 	for coir.Ended(ctx) == nil {
 		began := coir.Now(ctx)
 		ds, err := d.pull(ctx)
 		switch {
 		case err == nil:
 			d.passAll(ctx, ds)
-			wait = againTime
+			back = attempt.NewBackoff()
 		case errors.Is(err, coir.ErrClosed): // the transport was closed
 			return
 		case coir.Now(ctx)-began < storePull: // otherwise there was no answer
-			if coir.Sleep(ctx, wait) != nil {
+			if back.Wait(ctx) != nil {
 				return
 			}
-			wait = min(2*wait, againMax)
 		}
 	}
 }
@@ -115,7 +90,7 @@ func (d *Desk[T]) pass(ctx context.Context, x remote.Delivery) {
 			return
 		}
 	}
-	if attempt(ctx, x.Ack) == nil { // otherwise it comes again, and is a duplicate
+	if attempt.Within(ctx, attempt.Short, x.Ack) == nil { // otherwise it comes again, and is a duplicate
 		count.Add(1)
 	}
 }
@@ -126,5 +101,5 @@ func (d *Desk[T]) unreachable(ctx context.Context, a *answer[T], m []byte) bool 
 		return d.completeData(a) == saidAgain
 	}
 	_, err := d.ask(ctx, m, a.token)
-	return err != nil && isOpen(err) || coir.Ended(ctx) != nil
+	return err != nil && attempt.Open(err) || coir.Ended(ctx) != nil
 }

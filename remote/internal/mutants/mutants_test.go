@@ -14,10 +14,14 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "an ID is made for each attempt", File: "send.go", Test: "TestSimEffectsHappenOnce",
 		Edits: []string{
-			"		err = attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
+			"		err = s.limit.Do(ctx, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
 			"		c.cond.Lock()\n		c.seq++\n		s.m.ID.Seq = c.seq\n		c.cond.Unlock()\n" +
-				"		err = attempt(ctx, attemptTime, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
+				"		err = s.limit.Do(ctx, func(ctx context.Context) error { return s.post(ctx, s.m) })\n",
 		},
+	},
+	{
+		Name: "the limit of attempts does not grow", File: "internal/attempt/attempt.go", Test: "TestALimitGrows",
+		Edits: []string{"		l.last = min(2*limit, Long)\n", ""},
 	},
 	{
 		Name: "a value is acknowledged before its effect", File: "recv.go", Test: "TestSimEffectsHappenOnce",
@@ -35,7 +39,7 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "a dead letter is stored after the removal", File: "recv.go", Test: "TestSimPoisonBecomesADeadLetter",
 		Edits: []string{
-			"	if d != nil {\n		if err := c.bury(ctx, d, reason); err != nil {\n			it.Nak(backoffMax)\n			return err\n		}\n	}\n	return it.Ack(ctx)\n",
+			"	if d != nil {\n		if err := c.bury(ctx, d, reason); err != nil {\n			it.Nak(buryTime)\n			return err\n		}\n	}\n	return it.Ack(ctx)\n",
 			"	if err := it.Ack(ctx); err != nil {\n		return err\n	}\n	if d != nil {\n		return c.bury(ctx, d, reason)\n	}\n	return nil\n",
 		},
 	},
@@ -47,12 +51,12 @@ var mutants = []mutant.Mutant{
 	},
 	{
 		Name: "full is a failure, also after an attempt that may have succeeded", File: "send.go", Test: "TestSimFullFails",
-		Edits: []string{"	if !s.doubt || errors", "	if !s.doubt || errors.Is(err, ErrFull) || errors"},
+		Edits: []string{"attempt.Doubt(s.doubt,", "attempt.Doubt(s.doubt && !errors.Is(err, ErrFull),"},
 	},
 	{
 		Name: "the end of time is a failure, also after an attempt that may have succeeded", File: "send.go",
 		Test:  "TestSimEffectsHappenOnce",
-		Edits: []string{"	if !s.doubt || errors", "	if !s.doubt || errors.Is(err, coir.ErrTimeout) || errors"},
+		Edits: []string{"attempt.Doubt(s.doubt,", "attempt.Doubt(s.doubt && !errors.Is(err, coir.ErrTimeout),"},
 	},
 	{
 		Name: "attempts are repeated when the ID is forgotten", File: "send.go", Test: "TestSimNoAttemptAfterTheWindow",
@@ -69,7 +73,7 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "credit overtakes the removal", File: "recv.go", Test: "TestSimCreditIsPrompt",
 		Edits: []string{
-			"	err := repeat(ctx, attemptTime, d.Ack)\n", "	c.removed()\n	err := repeat(ctx, attemptTime, d.Ack)\n",
+			"	err := attempt.Repeat(ctx, 0, d.Ack)\n", "	c.removed()\n	err := attempt.Repeat(ctx, 0, d.Ack)\n",
 			"	c.count(func(st *Stats) { st.Acked++ })\n	c.removed()\n", "	c.count(func(st *Stats) { st.Acked++ })\n",
 		},
 	},
@@ -120,7 +124,7 @@ var mutants = []mutant.Mutant{
 		Name: "each attempt to complete a promise is a call of its own", File: "promise.go", Test: "TestSimPromiseFirstWins",
 		Edits: []string{
 			"func(ctx context.Context) error {\n		stored, err = p.t.Put(",
-			"func(ctx context.Context) error {\n		call = newSender(ctx)\n" +
+			"func(ctx context.Context) error {\n		call = unique.Number(ctx)\n" +
 				"		mine = append(binary.BigEndian.AppendUint64([]byte{kind}, call), data...)\n		stored, err = p.t.Put(",
 		},
 	},
@@ -129,12 +133,12 @@ var mutants = []mutant.Mutant{
 		Edits: []string{"	return number(stored[1:resultHead]) == call, nil\n", "	return true, nil\n"},
 	},
 	{
-		Name: "a completion whose outcome is not known has failed", File: "chan.go", Test: "TestSimPromiseFirstWins",
-		Edits: []string{"		if err := back.wait(ctx); err != nil {\n			if doubt {", "		if err := back.wait(ctx); err != nil {\n			if doubt && false {"},
+		Name: "an operation that may have succeeded has failed", File: "internal/attempt/attempt.go", Test: "TestDoubtStays",
+		Edits: []string{"		return Doubt(doubt, err)\n", "		return Doubt(doubt && false, err)\n"},
 	},
 	{
 		Name: "a wait for a promise looks only when it is told", File: "promise.go", Test: "TestSimPromiseFirstWins",
-		Edits: []string{"coir.After(poll.next)", "coir.After(1000*time.Hour)"},
+		Edits: []string{"coir.After(poll.Next)", "coir.After(1000*time.Hour)"},
 	},
 	{
 		Name: "a wait for a promise looks before it can be told", File: "promise.go", Test: "TestSimPromiseIsPrompt",
@@ -177,7 +181,7 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "owners are not told apart", File: "ticket/desk.go",
 		Test:  "TestSimEachTicketIsResumedOnce",
-		Edits: []string{".(*atomic.Uint64).Add(1)\n", ".(*atomic.Uint64).Add(0)\n"},
+		Edits: []string{"owner: unique.Number(ctx),", "owner: 0 * unique.Number(ctx),"},
 	},
 	{
 		Name: "a MAC is not compared", File: "ticket/keys.go",

@@ -1,0 +1,112 @@
+// Package attempt makes requests whose answers may be lost, for the packages of this module.
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coir-go/coir"
+)
+
+// The errors after which a request can be repeated. Package remote exports and documents them.
+var (
+	ErrUnknown     = errors.New("remote: the outcome is not known")
+	ErrUnavailable = errors.New("remote: not reachable now")
+)
+
+// Open reports whether a request that failed with err can be repeated.
+func Open(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable) }
+
+// Within calls f with a time limit. If f returns the error of that limit, and not ErrUnknown, it has done nothing.
+func Within(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	short, cancel := coir.WithTimeout(ctx, limit)
+	defer cancel()
+	err := f(short)
+	if isLimit(ctx, err) && !Open(err) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// isLimit reports whether err is that of an attempt that had less time than ctx.
+func isLimit(ctx context.Context, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && coir.Ended(ctx) == nil
+}
+
+// A Limit is the time limit of the attempts of one operation. The zero value is ready to use.
+//
+// The first attempt is short, so that a leader that has failed costs little. But a broker that has too much to do must
+// not get more and more requests, all of whose answers come too late. So the limit doubles with each attempt that it
+// ends.
+type Limit struct{ last time.Duration }
+
+// How long an attempt takes: the first one, and the longest.
+const (
+	Short = 250 * time.Millisecond
+	Long  = 5 * time.Second
+)
+
+// Do makes an attempt: see [Within].
+func (l *Limit) Do(ctx context.Context, f func(ctx context.Context) error) error {
+	limit := max(l.last, Short)
+	err := Within(ctx, limit, f)
+	if isLimit(ctx, err) {
+		l.last = min(2*limit, Long)
+	}
+	return err
+}
+
+// Repeat calls f, an operation that may be repeated, until its outcome is known, or ctx ends. Each call has the time
+// limit, or that of a [Limit] if it is 0. An error is also ErrUnknown if a call may have had its effect.
+func Repeat(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	var growing Limit
+	back := NewBackoff()
+	for doubt := false; ; {
+		var err error
+		if limit > 0 {
+			err = Within(ctx, limit, f)
+		} else {
+			err = growing.Do(ctx, f)
+		}
+		doubt = doubt || errors.Is(err, ErrUnknown)
+		if err != nil && Open(err) {
+			if err = back.Wait(ctx); err == nil {
+				continue
+			}
+		}
+		return Doubt(doubt, err)
+	}
+}
+
+// Doubt returns the error of an operation that gives up because of err. If doubt is set, an attempt may have had its
+// effect, whatever the last one has met: an earlier one may still be on its way.
+func Doubt(doubt bool, err error) error {
+	if !doubt || err == nil || errors.Is(err, ErrUnknown) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnknown, err)
+}
+
+// Backoff is a time that doubles with each wait.
+type Backoff struct{ Next, Most time.Duration }
+
+// The waits after a request that failed at once.
+const (
+	backoffMin = 5 * time.Millisecond
+	backoffMax = 250 * time.Millisecond
+)
+
+// NewBackoff returns the backoff of requests that failed at once.
+func NewBackoff() Backoff { return Backoff{backoffMin, backoffMax} }
+
+// Wait waits.
+func (b *Backoff) Wait(ctx context.Context) error {
+	d := b.Next
+	b.Grow()
+	return coir.Sleep(ctx, d)
+}
+
+// Grow doubles the time.
+func (b *Backoff) Grow() { b.Next = min(2*b.Next, b.Most) }
