@@ -66,27 +66,48 @@ func (a *answers) ask(ctx context.Context, m *client.Msg) (*client.Msg, error) {
 	if err := coir.Ended(ctx); err != nil {
 		return nil, err
 	}
+	r, err := a.send(m)
+	if err != nil {
+		return nil, err
+	}
+	return r.wait(ctx)
+}
+
+// request is a request that was sent.
+type request struct {
+	a      *answers
+	id     uint64
+	answer *coir.Promise[*client.Msg]
+}
+
+// send sends a request. The caller must wait for its answer.
+func (a *answers) send(m *client.Msg) (*request, error) {
 	if a.lost.Load() {
 		return nil, fmt.Errorf("%w: the connection is lost", remote.ErrUnavailable)
 	}
-	p := new(coir.Promise[*client.Msg])
+	r := &request{a: a, answer: new(coir.Promise[*client.Msg])}
 	a.mu.Lock()
 	a.last++
-	id := a.last
-	a.waits[id] = p
+	r.id = a.last
+	a.waits[r.id] = r.answer
 	a.mu.Unlock()
-	m.Reply = a.prefix + strconv.FormatUint(id, 36)
+	m.Reply = a.prefix + strconv.FormatUint(r.id, 36)
 	if err := a.nc.PublishMsg(m); err != nil {
-		a.take(id)
+		a.take(r.id)
 		if errors.Is(err, client.ErrMaxPayload) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, err)
 	}
-	out, err := p.Wait(ctx)
+	return r, nil
+}
+
+// wait waits for the answer.
+func (r *request) wait(ctx context.Context) (*client.Msg, error) {
+	out, err := r.answer.Wait(ctx)
 	switch {
 	case err != nil:
-		a.take(id)
+		r.a.take(r.id)
 		return nil, fmt.Errorf("%w: %w", remote.ErrUnknown, err)
 	case len(out.Data) == 0 && out.Header.Get("Status") == "503":
 		return nil, fmt.Errorf("%w: no server or process answers", remote.ErrUnavailable)

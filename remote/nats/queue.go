@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -397,17 +397,70 @@ func (q *queue) forgetOld() {
 	q.ready = slices.DeleteFunc(q.ready, func(d *delivery) bool { return time.Since(d.came) > q.t.set.lease })
 }
 
-// isEmpty reports whether the stream has no message of the queue.
+// isEmpty reports whether the stream is known to have no message of the queue.
 func (q *queue) isEmpty(ctx context.Context) bool {
-	out, err := q.t.answers.ask(ctx, &client.Msg{
-		Subject: "$JS.API.STREAM.INFO." + q.t.queueConfig(q.capacity).Name,
-		Data:    fmt.Appendf(nil, `{"subjects_filter":%q}`, q.subject),
-	})
+	some, err := q.t.empty(ctx, []*queue{q}, 1)
+	return err == nil && len(some) == 1
+}
+
+// empty returns those of the queues of one capacity that have no message, n at most.
+func (t *Transport) empty(ctx context.Context, queues []*queue, n int) (some []*queue, err error) {
+	for together := range slices.Chunk(queues, maxFilters) {
+		more, err := t.emptyOf(ctx, together)
+		if err != nil {
+			return nil, err
+		}
+		if some = append(some, more...); len(some) >= n {
+			return some[:n], nil
+		}
+	}
+	return some, nil
+}
+
+// emptyOf asks about all of the queues at the same time.
+func (t *Transport) emptyOf(ctx context.Context, queues []*queue) (some []*queue, err error) {
+	ctx, cancel := coir.WithTimeout(ctx, countTime)
+	defer cancel()
+	requests := make([]*request, len(queues))
+	for i, q := range queues {
+		r, errSend := t.answers.send(&client.Msg{
+			Subject: "$JS.API.STREAM.INFO." + t.queueConfig(q.capacity).Name,
+			Data:    fmt.Appendf(nil, `{"subjects_filter":%q}`, q.subject),
+		})
+		requests[i], err = r, cmp.Or(err, errSend)
+	}
+	for i, r := range requests {
+		if r == nil {
+			continue
+		}
+		n, errCount := r.count(ctx, queues[i].subject)
+		if err = cmp.Or(err, errCount); n == 0 {
+			some = append(some, queues[i])
+		}
+	}
+	return some, err
+}
+
+// countTime is how long the servers have to say how many messages are in queues.
+const countTime = 5 * time.Second
+
+// count returns how many messages of the subject a stream has. The request asks for that.
+func (r *request) count(ctx context.Context, subject string) (uint64, error) {
+	out, err := r.wait(ctx)
+	if err != nil {
+		return 0, err
+	}
 	var info struct {
 		Error *jetstream.APIError
 		State struct{ Subjects map[string]uint64 }
 	}
-	return err == nil && json.Unmarshal(out.Data, &info) == nil && info.Error == nil && info.State.Subjects[q.subject] == 0
+	if err := json.Unmarshal(out.Data, &info); err != nil {
+		return 0, fmt.Errorf("nats: the answer about %s cannot be read: %w", subject, err)
+	}
+	if info.Error != nil {
+		return 0, apiError("count the messages of "+subject, info.Error)
+	}
+	return info.State.Subjects[subject], nil
 }
 
 // takeIn makes this process receive the messages of the queue.
@@ -417,16 +470,14 @@ func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
 	}
 	q.join()
 	defer q.joined()
-	number, err := coir.Blocking(ctx, func() (int, error) { return t.lists[q.capacity%len(t.lists)].add(ctx, t, q) })
+	number, err := t.consumerOf(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	select {
-	case <-t.stop:
-		return nil, fmt.Errorf("nats: pull from %s: the transport was closed: %w", q.name, coir.ErrClosed)
-	default:
+	if t.life.Err() != nil {
+		return nil, errStopped(q)
 	}
 	key := consumerKey{q.capacity, number}
 	in := t.intakes[key]
@@ -483,41 +534,73 @@ func (t *Transport) consumerName(number int) string {
 	return t.set.group + "=" + strconv.Itoa(number) // no group has this name
 }
 
-// list adds queues to the lists of consumers. Those that come while one changes a list are added together.
+// list adds queues of one capacity to consumers. It is guarded by the lock of the transport.
+//
+// A goroutine of the transport adds all that wait together, and goes on when their callers give up: it may take longer
+// than one of them waits, and a call that comes later finds what was done.
 type list struct {
-	turn sync.Mutex // held while a list is changed
-
-	mu    sync.Mutex
-	waits map[*queue]bool
+	runs  bool // the goroutine
+	waits map[*queue]*coir.Promise[int]
 }
 
-// add adds a queue to a consumer of the group, and returns its number. It blocks.
-func (l *list) add(ctx context.Context, t *Transport, q *queue) (int, error) {
-	l.mu.Lock()
-	if l.waits == nil {
-		l.waits = map[*queue]bool{}
-	}
-	l.waits[q] = true // also if an earlier call has given up: NATS refuses a list that has a subject twice
-	l.mu.Unlock()
-	l.turn.Lock()
-	defer l.turn.Unlock()
-	if n := q.number.Load(); n > 0 { // another call has added it
+// consumerOf returns the number of the consumer of the group that has the queue. It adds it to one if none has it.
+func (t *Transport) consumerOf(ctx context.Context, q *queue) (int, error) {
+	if n := q.number.Load(); n > 0 {
 		return int(n) - 1, nil
 	}
-	all := []*queue{q}
-	l.mu.Lock()
-	delete(l.waits, q)
-	for x := range l.waits {
-		if x.capacity == q.capacity {
-			all = append(all, x)
-			delete(l.waits, x)
-		}
-	}
-	l.mu.Unlock()
-	if err := t.filter(ctx, all); err != nil {
+	number, err := t.want(q)
+	if err != nil {
 		return 0, err
 	}
-	return int(q.number.Load()) - 1, nil
+	return number.Wait(ctx)
+}
+
+// want lets a queue be added to a consumer, and returns the number of that consumer when it is known.
+func (t *Transport) want(q *queue) (*coir.Promise[int], error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.life.Err() != nil {
+		return nil, errStopped(q)
+	}
+	l := t.lists[q.capacity]
+	if l == nil {
+		l = &list{waits: map[*queue]*coir.Promise[int]{}}
+		t.lists[q.capacity] = l
+	}
+	if l.waits[q] == nil {
+		l.waits[q] = new(coir.Promise[int])
+	}
+	if !l.runs {
+		l.runs = true
+		t.ended.Go(func() { t.addAll(l) })
+	}
+	return l.waits[q], nil
+}
+
+func errStopped(q *queue) error {
+	return fmt.Errorf("nats: pull from %s: the transport was closed: %w", q.name, coir.ErrClosed)
+}
+
+// addAll adds the queues that wait to consumers, until none waits.
+func (t *Transport) addAll(l *list) {
+	for {
+		t.mu.Lock()
+		waits := l.waits
+		l.waits = map[*queue]*coir.Promise[int]{}
+		l.runs = len(waits) > 0
+		t.mu.Unlock()
+		if len(waits) == 0 {
+			return
+		}
+		err := t.filter(t.life, slices.Collect(maps.Keys(waits)))
+		for q, p := range waits {
+			if n := q.number.Load(); n > 0 {
+				p.Resolve(int(n) - 1)
+			} else {
+				p.Reject(cmp.Or(err, remote.ErrUnavailable)) // a list was changed by another process since
+			}
+		}
+	}
 }
 
 // filter adds queues of one capacity to consumers of the group. Other processes may do so at the same time, and the
@@ -583,7 +666,8 @@ func (t *Transport) extend(ctx context.Context, stream string, number int, queue
 		return false, err
 	}
 	defer func() {
-		if _, errResume := t.js.ResumeConsumer(ctx, stream, name); err == nil {
+		_, errResume := t.js.ResumeConsumer(context.WithoutCancel(ctx), stream, name)
+		if err == nil {
 			err = errResume
 		}
 	}()
@@ -593,7 +677,7 @@ func (t *Transport) extend(ctx context.Context, stream string, number int, queue
 	}
 	info := c.CachedInfo()
 	has := filters(info.Config)
-	queues, err = empty(ctx, s, queues, maxFilters-len(has))
+	queues, err = t.empty(ctx, queues, maxFilters-len(has))
 	if err != nil || len(queues) == 0 || !info.Paused { // it is not if the clock of the server is that far ahead
 		return false, err
 	}
@@ -607,28 +691,11 @@ func (t *Transport) extend(ctx context.Context, stream string, number int, queue
 	if err != nil || c.CachedInfo().Delivered.Stream == info.Delivered.Stream {
 		return true, err
 	}
-	queues, err = empty(ctx, s, queues, len(queues))
+	queues, err = t.empty(ctx, queues, len(queues))
 	if err == nil {
 		_, err = set(queues)
 	}
 	return true, err
-}
-
-// empty returns those of the queues of a stream that have no message, n at most.
-func empty(ctx context.Context, s jetstream.Stream, queues []*queue, n int) (some []*queue, err error) {
-	for _, q := range queues {
-		if len(some) == n {
-			break
-		}
-		info, err := s.Info(ctx, jetstream.WithSubjectFilter(q.subject))
-		if err != nil {
-			return nil, err
-		}
-		if info.State.Subjects[q.subject] == 0 {
-			some = append(some, q)
-		}
-	}
-	return some, nil
 }
 
 func subjects(queues []*queue) (all []string) {

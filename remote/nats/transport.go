@@ -31,10 +31,10 @@ type Transport struct {
 	nc      *client.Conn
 	js      jetstream.JetStream
 	answers answers
-	lists   [8]list // by the capacity, so that those of different streams are seldom in each other's way
 	meaning remote.Meaning
 	subs    []*client.Subscription
-	stop    chan struct{}
+	life    context.Context // ends with the transport
+	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
 	reconnected chan struct{} // has a value when the connection was lost, and is there again
@@ -45,6 +45,7 @@ type Transport struct {
 	queues   map[string]*queue
 	subjects map[string]*queue // by those of messages and of ends
 	intakes  map[consumerKey]*intake
+	lists    map[int]*list // by the capacity
 }
 
 // New returns a transport that uses the connection, which it does not close. It makes a stream for the list of queues
@@ -54,13 +55,14 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 		set: settings{
 			prefix: "coir", group: "default", replicas: 3, lease: 30 * time.Second, window: 2 * time.Minute, sync: "coir.sync",
 		},
-		nc: nc, stop: make(chan struct{}), reconnected: make(chan struct{}, 1),
+		nc: nc, reconnected: make(chan struct{}, 1), lists: map[int]*list{},
 		weak: map[string]error{}, streams: map[string]bool{}, queues: map[string]*queue{}, subjects: map[string]*queue{},
 		intakes: map[consumerKey]*intake{},
 	}
 	for _, o := range opts {
 		o(&t.set)
 	}
+	t.life, t.stop = context.WithCancel(context.Background())
 	var err error
 	if t.js, err = jetstream.New(nc); err != nil {
 		return nil, fmt.Errorf("nats: %w", err)
@@ -92,11 +94,7 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 // Close ends the transport. Its queues stay, and messages that it has fetched are given back.
 func (t *Transport) Close() {
 	t.mu.Lock()
-	select {
-	case <-t.stop:
-	default:
-		close(t.stop)
-	}
+	t.stop()
 	intakes := t.intakes
 	t.intakes = map[consumerKey]*intake{}
 	var queues []*queue
@@ -127,7 +125,7 @@ func (t *Transport) attend(changed chan client.Status) {
 	defer t.nc.RemoveStatusListener(changed)
 	for {
 		select {
-		case <-t.stop:
+		case <-t.life.Done():
 			return
 		case status := <-changed:
 			connected := status == client.CONNECTED
@@ -155,7 +153,7 @@ func (t *Transport) inspect() {
 	defer again.Stop()
 	for {
 		select {
-		case <-t.stop:
+		case <-t.life.Done():
 			return
 		case <-again.C:
 		case <-t.reconnected:
