@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -39,7 +40,7 @@ type Chan[T any] struct {
 	cond    coir.Cond // guards what follows
 	seq     uint64
 	closers []io.Closer
-	left    bool               // Leave was called, or the context has ended
+	left    error              // of operations, since Leave was called, or the context has ended
 	begun   bool               // receiving has begun
 	resting bool               // no fiber of this process receives: pull waits until one does
 	giveUp  context.CancelFunc // lets pull give back the values that it offers; nil: it has not begun
@@ -174,7 +175,7 @@ func (c *Chan[T]) serve(subject string, f func(data []byte) []byte) error {
 		return fmt.Errorf("remote: serve %s: %w", subject, err)
 	}
 	c.cond.Lock()
-	left := c.left
+	left := c.left != nil
 	if !left {
 		c.closers = append(c.closers, s)
 	}
@@ -253,19 +254,23 @@ func (c *Chan[T]) Close(ctx context.Context) error {
 }
 
 // Leave gives up this end. Its fibers end, values that it has not acknowledged are delivered again, and its operations
-// return an error that is [coir.ErrClosed]. The other ends are not affected.
+// return an error that is [coir.ErrClosed]. If the end is left because its context has ended, that error is also the
+// error of the context. The other ends are not affected.
 func (c *Chan[T]) Leave() {
 	if c.leaving.CompareAndSwap(false, true) { // a watch is stopped once
 		c.watch.Stop()
 	}
-	c.leave()
+	c.leave(errLeft)
 }
 
+// errLeft is the error of an operation of an end that was left.
+var errLeft = fmt.Errorf("this end was left: %w", coir.ErrClosed)
+
 // leave is Leave without the watch. It does not wait.
-func (c *Chan[T]) leave() {
+func (c *Chan[T]) leave(err error) {
 	c.cond.Lock()
 	stop, closers := c.stop, c.closers
-	c.left, c.stop, c.closers = true, nil, nil
+	c.left, c.stop, c.closers = cmp.Or(c.left, err), nil, nil
 	c.cond.Unlock()
 	for _, f := range stop {
 		f()
@@ -281,7 +286,16 @@ func (c *Chan[T]) leave() {
 type leaver[T any] Chan[T]
 
 // Ended implements [coir.Watcher].
-func (l *leaver[T]) Ended(error) { (*Chan[T])(l).leave() }
+func (l *leaver[T]) Ended(err error) {
+	(*Chan[T])(l).leave(fmt.Errorf("%w, because its context has ended: %w", errLeft, err))
+}
+
+// hasLeft returns the error of operations if this end was left.
+func (c *Chan[T]) hasLeft() error {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	return c.left
+}
 
 // All iterates over the values until the channel is closed, like [coir.Chan.All]. If it ends for another reason, the
 // last pair has an error.
@@ -289,7 +303,7 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[*Item[T], error] {
 	return func(yield func(*Item[T], error) bool) {
 		for {
 			it, err := c.Recv(ctx)
-			if errors.Is(err, coir.ErrClosed) {
+			if errors.Is(err, coir.ErrClosed) && !ofContext(err) {
 				return
 			}
 			if !yield(it, err) || err != nil {
@@ -297,4 +311,9 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[*Item[T], error] {
 			}
 		}
 	}
+}
+
+// ofContext reports whether an operation has failed because a context has ended.
+func ofContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -125,6 +125,38 @@ func TestMeaningIsAskedFor(t *testing.T) {
 	}
 }
 
+// The operations of an end that was left because its context has ended return the error of that context too, whichever
+// context they have: they cannot know which of the two the end has heard of first.
+func TestLeftByItsContext(t *testing.T) {
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		short, cancel := coir.WithCancel(ctx)
+		defer cancel()
+		c, err := remote.Durable[int](short, n, memory.New().Node("only"), orders, 1)
+		if err != nil {
+			return err
+		}
+		cancel()
+		errSend := c.Send(ctx, 1)
+		_, errRecv := c.Recv(ctx)
+		for _, err := range []error{errSend, errRecv} {
+			if !errors.Is(err, coir.ErrClosed) || !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+		var last error
+		for _, err := range c.All(ctx) {
+			last = err
+		}
+		if !errors.Is(last, context.Canceled) {
+			t.Error(last)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // The text of an ID reads back, and no other text does.
 func TestIDText(t *testing.T) {
 	id := remote.ID{Sender: 0xfedcba9876543210, Seq: 7}

@@ -107,8 +107,13 @@ func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, i
 	return it.Ack(ctx)
 }
 
-// recvError adds the name of the channel, which the local one has too.
-func (c *Chan[T]) recvError(err error) error { return fmt.Errorf("remote: receive: %w", err) }
+// recvError returns the error of a receive. The local channel has the same name as this one.
+func (c *Chan[T]) recvError(err error) error {
+	if left := c.hasLeft(); left != nil && errors.Is(err, coir.ErrClosed) {
+		return fmt.Errorf("remote: receive from %s: %w", c.name, left)
+	}
+	return fmt.Errorf("remote: receive: %w", err)
+}
 
 // received binds the value to its receiver.
 func (it *Item[T]) received(ctx context.Context) {
@@ -225,7 +230,7 @@ func (c *Chan[T]) removed() {
 // begin begins to receive, unless it has begun.
 func (c *Chan[T]) begin() error {
 	c.cond.Lock()
-	begun := c.begun || c.left
+	begun := c.begun || c.left != nil
 	c.begun = true
 	if c.resting {
 		c.resting = false
@@ -262,7 +267,7 @@ func (c *Chan[T]) start(name string, f func(ctx context.Context)) {
 		ctx, cancel := coir.WithCancel(ctx)
 		defer cancel()
 		c.cond.Lock()
-		left := c.left
+		left := c.left != nil
 		c.stop = append(c.stop, cancel)
 		c.cond.Unlock()
 		if !left {
@@ -517,7 +522,7 @@ func (c *Chan[T]) accept(data []byte) (answer []byte) {
 		switch {
 		case errs[i] != nil:
 			answer = appendRefusal(answer, "the codec cannot decode the value: "+errs[i].Error())
-		case len(c.buf) >= c.cap || c.left:
+		case len(c.buf) >= c.cap || c.left != nil:
 			answer = append(answer, answerFull)
 		default:
 			c.buf = append(c.buf, &its[i])

@@ -76,9 +76,6 @@ func (c *Chan[T]) post() func(ctx context.Context, m Msg) error {
 	return c.request
 }
 
-// errLeft is the error of an operation of an end that was left.
-var errLeft = fmt.Errorf("this end was left: %w", coir.ErrClosed)
-
 // send makes attempts until the outcome is known, or ctx ends.
 func (c *Chan[T]) send(ctx context.Context, s *sending) error {
 	back := attempt.NewBackoff()
@@ -130,8 +127,8 @@ func (c *Chan[T]) wait(ctx context.Context, p *place, poll *attempt.Backoff) err
 
 // attempt makes one attempt.
 func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
-	if c.hasLeft() {
-		return errLeft
+	if err := c.hasLeft(); err != nil {
+		return err
 	}
 	began := coir.Now(ctx)
 	var err error
@@ -170,10 +167,4 @@ func (c *Chan[T]) goOn(ctx context.Context, s *sending, back *attempt.Backoff, e
 // failed returns the error of a send that gives up because of err.
 func (s *sending) failed(err error) error {
 	return attempt.Doubt(s.doubt, err)
-}
-
-func (c *Chan[T]) hasLeft() bool {
-	c.cond.Lock()
-	defer c.cond.Unlock()
-	return c.left
 }
