@@ -563,8 +563,8 @@ func TestSnapshotsKeepNothing(t *testing.T) {
 			return err
 		})
 		wakes(func(ctx context.Context, ch *coir.Chan[int], mu *locks.Mutex) error {
-			_, err := coir.Select(ctx, ch.RecvCase(nil), mu.LockCase())
-			if err == nil {
+			i, err := coir.Select(ctx, ch.RecvCase(nil), mu.LockCase())
+			if err == nil && i == 1 { // otherwise both were ready, and the fiber that sends has ended
 				_, err = coir.Select(ctx, ch.RecvCase(nil), ch.SendCase(1))
 			}
 			return err
