@@ -74,8 +74,8 @@ func NewTimer(s Schedule, background bool, opts ...NameOption) *Timer {
 	return t
 }
 
-// Now returns the time of the caller's clock, as the duration since the clock was started. [Sleep] and [WithTimeout]
-// use the same clock, which is virtual in a simulation. Times of different runtimes cannot be compared.
+// Now returns the time of the caller's clock: the duration since the program has started, or the bubble of
+// testing/synctest, or what a virtual clock shows. [Sleep] and [WithTimeout] use the same clock.
 //
 //go:norace
 func Now(ctx context.Context) time.Duration {

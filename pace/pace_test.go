@@ -202,6 +202,23 @@ func TestTickerInAGoroutine(t *testing.T) {
 	})
 }
 
+// The default runtime of a bubble is collected when nothing refers to it. A ticker that goroutines use goes on by the
+// clock of the next one.
+func TestTickerAfterACollection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tick, began := pace.NewTicker(time.Second), time.Now()
+		for i := range 5 {
+			n, err := tick.Wait(t.Context())
+			if took := time.Since(began); n != 1 || err != nil || took != time.Duration(i+1)*time.Second {
+				t.Errorf("%d ticks after %v, %v", n, took, err)
+			}
+			for range 3 {
+				runtime.GC()
+			}
+		}
+	})
+}
+
 // In the steady state neither allocates, whether it waits or not.
 func TestNoAllocations(t *testing.T) {
 	virtually(t, func(ctx context.Context, _ *coir.Clock) {

@@ -55,7 +55,7 @@ type Target interface{ Expire(ticket uint64) }
 type Clock interface {
 	// Spec: TM-15 (time comes in through Clock alone)
 
-	// Now returns the nanoseconds since the clock was made. It never goes back.
+	// Now returns the time in nanoseconds. It never goes back.
 	// Spec: TM-01 (deadlines are monotonic times)
 	Now() int64
 

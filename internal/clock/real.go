@@ -96,14 +96,24 @@ type alarm interface {
 	set(when int64)
 }
 
-// NewReal makes a clock that starts at 0.
+// All clocks of the process show the same time, and all of a bubble do, whenever they were made: what has read one
+// clock may read another one later. The default runtime of a bubble is collected when nothing refers to it, and made
+// again, with its clock; and a limiter may be used by fibers of two runtimes.
+var (
+	processStart = time.Now()
+	bubbleStart  = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // so says package synctest
+)
+
+// NewReal makes a clock.
 //
 //go:norace
 func NewReal() *Real {
-	c := &Real{base: time.Now(), home: bubble.Here(), wakeAt: unset, noted: unset, gap: int64(Gap), lastPass: -int64(Gap)}
+	c := &Real{
+		base: processStart, home: bubble.Here(), wakeAt: unset, noted: unset, gap: int64(Gap), lastPass: -int64(Gap),
+	}
 	n := 1
 	if c.home != 0 {
-		c.gap = 0
+		c.base, c.gap = bubbleStart, 0
 	} else {
 		for n < min(runtime.GOMAXPROCS(0), maxShards) {
 			n *= 2
@@ -116,7 +126,7 @@ func NewReal() *Real {
 	return c
 }
 
-// Now returns the monotonic nanoseconds since the clock was made.
+// Now returns the monotonic nanoseconds since the process has started, or the bubble.
 //
 //go:norace
 func (c *Real) Now() int64 {
