@@ -5,12 +5,55 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/buf"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/memory"
 )
+
+// A Send whose context ends says whether it waited for room, or for the broker.
+func TestSendSaysWhatItWaitedFor(t *testing.T) {
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		b := memory.New()
+		c, err := remote.Durable[int](ctx, n, b.Node("full"), orders, 1)
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		away, err := remote.Durable[int](ctx, n, unreachable{b.Node("away")}, orders, 1)
+		if err != nil {
+			return err
+		}
+		defer away.Leave()
+		if err := c.Send(ctx, 1); err != nil {
+			return err
+		}
+		for _, p := range []struct {
+			c    *remote.Chan[int]
+			want error
+			not  error
+		}{{c, remote.ErrFull, remote.ErrUnavailable}, {away, remote.ErrUnavailable, remote.ErrFull}} {
+			short, cancel := coir.WithTimeout(ctx, time.Millisecond)
+			err := p.c.Send(short, 2)
+			cancel()
+			if !errors.Is(err, p.want) || errors.Is(err, p.not) || !errors.Is(err, coir.ErrTimeout) ||
+				errors.Is(err, remote.ErrUnknown) {
+				t.Error(err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// unreachable is a transport that cannot publish.
+type unreachable struct{ remote.Transport }
+
+func (unreachable) Publish(context.Context, string, remote.Msg) error { return remote.ErrUnavailable }
 
 // Each end has one codec; a value goes through it and back.
 func TestCodecs(t *testing.T) {

@@ -14,9 +14,10 @@ import (
 // are served in order.
 //
 // On a durable channel it returns nil when v is stored. While the broker cannot be reached, or does not answer, Send
-// tries again, with the same [ID], so that v is stored once. If ctx ends meanwhile, it returns the error of ctx, or one
-// that is also [ErrUnknown] if an attempt may have stored v, or may still store it. It gives up with ErrUnknown after
-// half of [Info.Window], because the transport would not recognize a later attempt.
+// tries again, with the same [ID], so that v is stored once. If ctx ends meanwhile, it returns the error of ctx, which
+// is also [ErrFull] if it waited for room, [ErrUnavailable] if the broker could not be reached, and [ErrUnknown] if an
+// attempt may have stored v, or may still store it. It gives up with ErrUnknown after half of [Info.Window], because
+// the transport would not recognize a later attempt.
 //
 // On a volatile channel it returns nil when a receiving process has v in its buffer. It waits while there is no
 // receiving process. If an attempt may have succeeded, it returns ErrUnknown.
@@ -83,7 +84,7 @@ func (c *Chan[T]) send(ctx context.Context, s *sending) error {
 	for p := c.line.enter(); ; {
 		if p != nil {
 			if err := c.wait(ctx, p, &poll); err != nil {
-				return s.failed(err)
+				return s.failed(fmt.Errorf("%w: %w", ErrFull, err))
 			}
 		}
 		err := c.attempt(ctx, s)
@@ -158,8 +159,8 @@ func (c *Chan[T]) goOn(ctx context.Context, s *sending, back *attempt.Backoff, e
 	default:
 		return s.failed(err)
 	}
-	if err := back.Wait(ctx); err != nil {
-		return s.failed(err)
+	if ended := back.Wait(ctx); ended != nil {
+		return s.failed(fmt.Errorf("%w: %w", err, ended))
 	}
 	return nil
 }
