@@ -42,7 +42,8 @@ type Chan[T any] struct {
 	closers []io.Closer
 	left    error              // of operations, since Leave was called, or the context has ended
 	begun   bool               // receiving has begun
-	resting bool               // no fiber of this process receives: pull waits until one does
+	resting bool               // pull waits until a fiber of this process receives
+	calls   int                // of Recv, that have no value yet
 	giveUp  context.CancelFunc // lets pull give back the values that it offers; nil: it has not begun
 	stop    []context.CancelFunc
 	held    map[ID]*list.Element // of order: the values that are leased to this process
@@ -62,8 +63,11 @@ const (
 	pollMax  = time.Second
 	lateMin  = 200 * time.Microsecond // the same after credit: room may come late
 	lateMax  = 5 * time.Millisecond   // the same after spare credit
-	buryTime = 250 * time.Millisecond // after which a value comes again whose dead letter was not stored
+	failTime = 250 * time.Millisecond // after which a value comes again that has failed, at first
 )
+
+// crashes is how many times as many deliveries as failures make a value a dead letter.
+const crashes = 5
 
 // Durable opens a channel whose values are stored by the transport. The channel has a name, by which all its ends find
 // each other, and a capacity, which is the same for all: that many values are stored in it, with those that receivers

@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
-// DeadLetter is a value that could not be processed: its codec could not decode it, it was delivered more often than
+// DeadLetter is a value that could not be processed: its codec could not decode it, it failed more often than
 // [WithTries] allows, or a receiver rejected it. Dead letters are the values of a durable channel of their own, with
 // the codec [JSON]:
 //

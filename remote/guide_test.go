@@ -32,7 +32,9 @@ func sendAnOrder(ctx context.Context, transport remote.Transport) error {
 func sendKnowing(ctx context.Context, orders *remote.Chan[Order], o Order) {
 	switch err := orders.Send(ctx, o); {
 	case err == nil: // stored
-	case errors.Is(err, remote.ErrUnknown): // it may be stored: do not send it again under another identity
+	case errors.Is(err, remote.ErrUnknown): // it may be stored
+	case errors.Is(err, remote.ErrFull): // not stored: there was no room until ctx has ended
+	case errors.Is(err, remote.ErrUnavailable): // not stored: the broker could not be reached
 	default: // not stored
 	}
 }

@@ -21,7 +21,7 @@ type settings struct {
 }
 
 func settle(opts []Option) settings {
-	set := settings{codec: JSON, prefetch: 32, tries: 5, meaning: MeaningDurable}
+	set := settings{codec: JSON, prefetch: 32, tries: 20, meaning: MeaningDurable}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -41,9 +41,10 @@ func WithOverflow(p coir.OverflowPolicy) Option {
 // WithCodec sets how values become bytes. The default is [JSON]. All ends of a channel have the same.
 func WithCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 
-// WithPrefetch sets how many values an end asks for at a time. They wait there until they are received, and other ends
-// do not get them, unless for the time of [Info.Lease] no fiber of this end has a value or receives one. The default is
-// 32. n must be positive.
+// WithPrefetch sets how many values an end asks for at a time, at most. They wait there until they are received, and
+// other ends do not get them, unless for the time of [Info.Lease] no fiber of this end has a value or receives one. An
+// end begins with one value, and asks for twice as many each time; after a value that was delivered before, it begins
+// with one again. The default is 32. n must be positive.
 func WithPrefetch(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("remote: WithPrefetch(%d): a receiver asks for at least one value", n))
@@ -51,7 +52,12 @@ func WithPrefetch(n int) Option {
 	return func(s *settings) { s.prefetch = n }
 }
 
-// WithTries sets how often a value is delivered before it becomes a [DeadLetter]. The default is 5. n must be positive.
+// WithTries sets how often a value may fail. If [Item.Fail] is called for a value that has been delivered n times or
+// more, or the effect of [Chan.RecvTx] fails for it, it becomes a [DeadLetter]. The default is 20: with the delays
+// between them that is after a quarter of an hour, so that a database may be away for some minutes. n must be positive.
+//
+// A value may also end the processes that receive it. So it becomes a dead letter when it has been delivered 5n times
+// and was neither removed nor failed; and with it others that were received at the same time, each of these times.
 func WithTries(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("remote: WithTries(%d): a value is delivered at least once", n))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -67,11 +68,12 @@ var ErrSettled = errors.New("remote: the value was settled before")
 //
 // On a volatile channel the value is removed from the buffer, and Ack, Nak and Reject do nothing.
 func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
-	if err := c.begin(); err != nil {
+	if err := c.begin(1); err != nil {
 		return nil, err
 	}
 	it, err := c.in.Recv(ctx)
 	if err != nil {
+		c.served()
 		return nil, c.recvError(err)
 	}
 	it.received(ctx)
@@ -81,12 +83,12 @@ func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
 // RecvCase returns a case that receives into *dst, which must not be nil. The value belongs to this end until it is
 // settled, or the end is left: a case does not know which fiber receives it. Call [Item.Hold] to bind it to a fiber.
 func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
-	_ = c.begin() // if the end was left, the case finds a closed channel
+	_ = c.begin(0) // if the end was left, the case finds a closed channel
 	return c.in.RecvCase(dst)
 }
 
 // RecvTx receives a value, calls effect with it, and removes the value when effect has returned nil. If effect fails,
-// the value is delivered again, after a delay that grows with its tries, and RecvTx returns the error of effect.
+// RecvTx calls [Item.Fail], and returns the error of effect as it is.
 //
 // The effect of each value happens once if effect writes it to a database in one transaction with the ID of the value,
 // and does nothing if the ID is there already. Then a value that is delivered again, because this process or the broker
@@ -101,7 +103,7 @@ func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, i
 	}
 	defer it.Nak(0) // if effect panics; otherwise it is settled
 	if err := effect(ctx, it); err != nil {
-		it.Nak(min(buryTime<<min(it.Tries, 16), time.Minute))
+		_ = it.Fail(ctx, err) // or it is delivered again
 		return err
 	}
 	return it.Ack(ctx)
@@ -187,6 +189,17 @@ func (it *Item[T]) Nak(delay time.Duration) {
 	d.Nak(delay)
 }
 
+// Fail says that the effect of the value has failed. The value is delivered again, after a delay that grows with its
+// tries. If it has been delivered as often as [WithTries] says, it becomes a [DeadLetter], as by Reject, unless ctx has
+// ended, or err is [ErrUnknown] or [ErrUnavailable]. Fail returns what Reject would.
+func (it *Item[T]) Fail(ctx context.Context, err error) error {
+	if it.Tries < it.c.set.tries || attempt.Open(err) || coir.Ended(ctx) != nil {
+		it.Nak(min(failTime<<min(it.Tries, 16), time.Minute))
+		return nil
+	}
+	return it.Reject(ctx, fmt.Sprintf("it has failed, and was delivered %d times: %v", it.Tries, err))
+}
+
 // Reject removes the value from the channel, and stores it as a [DeadLetter] with the reason. It returns nil when both
 // are stored. If it returns another error than [ErrSettled], the value is delivered again, and may be in both.
 func (it *Item[T]) Reject(ctx context.Context, reason string) error {
@@ -200,7 +213,7 @@ func (it *Item[T]) Reject(ctx context.Context, reason string) error {
 	}
 	if d != nil {
 		if err := c.bury(ctx, d, reason); err != nil {
-			it.Nak(buryTime)
+			it.Nak(failTime)
 			return err
 		}
 	}
@@ -227,9 +240,10 @@ func (c *Chan[T]) removed() {
 	}
 }
 
-// begin begins to receive, unless it has begun.
-func (c *Chan[T]) begin() error {
+// begin begins to receive, unless it has begun. calls is 1 for a call that receives.
+func (c *Chan[T]) begin(calls int) error {
 	c.cond.Lock()
+	c.calls += calls
 	begun := c.begun || c.left != nil
 	c.begun = true
 	if c.resting {
@@ -259,6 +273,13 @@ func (c *Chan[T]) begin() error {
 	c.start("pull", c.pull)
 	c.start("keep", c.keep)
 	return nil
+}
+
+// served notes that a call that receives has ended, or will. One that selects is not counted, so there may be none.
+func (c *Chan[T]) served() {
+	c.cond.Lock()
+	defer c.cond.Unlock()
+	c.calls = max(c.calls-1, 0)
 }
 
 // start starts a fiber of this end, which Leave ends.
@@ -296,10 +317,12 @@ func (c *Chan[T]) pull(ctx context.Context) {
 	defer c.t.Leave(c.name)
 	defer c.in.Close()
 	back := attempt.NewBackoff()
+	credit := 1
 	for c.rest(ctx) == nil {
 		began := coir.Now(ctx)
-		ds, err := c.pullOnce(ctx)
-		c.handOver(ctx, ds)
+		ds, err := c.pullOnce(ctx, credit)
+		credit = c.nextCredit(credit, ds)
+		c.handOver(ctx, ds, credit == 1)
 		switch {
 		case err == nil:
 			back = attempt.NewBackoff()
@@ -317,10 +340,23 @@ func (c *Chan[T]) pull(ctx context.Context) {
 	}
 }
 
-func (c *Chan[T]) pullOnce(ctx context.Context) ([]Delivery, error) {
+func (c *Chan[T]) pullOnce(ctx context.Context, credit int) ([]Delivery, error) {
 	ctx, cancel := coir.WithTimeout(ctx, pullTime)
 	defer cancel()
-	return c.t.Pull(ctx, c.name, c.set.prefetch)
+	return c.t.Pull(ctx, c.name, credit)
+}
+
+// nextCredit returns how many values to pull next. A value that was delivered before may end this process, as it may
+// have ended another one, and the values that were pulled with it would have one delivery more without having been
+// received. So after such a value one is pulled at a time, when a fiber receives.
+func (c *Chan[T]) nextCredit(credit int, ds []Delivery) int {
+	if slices.ContainsFunc(ds, func(d Delivery) bool { return d.Tries() > 1 }) {
+		return 1
+	}
+	if len(ds) == 0 {
+		return credit
+	}
+	return min(2*credit, c.set.prefetch)
 }
 
 // rest returns nil when values are to be pulled: at once, or, if pull rests, when a fiber receives. A fiber that uses
@@ -329,7 +365,7 @@ func (c *Chan[T]) rest(ctx context.Context) error {
 	for c.rests() && c.in.Stats().Recv.Waiting == 0 && coir.Ended(ctx) == nil {
 		in, cancel := coir.WithTimeout(ctx, pollMax)
 		c.cond.Lock()
-		if c.resting {
+		if c.resting && c.calls == 0 {
 			_ = c.cond.Wait(in)
 		}
 		c.cond.Unlock()
@@ -344,11 +380,12 @@ func (c *Chan[T]) rest(ctx context.Context) error {
 func (c *Chan[T]) rests() bool {
 	c.cond.Lock()
 	defer c.cond.Unlock()
-	return c.resting
+	return c.resting && c.calls == 0
 }
 
-// handOver hands deliveries to receivers. It gives back those that no receiver takes before ctx ends or pull rests.
-func (c *Chan[T]) handOver(ctx context.Context, ds []Delivery) {
+// handOver hands deliveries to receivers. It gives back those that no receiver takes before ctx ends or pull rests. If
+// last is set, pull rests when it has handed them over.
+func (c *Chan[T]) handOver(ctx context.Context, ds []Delivery, last bool) {
 	if len(ds) == 0 {
 		return
 	}
@@ -363,6 +400,7 @@ func (c *Chan[T]) handOver(ctx context.Context, ds []Delivery) {
 	defer cancel()
 	c.cond.Lock()
 	c.giveUp = cancel
+	c.resting = last // a receiver that comes back for the next value sees it
 	c.cond.Unlock()
 	for i, it := range its {
 		if !c.hand(ctx, it) {
@@ -379,8 +417,8 @@ func (c *Chan[T]) hand(ctx context.Context, it *Item[T]) bool {
 	reason := ""
 	if err := c.set.codec.Unmarshal(it.Delivery().Msg().Data, &it.Value); err != nil {
 		reason = "the codec cannot decode the value: " + err.Error()
-	} else if it.Tries > c.set.tries {
-		reason = fmt.Sprintf("delivered %d times, and not acknowledged", c.set.tries)
+	} else if most := crashes * c.set.tries; it.Tries > most {
+		reason = fmt.Sprintf("delivered %d times, and not acknowledged", most)
 	}
 	if reason != "" {
 		_ = it.Reject(ctx, reason) // or it is delivered again
@@ -393,6 +431,7 @@ func (c *Chan[T]) hand(ctx context.Context, it *Item[T]) bool {
 		st.Received++
 		it.handed = true
 	})
+	c.served()
 	return true
 }
 

@@ -336,7 +336,7 @@ func TestSimOneLineIsServed(t *testing.T) {
 		if err != nil || s.Now() >= pollMin {
 			s.Errorf("it took %v, %v", s.Now(), err)
 		}
-	}, simtest.Schedules(5000))
+	}, simtest.Schedules(20_000))
 }
 
 // An ID is remembered for a time. A Send that has not heard of its value stops before that has passed, so that a value
@@ -717,6 +717,48 @@ func TestSimPoisonBecomesADeadLetter(t *testing.T) {
 		}
 	}, simtest.Schedules(2000), sim.WithFaults("remote lose", "remote duplicate", "remote delay",
 		"remote crash", "remote restart"))
+}
+
+// A value that ends each process that receives it becomes a dead letter. The values that were pulled with it do not.
+func TestSimAValueThatEndsItsProcess(t *testing.T) {
+	const values, poison = 6, 2
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		b, got := memory.New(), map[int]bool{}
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			c, err := remote.Durable[int](ctx, n, b.Node("sender"), orders, values)
+			if err != nil {
+				return err
+			}
+			defer c.Leave()
+			for v := range values {
+				if err := c.Send(ctx, v); err != nil {
+					return err
+				}
+			}
+			if err := c.Close(ctx); err != nil {
+				return err
+			}
+			return process(ctx, b, "receiver", values, func(ctx context.Context, node *memory.Node, c *remote.Chan[int]) error {
+				for it, err := range c.All(ctx) {
+					if err != nil {
+						return err
+					}
+					if it.Value == poison {
+						node.Crash()
+						return nil
+					}
+					got[it.Value] = true
+					if err := it.Ack(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, remote.WithTries(2))
+		})
+		if err != nil || len(got) != values-1 || got[poison] || b.Len(remote.DeadName(orders)) != 1 {
+			s.Errorf("received %v, %d dead letters, %v", got, b.Len(remote.DeadName(orders)), err)
+		}
+	}, simtest.Schedules(300), sim.WithSteps(20_000))
 }
 
 // volatile runs f as a process with an end of a volatile channel, whose buffer has one place.

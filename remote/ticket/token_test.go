@@ -78,7 +78,8 @@ func TestTokenText(t *testing.T) {
 		}
 		for _, other := range []string{
 			"", text[:55], text + "A", text + "=", text + "\n", "\n" + text[1:], text[:55] + "\n",
-			text[:28] + "\r\n" + text[30:], " " + text[1:], text[:55] + "=", text[:54] + "==", text[:55] + "+", text[:55] + "/", "B" + text[1:],
+			text[:28] + "\r\n" + text[30:], text[:52] + "\r\n\r\n", " " + text[1:], text[:55] + "=",
+			text[:54] + "==", text[:55] + "+", text[:55] + "/", "B" + text[1:],
 		} {
 			if _, err := ticket.ParseToken(other); !errors.Is(err, ticket.ErrToken) {
 				t.Errorf("%q is read: %v", other, err)
