@@ -220,6 +220,9 @@ func (w *world) left() bool { return w.given.Load() != nil }
 // nativeWait describes the wait of the goroutine of a stack, if only another goroutine can end that wait, and says what
 // to write instead.
 func nativeWait(stack string) (what, advice string) {
+	if switched(stack) {
+		return "", ""
+	}
 	_, state, _ := strings.Cut(stack, "[")
 	state = state[:max(strings.IndexAny(state, ",]"), 0)]
 	state, _, _ = strings.Cut(state, " (") // nil chan, no cases, durable
@@ -252,6 +255,18 @@ func nativeWait(stack string) (what, advice string) {
 		return "waits outside of coir, for a " + what, adviceGroup
 	}
 	return "", ""
+}
+
+// switched reports whether the goroutine of a stack waits in coir's own switch: its fiber does not run. The scheduler
+// may have switched after it reported the fiber, and before watch began to count.
+func switched(stack string) bool {
+	for line := range strings.Lines(stack) {
+		if strings.HasPrefix(line, library) {
+			rest := line[len(library):]
+			return strings.HasPrefix(rest, "/internal/coro.") || strings.HasPrefix(rest, "/internal/sched.")
+		}
+	}
+	return false
 }
 
 // inNet reports whether the goroutine of a stack waits in package net: for the kernel, or, in a dial, in a select.

@@ -387,3 +387,35 @@ func TestTheWatcherOfALongComputationEnds(t *testing.T) {
 		}
 	}
 }
+
+// A fiber that has switched to another waits in the switch, whose native wait is none of the program.
+func TestASwitchIsNoNativeWait(t *testing.T) {
+	seen := 0
+	Test(t, func(ctx context.Context, s *Sim) {
+		c := coir.NewChan[int](0)
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("parked", func(ctx context.Context) error {
+				_, err := c.Recv(ctx)
+				return err
+			})
+			n.Go("looks", func(ctx context.Context) error {
+				for one := range strings.SplitSeq(string(stacks()), "\n\n") {
+					if strings.Contains(one, library+".(*Chan[...]).recv(") {
+						seen++
+						if what, _ := nativeWait(one); what != "" {
+							s.Errorf("it %s\n%s", what, one)
+						}
+					}
+				}
+				return c.Send(ctx, 1)
+			})
+			return nil
+		})
+		if err != nil {
+			s.Errorf("%v", err)
+		}
+	}, WithSchedules(20))
+	if seen == 0 {
+		t.Error("no schedule looks at a fiber that is parked")
+	}
+}
