@@ -21,7 +21,7 @@ import (
 
 const (
 	shmReceiver = "shm-receiver/"
-	fewBuffers  = 64
+	fewBuffers  = 16  // of blocks that are written: they fit into a second-level cache of 2 MiB
 	manyBuffers = 512 // of blocks that are not written, which so take no memory
 )
 

@@ -88,6 +88,7 @@ func (e *evil) act(rng *rand.Rand) {
 		e.area.tail.Store(rng.Uint64() >> rng.IntN(64))
 	case 7:
 		e.area.wait.Store(rng.Uint64() >> rng.IntN(64))
+		e.area.until.Store(rng.Uint64() >> rng.IntN(64))
 		e.area.closed.Store(rng.Uint64() >> rng.IntN(64))
 	case 8:
 		words[rng.IntN(len(words))].Store(rng.Uint64())

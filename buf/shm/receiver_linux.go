@@ -176,10 +176,14 @@ func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
 				cmp.Or(l.name, "a link"), coir.ErrWouldBlock)
 		case begin == (time.Time{}):
 			begin = time.Now()
+			wake := l.ring.sleeper(true) // this side has nothing to do
 			l.cond.Unlock()
+			if wake {
+				l.sock.wake()
+			}
 			l.look(ctx, l.changed)
 			l.cond.Lock()
-		case l.ring.announce():
+		case l.ring.announce(1):
 			if err := l.cond.Wait(ctx); err != nil {
 				l.cond.Unlock()
 				return received{}, err
@@ -261,7 +265,7 @@ func (l *sharedReceiver) giveBack(slot uint32, b buf.Buf) bool {
 	}
 	l.has[slot] = false
 	l.lent--
-	wake := l.ring.push(part{slot: slot}) // from here the sender has it
+	wake := l.ring.push(part{slot: slot}, l.ring.empty()) // from here the sender has it
 	l.cond.Unlock()
 	if wake {
 		l.sock.wake()

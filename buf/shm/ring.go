@@ -15,11 +15,16 @@ import (
 // A ring has room for all buffers of the link, and a buffer is in it at most once. So a push always finds room, and the
 // reader need not say how far it has come: its position is in memory of its own.
 //
-// Waiting. A side that finds the other's ring empty, and is about to sleep, stores a new number in its word wait, and
-// then looks at the ring again. A side that has pushed looks at the other's word wait. If there is a number for which
-// it has not yet sent a wake-up, it sends one. Loads and stores of package atomic have one order, so one of the two
-// sees the other: no wake-up is lost, and there is at most one for each number. TestExploreWaking runs this code
-// through all orders of its accesses.
+// Waiting. A side that finds the other's ring empty, and is about to sleep, stores in its word until for which tail it
+// waits, then a new number in its word wait, and then looks at the ring again. A side that has pushed looks at the
+// other's word wait. If there is a number for which it has not yet sent a wake-up, and the tail has come to until, it
+// sends one. Loads and stores of package atomic have one order, so one of the two sees the other: no wake-up is lost,
+// and there is at most one for each number. TestExploreWaking runs this code through all orders of its accesses.
+//
+// A wake-up can cost more than a buffer of 64 KiB does. So a sender that has no buffer left waits until half of them
+// have come back. The receiver wakes it early if it has nothing left to receive, when it returns a buffer and before it
+// looks for the next one. A receiver that has something left, and does neither, may wait for the sender in another way:
+// so after a short time the sender waits for one buffer.
 //
 // Invariants, if the other side keeps to the protocol:
 //
@@ -30,6 +35,7 @@ import (
 type area struct {
 	tail    *atomic.Uint64 // the number of entries that were pushed
 	wait    *atomic.Uint64 // the number of the sleep that the side has begun, or 0 if it does not sleep
+	until   *atomic.Uint64 // the tail of the other's ring for which it sleeps
 	closed  *atomic.Uint64 // 1 if the side has ended in order
 	entries []entry
 }
@@ -41,7 +47,7 @@ type entry struct{ at, len atomic.Uint64 } // at: [offset 32][slot 32]
 type part struct{ slot, off, len uint32 }
 
 const (
-	line     = 64 // a cache line: each word has its own
+	line     = 64 // a cache line: each word has its own, but until, which is stored with wait
 	ringAt   = 3 * line
 	entryLen = int(unsafe.Sizeof(entry{}))
 )
@@ -63,7 +69,7 @@ func areaIn(mem []byte, count int) area {
 	_ = mem[areaLen(count)-1]
 	word := func(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&mem[at])) }
 	return area{
-		tail: word(0), wait: word(line), closed: word(2 * line),
+		tail: word(0), wait: word(line), until: word(line + 8), closed: word(2 * line),
 		entries: unsafe.Slice((*entry)(unsafe.Pointer(&mem[ringAt])), places(count)),
 	}
 }
@@ -78,20 +84,21 @@ type ring struct {
 	woken     uint64 // the number of the other side's last sleep that was ended by a wake-up
 }
 
-// push adds an entry. It reports whether the other side sleeps, and must be woken.
-func (r *ring) push(p part) (wake bool) {
+// push adds an entry. It reports whether the other side must be woken: see sleeper.
+func (r *ring) push(p part, early bool) (wake bool) {
 	e := &r.own.entries[r.pushed&uint64(len(r.own.entries)-1)]
 	e.at.Store(uint64(p.off)<<32 | uint64(p.slot))
 	e.len.Store(uint64(p.len))
 	r.pushed++
 	r.own.tail.Store(r.pushed)
-	return r.sleeper()
+	return r.sleeper(early)
 }
 
-// sleeper reports whether the other side sleeps and has not been woken. The caller wakes it.
-func (r *ring) sleeper() bool {
+// sleeper reports whether the other side sleeps and has not been woken, and there is what it waits for, or early is
+// set. The caller wakes it.
+func (r *ring) sleeper(early bool) bool {
 	w := r.peer.wait.Load()
-	if w == 0 || w == r.woken {
+	if w == 0 || w == r.woken || !early && int64(r.pushed-r.peer.until.Load()) < 0 {
 		return false
 	}
 	r.woken = w
@@ -120,9 +127,11 @@ func (r *ring) pop() (p part, ok bool, err error) {
 // empty reports whether pop would find nothing.
 func (r *ring) empty() bool { return r.peer.tail.Load() == r.popped }
 
-// announce says that this side is about to sleep, and reports whether it may: if not, there is something to pop.
-func (r *ring) announce() bool {
+// announce says that this side is about to sleep until there are n entries, and reports whether it may: if not, there
+// is something to pop.
+func (r *ring) announce(n uint64) bool {
 	r.sleep++
+	r.own.until.Store(r.popped + n)
 	r.own.wait.Store(r.sleep)
 	if r.empty() {
 		return true

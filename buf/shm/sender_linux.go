@@ -30,6 +30,7 @@ type sharedSender struct {
 
 	patience
 	waiters atomic.Int32 // calls that wait for what the receiver returns
+	late    *time.Timer  // after which they wait for one buffer, and not for half of them
 
 	mu    sync.Mutex // guards what follows; no fiber yields under it
 	ring  ring
@@ -67,6 +68,8 @@ func newSharedSender(s *Sender, o options, sock *socket, m *mapping) error {
 			_ = l.spare.TrySend(uint32(i)) // there is room
 		}
 	}
+	l.late = time.AfterFunc(lateTime, l.isLate)
+	l.late.Stop()
 	s.link, s.pool = l, l.pool
 	if err := sock.watch(l.readable); err != nil {
 		l.end(err)
@@ -80,18 +83,25 @@ func (l *sharedSender) readable() {
 	end := l.sock.drain()
 	l.reclaim()
 	if !end && l.waiters.Load() > 0 {
-		l.sleep()
+		l.sleep(false)
 	}
 	if end || l.sock.watch(l.readable) != nil {
 		l.end(ErrGone)
 	}
 }
 
-// sleep says that this side sleeps until a buffer comes back, unless one has.
-func (l *sharedSender) sleep() {
+// lateTime is how long calls wait for half of the buffers.
+const lateTime = time.Millisecond
+
+// sleep says that this side sleeps until half of the buffers have come back, or one, unless one has.
+func (l *sharedSender) sleep(one bool) {
 	for {
 		l.mu.Lock()
-		asleep := l.over || l.ring.announce()
+		n := uint64(1)
+		if !one {
+			n = max((l.ring.pushed-l.ring.popped)/2, 1)
+		}
+		asleep := l.over || l.ring.announce(n)
 		l.mu.Unlock()
 		if asleep {
 			return
@@ -112,10 +122,21 @@ func (l *sharedSender) lookAgain(ctx context.Context, found func() bool) bool {
 func (l *sharedSender) await() func() {
 	begin := time.Now()
 	l.waiters.Add(1)
-	l.sleep()
+	l.sleep(false)
+	l.late.Reset(lateTime)
 	return func() {
-		l.waiters.Add(-1)
+		if l.waiters.Add(-1) == 0 {
+			l.late.Stop()
+		}
 		l.slept(begin)
+	}
+}
+
+// isLate is called when calls have waited for long.
+func (l *sharedSender) isLate() {
+	l.reclaim()
+	if l.waiters.Load() > 0 {
+		l.sleep(true)
 	}
 }
 
@@ -193,7 +214,7 @@ func (l *sharedSender) push(p part, b buf.Buf, copied bool) (bool, error) {
 	if copied {
 		l.copied++
 	}
-	wake := l.ring.push(p) // from here the receiver has it
+	wake := l.ring.push(p, false) // from here the receiver has it
 	l.mu.Unlock()
 	if wake {
 		l.sock.wake()
@@ -263,6 +284,7 @@ func (l *sharedSender) end(cause error) bool {
 	out := l.out
 	l.out = make([]sent, len(out))
 	l.mu.Unlock()
+	l.late.Stop()
 	l.pool.Close()
 	if l.spare != nil {
 		l.spare.Abort(nil)
