@@ -597,21 +597,19 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 //		}
 //		...
 //	}
-func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] { return received(ctx, c.Recv, &c.core) }
-
-func received[T any](ctx context.Context, recv func(context.Context) (T, error), c *core) iter.Seq2[T, error] {
+func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
-			v, err := recv(ctx)
-			if errors.Is(err, ErrClosed) && c.ch.Drained() {
-				return
-			}
-			if !yield(v, err) || err != nil {
+			v, err := c.Recv(ctx) // not by a method value: see package source
+			if c.core.drained(err) || !yield(v, err) || err != nil {
 				return
 			}
 		}
 	}
 }
+
+// drained reports whether a receive has failed because the channel is closed and holds no more values.
+func (c *core) drained(err error) bool { return errors.Is(err, ErrClosed) && c.ch.Drained() }
 
 // Close closes the channel. Later sends fail. Values that the channel holds, and those of senders that already wait,
 // are still delivered; then receivers get an error that is [ErrClosed]. Close reports whether this call closed the

@@ -244,7 +244,14 @@ func (r *Reader[T]) RecvBatch(ctx context.Context, into []T, linger time.Duratio
 // All is [Chan.All]. If the endpoint is closed before all values have been received, the last pair has an error that is
 // [ErrClosed].
 func (r *Reader[T]) All(ctx context.Context) iter.Seq2[T, error] {
-	return received(ctx, r.Recv, &r.p.ch.core)
+	return func(yield func(T, error) bool) {
+		for {
+			v, err := r.Recv(ctx) // as in Chan.All
+			if r.p.ch.core.drained(err) || !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // RecvCase is [Chan.RecvCase].

@@ -21,6 +21,7 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
+	"github.com/coir-go/coir/internal/source"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/snapshot"
 )
@@ -389,7 +390,7 @@ func (v *viewer) add(f *Fiber, g uint64) bool {
 	}
 	if v.stacks != nil {
 		x.Stack = v.stacks[g]
-		x.At = lineOf(x.Stack)
+		x.At = source.Line(x.Stack)
 	}
 	if v.o.Each != nil {
 		if !v.o.Each(x) {
@@ -518,7 +519,7 @@ func (v *viewer) site(pc uintptr) site {
 	at, ok := v.sites[pc]
 	if !ok && pc != 0 {
 		frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-		at = site{frame.File + ":" + strconv.Itoa(frame.Line), ownCode(frame.Function)}
+		at = site{frame.File + ":" + strconv.Itoa(frame.Line), source.Own(frame.Function, frame.File)}
 		v.sites[pc] = at
 	}
 	return at
@@ -535,38 +536,6 @@ func stacks() map[uint64]string {
 	}
 	return all
 }
-
-// lineOf returns the first place of a stack that is not in coir or in Go, as file:line.
-func lineOf(stack string) string {
-	lines := strings.Split(stack, "\n")
-	for i := 1; i+1 < len(lines) && !strings.HasPrefix(lines[i], "created by "); i += 2 {
-		if fn := lines[i]; !strings.HasPrefix(fn, "runtime.") && !strings.HasPrefix(fn, "iter.") && !ownCode(fn) {
-			at, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-			return at
-		}
-	}
-	return ""
-}
-
-// ownCode reports whether a function belongs to this package, to an internal one, or to one that is built on it, and
-// not to an example or a test.
-func ownCode(fn string) bool {
-	rest, ok := strings.CutPrefix(fn, modulePath)
-	if !ok {
-		return false
-	}
-	if strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/internal/") {
-		return true
-	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), ".")
-	return slices.Contains(satellites[:], name)
-}
-
-const modulePath = "github.com/coir-go/coir"
-
-// satellites are the packages that are built on this one. The fibers that they start for themselves are not the
-// program's.
-var satellites = [...]string{"desk", "inspect", "locks", "netio", "pace", "pubsub", "stream", "supervise"}
 
 // finish adds what was collected, in a fixed order.
 func (v *viewer) finish() {
@@ -669,7 +638,7 @@ var process = sync.OnceValue(func() snapshot.Process {
 	p := snapshot.Process{PID: os.Getpid(), Program: filepath.Base(os.Args[0]), Go: runtime.Version(), Coir: "(devel)"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range append(info.Deps, &info.Main) {
-			if m.Path == modulePath && m.Version != "" {
+			if m.Path == module && m.Version != "" {
 				p.Coir = m.Version
 			}
 		}

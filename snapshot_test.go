@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/locks"
 	"github.com/coir-go/coir/pace"
+	"github.com/coir-go/coir/pubsub"
 	"github.com/coir-go/coir/snapshot"
 	"github.com/coir-go/coir/stream"
 )
@@ -346,6 +348,93 @@ func TestSnapshotOfALine(t *testing.T) {
 		}
 		if least := fibers - i - places - 2; len(seen) < least {
 			t.Fatalf("%d fibers, of at least %d", len(seen), least)
+		}
+	}
+}
+
+// A fiber that waits for the next value of a loop is at the line of the loop, and one that waits in its body at that
+// line, whatever the compiler has inlined.
+func TestSnapshotOfLoops(t *testing.T) {
+	_, file, line, _ := runtime.Caller(0)
+	byChan := func(ctx context.Context, c *coir.Chan[int]) error {
+		for _, err := range c.All(ctx) { // line 2
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	byReader := func(ctx context.Context, r *coir.Reader[int]) error {
+		for _, err := range r.All(ctx) { // line 10
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	bySubscription := func(ctx context.Context, s *pubsub.Subscription[int]) error {
+		for _, err := range s.All(ctx) { // line 18
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	byOrdered := func(ctx context.Context, o *coir.Ordered[int]) error {
+		for _, err := range o.All(ctx) { // line 26
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	inBody := func(ctx context.Context, c *coir.Chan[int]) error {
+		for v, err := range c.All(ctx) {
+			if err == nil {
+				err = coir.Sleep(ctx, time.Duration(v)*time.Hour) // line 36
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	inner := func(ctx context.Context, c, d *coir.Chan[int]) error {
+		for _, err := range c.All(ctx) {
+			if err != nil {
+				return err
+			}
+			for _, err := range d.All(ctx) { // line 49
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+
+	rt := coir.NewRuntime()
+	never, full := coir.NewChan[int](0), coir.NewChan[int](2)
+	_, reader := coir.Pipe[int](0)
+	_, _ = full.TrySend(1), full.TrySend(1)
+	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("chan", func(ctx context.Context) error { return byChan(ctx, never) })
+		n.Go("reader", func(ctx context.Context) error { return byReader(ctx, reader) })
+		n.Go("body", func(ctx context.Context) error { return inBody(ctx, full) })
+		n.Go("inner", func(ctx context.Context) error { return inner(ctx, full, never) })
+		n.Go("subscription", func(ctx context.Context) error {
+			return bySubscription(ctx, pubsub.NewBroadcast[int]().Subscribe(1))
+		})
+		n.Go("ordered", func(ctx context.Context) error { return byOrdered(ctx, coir.NewOrdered[int](1)) })
+		return nil
+	})
+	want := map[string]int{"chan": 2, "reader": 10, "subscription": 18, "ordered": 26, "body": 36, "inner": 49}
+	snapshotWhen(t, rt, "they wait", waiting(slices.Collect(maps.Keys(want))...))
+	s := rt.Snapshot(snapshot.Options{Stacks: true})
+	_ = end()
+	for name, below := range want {
+		if f := fiberIn(s, name); f.At != fmt.Sprint(file, ":", line+below) {
+			t.Errorf("%s is at %s, not at line %d\n%s", name, f.At, line+below, f.Stack)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/report"
+	"github.com/coir-go/coir/internal/source"
 )
 
 // A fiber that waits outside of coir stops the world: only one fiber runs at a time, and the one that could end the
@@ -336,46 +336,14 @@ func fiberPlaces() map[string]string {
 	return places
 }
 
-// ownPlace returns the place of the innermost function of a stack that is neither the library's nor of the standard
-// library, or "".
+// ownPlace returns the innermost place of a stack that is neither the library's nor of the standard library, or "".
 func ownPlace(stack string) string {
-	function := ""
-	for line := range strings.Lines(stack) {
-		text := strings.TrimSpace(line)
-		if line[0] != '\t' {
-			function = text
-			continue
-		}
-		at, _, _ := strings.Cut(text, " ") // file:line +0x1d
-		file, number := cutLast(at, ":")
-		n, _ := strconv.Atoi(number)
-		if !strings.HasPrefix(function, "created by ") && !ours(function, file) && !standard(function, file) {
-			return place(file, n)
-		}
+	file, line := cutLast(source.Line(stack), ":")
+	if file == "" {
+		return ""
 	}
-	return ""
-}
-
-// goSources is the directory of the standard library's sources, with a slash; empty if the binary does not record it.
-var goSources = func() string {
-	file, _ := runtime.FuncForPC(reflect.ValueOf(runtime.GC).Pointer()).FileLine(0)
-	dir, _, _ := strings.Cut(file, "runtime/")
-	return dir
-}()
-
-// standard reports whether a function is of the standard library.
-//
-//go:norace
-func standard(function, file string) bool {
-	if goSources != "" {
-		return strings.HasPrefix(file, goSources)
-	}
-	for _, prefix := range []string{"sync.", "internal/", "context.", "time.", "io.", "net", "os."} {
-		if strings.HasPrefix(function, prefix) {
-			return true
-		}
-	}
-	return false
+	n, _ := strconv.Atoi(line)
+	return place(file, n)
 }
 
 // mayHold returns the fibers that may hold the mutex that another one waits for, the most recently active first. They

@@ -17,6 +17,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/report"
+	"github.com/coir-go/coir/internal/source"
 )
 
 // Finding places in the user's files on stacks that mostly have functions of the library, and goroutines that use
@@ -142,35 +143,16 @@ func startedAt(stack []byte) string {
 
 const library = "github.com/coir-go/coir"
 
-// sources is the directory of the library's sources, with a slash; empty if the binary does not record it.
-var sources = func() string {
-	_, file, _, _ := runtime.Caller(0)
-	dir, _, ok := strings.Cut(file, "sim/outside.go")
-	if !ok {
-		return ""
-	}
-	return dir
-}()
-
 // ours reports whether a function is the library's or the Go runtime's, and not a test's.
 //
 //go:norace
 func ours(function, file string) bool {
-	if strings.HasSuffix(file, "_test.go") {
-		return false
-	}
-	if sources != "" && strings.HasPrefix(file, sources) { // perhaps inlined into a function of the program
-		return !strings.HasPrefix(file, sources+"examples/")
-	}
-	if rest, ok := strings.CutPrefix(function, library+"/"); ok {
-		return !strings.HasPrefix(rest, "examples/")
-	}
-	for _, prefix := range []string{library + ".", "runtime.", "runtime/debug.", "panic(", "iter."} {
+	for _, prefix := range [...]string{"runtime.", "runtime/debug.", "panic(", "iter."} {
 		if strings.HasPrefix(function, prefix) {
 			return true
 		}
 	}
-	return false
+	return source.Own(function, file)
 }
 
 // place returns a line of a file as text, with the file's directory. A worker calls it where synchronization is hidden
@@ -218,6 +200,8 @@ func ownFrames(stack []byte) string {
 }
 
 // cutLast returns the text before and after the last sep.
+//
+//go:norace
 func cutLast(s, sep string) (before, after string) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):]

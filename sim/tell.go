@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/source"
 )
 
 // What only a report needs, and what takes too long to record in each schedule: the line of each operation, and where
@@ -87,20 +88,17 @@ func here() (at site) {
 		switch {
 		case f.Function == "":
 		case ours(f.Function, f.File):
-			call, ok := callOf(f.Function)
+			call, ok := callOf(f.Function, f.File)
 			if ok {
 				at.call = call
 			}
 			if at.file == "" { // so far only the library
 				at.path = (at.path ^ uint64(f.PC)) * 1099511628211
-				if at.file, at.line = entered(f); at.file != "" {
-					return at
-				}
 				named = ok
 			} else if call != "" {
 				return at
 			}
-		case !standard(f.Function, f.File):
+		case !source.Standard(f.Function, f.File):
 			if at.file == "" {
 				at.file, at.line = f.File, f.Line
 			}
@@ -112,25 +110,31 @@ func here() (at site) {
 	return at
 }
 
-// entered returns where a function of the program begins, if f is a part of the library that was inlined into it, and
-// that has no line of its own there: the body of an iterator.
+// inlined returns which function of the package in dir has made the iterator that was inlined into another function,
+// as callOf reads it. The frame of such an iterator is called shop.serve.(*Ordered[...]).All.func1.
 //
 //go:norace
-func entered(f runtime.Frame) (file string, line int) {
-	if f.Func != nil {
-		if file, line = f.Func.FileLine(f.Entry); !ours(f.Function, file) && !standard(f.Function, file) {
-			return file, line
-		}
+func inlined(function, dir string) string {
+	in, name := cutLast(strings.ReplaceAll(function, "[...]", "$"), ".")
+	for name != "" && !exported(name) { // func1, or 1
+		in, name = cutLast(in, ".")
 	}
-	return "", 0
+	if !strings.HasSuffix(name, "$") { // else it is a function: From[...]
+		_, owner := cutLast(in, ".")
+		name = owner + "." + name
+	}
+	return dir + "." + strings.ReplaceAll(name, "$", "[...]")
 }
 
 // callOf reports whether a function is an exported one of the library, and what a report calls it: Ordered.Recv. That
 // is empty if the function is one operation, which says itself what it is.
 //
 //go:norace
-func callOf(function string) (call string, ok bool) {
+func callOf(function, file string) (call string, ok bool) {
 	path, ok := strings.CutPrefix(function, library)
+	if dir, known := source.Dir(file); known && (!ok || !strings.HasPrefix(path, dir+".")) {
+		path, ok = inlined(function, dir), true
+	}
 	if !ok || path == "" {
 		return "", false
 	}
@@ -152,9 +156,6 @@ func callOf(function string) (call string, ok bool) {
 	owner, method, isMethod := strings.Cut(name, ".")
 	if method, _, _ = strings.Cut(method, "."); strings.HasPrefix(method, "func") || strings.HasPrefix(method, "gowrap") {
 		method, isMethod = "", false // a function literal
-	}
-	if owner == "received" {
-		return "", true // the iterator of a channel
 	}
 	if !exported(owner) || isMethod && !exported(method) {
 		return "", false

@@ -298,27 +298,3 @@ func backToBack(ctx context.Context, _ *Sim) {
 		n.Go("back", both(b, a))
 	})
 }
-
-// The lines are those of the run that is reported, and each step has its own.
-func TestSitesOfOperations(t *testing.T) {
-	f := found(t, KindError, func(ctx context.Context, s *Sim) {
-		c := coir.NewChan[int](2, coir.WithName("c"))
-		_ = c.Send(ctx, 1)
-		_, _ = c.SendMany(ctx, []int{1})
-		c.Close()
-		for range c.All(ctx) { //nolint:revive // all that is there
-		}
-		s.Errorf("end")
-	})
-	first := f.sites[0].line
-	for i, want := range []int{0, 1, 2} {
-		if at := f.sites[i]; at.line != first+want || !strings.HasSuffix(at.file, "tell_test.go") || at.call != "" {
-			t.Errorf("step %d is at %v", i+1, at)
-		}
-	}
-	for _, at := range f.sites[3:] { // of the loop, or where its function begins, if it was inlined
-		if !strings.HasSuffix(at.file, "tell_test.go") {
-			t.Errorf("the loop is at %v", at)
-		}
-	}
-}

@@ -20,7 +20,7 @@ var Layers = []Layer{
 	{"detector", []string{"internal/race"}},
 	{"ground", []string{
 		"internal/invariant", "internal/hide", "internal/xatomic", "internal/bubble", "internal/policy",
-		"internal/chart", "internal/chromium", "explore", "snapshot", "cmd/coir/internal/coir",
+		"internal/chart", "internal/chromium", "internal/source", "explore", "snapshot", "cmd/coir/internal/coir",
 	}},
 	{"mechanism", []string{"internal/coro", "internal/park", "internal/clock", "internal/stdctx", "internal/report"}},
 	{"waiting", []string{"internal/wait"}},
