@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -116,6 +117,34 @@ func TestThePageIsDriven(t *testing.T) {
 	part("many", func(b browser) { b.many(at, source) })
 	part("file", func(b browser) { b.file() })
 	part("runtimes", func(b browser) { b.runtimes() })
+}
+
+// The page has a row of its own for a fiber that an explanation names.
+func TestThePageShowsNamedFibers(t *testing.T) {
+	b := browser{chromium.Open(t)}
+	s, why := payments()
+	b.open(&Dump{Snapshot: s, Explanations: why})
+	rows := `[...document.querySelectorAll("#rows .row")].map((r) => r.innerText.replace(/\s+/g, " ").trim()).join("\n")`
+	b.has(rows, "19 × pay[…] waiting for the answer of ticket payments 100ms–2.0s", "pay[10] #15 waiting for the answer of "+
+		"ticket payments 2m48s")
+	b.Press("3")
+	b.has(rows, "19 pay[…] waiting for the answer of ticket payments 2.0s 100ms", "1 pay[10] waiting for the answer of ticket "+
+		"payments 2m48s 2m48s")
+	b.Quiet()
+}
+
+// open shows a dump in a page without a server.
+func (b browser) open(d *Dump) {
+	b.T.Helper()
+	path := filepath.Join(b.T.TempDir(), "page.html")
+	out, err := os.Create(path)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	if err := errors.Join(d.WritePage(out), out.Close()); err != nil {
+		b.T.Fatal(err)
+	}
+	b.Visit("file://" + path)
 }
 
 // views goes through the views, with keys.
@@ -321,19 +350,7 @@ func (b browser) many(at string, source *fake) {
 
 // file opens a page with a dump in it, without a server.
 func (b browser) file() {
-	path := filepath.Join(b.T.TempDir(), "page.html")
-	out, err := os.Create(path)
-	if err != nil {
-		b.T.Fatal(err)
-	}
-	d := &Dump{Snapshot: deadlock(), Explanations: whyDeadlock()}
-	if err := d.WritePage(out); err != nil {
-		b.T.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		b.T.Fatal(err)
-	}
-	b.Visit("file://" + path)
+	b.open(&Dump{Snapshot: deadlock(), Explanations: whyDeadlock()})
 	b.has(all, "run 1", "worker[0]")
 	b.has(`document.querySelector("#why").innerText`, "worker[0] waits to lock stock")
 	b.is(`document.querySelector("#stale").textContent`, "This is a saved snapshot.")

@@ -30,7 +30,7 @@ func (shop) Snapshot(snapshot.Options) *snapshot.Snapshot {
 		Fibers: []snapshot.Fiber{
 			{ID: 1, Name: "main", Nursery: 1, Main: true, State: snapshot.StateWaiting, Since: now.Add(-time.Minute),
 				Wait: []snapshot.Wait{{Kind: snapshot.WaitJoin, Text: "for its 2 children"}}},
-			{ID: 2, Name: "feed[0]", Nursery: 1, State: snapshot.StateWaiting, Since: now.Add(-3 * time.Second),
+			{ID: 2, Name: "feed[0]", Nursery: 1, State: snapshot.StateWaiting, Since: now.Add(-6 * time.Second),
 				Spawned: "shop/main.go:15",
 				Wait:    []snapshot.Wait{{Kind: snapshot.WaitSend, Text: "to send to orders (full, 64 of 64)", Object: 9}}},
 			{ID: 3, Name: "feed[1]", Nursery: 1, State: snapshot.StateWaiting, Since: now.Add(-9 * time.Second),

@@ -13,6 +13,7 @@
   const PAST = 60; // lengths of a channel that are remembered
   const NODES = 60; // of the graph
   const CHILD = "its child";
+  const TOLD = 100; // from so many fibers on, an explanation does not divide groups: the snapshot has only the first ones
   const SAME = 3; // from so many fibers that do the same on, the tree has one row for them
 
   // el makes an element. Attributes go by name; text is always text.
@@ -64,7 +65,7 @@
       this.why = raw.explanations || [];
       this.fiber = new Map(), this.nursery = new Map(), this.object = new Map();
       this.members = new Map(), this.owned = new Map();
-      this.states = {}, this.stuck = new Set();
+      this.states = {}, this.stuck = new Set(), this.told = new Map();
       for (const f of this.fibers) this.fiber.set(f.id, f);
       for (const o of this.objects) this.object.set(o.id, o);
       for (const f of this.fibers) {
@@ -83,7 +84,11 @@
         o.age = o.oldest ? Math.max(0, this.taken - Date.parse(o.oldest)) : -1;
         o.waiting = (o.senders || 0) + (o.receivers || 0) + (o.waiters || 0);
       }
-      for (const e of this.why) for (const id of e.fibers || []) this.stuck.add(id);
+      for (const e of this.why) {
+        const ids = e.fibers || [], name = e.kind + "#" + ids[0] + "\0"; // in the next snapshot it is the same
+        for (const id of ids) this.stuck.add(id);
+        if (ids.length < TOLD) for (const id of ids) this.told.set(id, (this.told.get(id) || "") + name);
+      }
     }
 
     // heldBy names the fibers that hold an object, in words that follow others.
@@ -93,15 +98,17 @@
       return by.length ? ", held by " + names.join(", ") + (by.length > 3 ? ", …" : "") : "";
     }
 
-    // groups returns the fibers that do the same, in groups.
+    // groups returns the fibers that do the same, in groups, by the rule of snapshot.Groups: a fiber that an explanation
+    // is about is in no group with fibers that it is not about.
     groups(fibers) {
       const all = new Map();
       for (const f of fibers) {
-        const key = [stem(f.name), f.state, f.text, f.spawned, f.at || ""].join("\0");
+        const key = [stem(f.name), f.state, f.text, f.spawned, f.at || "", this.told.get(f.id) || ""].join("\0");
         let g = all.get(key);
-        if (!g) all.set(key, g = { key, fibers: [], oldest: f, name: f.name, state: f.state, text: f.text, spawned: f.spawned, age: -1 });
+        if (!g) all.set(key, g = { key, fibers: [], oldest: f, name: f.name, state: f.state, text: f.text, spawned: f.spawned, age: -1, youngest: -1 });
         g.fibers.push(f);
         if (f.age > g.age) g.age = f.age, g.oldest = f;
+        if (f.age >= 0 && (g.youngest < 0 || f.age < g.youngest)) g.youngest = f.age;
       }
       for (const g of all.values()) if (g.fibers.length > 1 && stem(g.name) !== g.name) g.name = stem(g.name) + "[…]";
       return [...all.values()];
@@ -130,12 +137,14 @@
   const stateOf = (x) => span(x.state, span("dot"), x.state);
   const doing = (f) => el("span", { title: f.text }, f.text.replace(/^waits /, "") || "");
   const ageOf = (x) => span("num", age(x.age));
+  // ages is the age of the oldest wait, or if that is long and the youngest is much younger, also of that.
+  const ages = (youngest, oldest) => (youngest >= 0 && oldest >= 1000 && youngest < oldest / 2 ? age(youngest) + "–" : "") + age(oldest);
   const NAME = ["name", "minmax(140px, 1.4fr)", "name"], STATE = ["state", "92px", "state"], FROM = ["spawned at", "minmax(150px, 1fr)", "spawned"];
   const wide = (label, by) => [label, "minmax(200px, 3fr)", by], narrow = (label, by) => [label, "64px", by, "num"];
   const views = {
     tree: {
       label: "tree",
-      columns: [["nursery or fiber", "minmax(220px, 1.7fr)"], ["state", "92px"], wide("waits"), narrow("for"), FROM.slice(0, 2)],
+      columns: [["nursery or fiber", "minmax(220px, 1.7fr)"], ["state", "92px"], wide("waits"), ["for", "104px", undefined, "num"], FROM.slice(0, 2)],
       cells: (r) => r.nursery ? nurseryCells(r) : r.group ? groupCells(r) : fiberCells(r),
     },
     fibers: {
@@ -145,8 +154,9 @@
     },
     groups: {
       label: "equal waits",
-      columns: [narrow("fibers", "count"), NAME, STATE, wide("wait", "text"), narrow("oldest", "age"), FROM],
-      cells: ({ group: g }) => [span("num times", grouped(g.fibers.length)), named(g, g.fibers.some(isStuck)), stateOf(g), doing(g), ageOf(g), from(g)],
+      columns: [narrow("fibers", "count"), NAME, STATE, wide("wait", "text"), narrow("oldest", "age"), narrow("youngest", "youngest"), FROM],
+      cells: ({ group: g }) => [span("num times", grouped(g.fibers.length)), named(g, g.fibers.some(isStuck)), stateOf(g), doing(g), ageOf(g),
+        span("num", age(g.youngest)), from(g)],
     },
     objects: {
       label: "channels and locks",
@@ -182,7 +192,8 @@
   }
   function groupCells(r) {
     const g = r.group;
-    return [first(r, g.name, span("times", grouped(g.fibers.length) + " × "), named(g, g.fibers.some(isStuck))), stateOf(g), doing(g), ageOf(g), from(g)];
+    return [first(r, g.name, span("times", grouped(g.fibers.length) + " × "), named(g, g.fibers.some(isStuck))), stateOf(g), doing(g),
+      span("num", ages(g.youngest, g.age)), from(g)];
   }
   function deadline(n) {
     if (!n.deadline) return "";
@@ -267,7 +278,7 @@
       hits = shown.length;
       const row = (key, x, id) => ({ key, id, name: x.name, state: x.state, text: x.text, age: x.age, spawned: x.spawned || "" });
       if (view === "fibers") rows = shown.map((f) => ({ ...row("f" + f.id, f, f.id), fiber: f }));
-      else rows = model.groups(shown).map((g) => ({ ...row("g" + g.key, g, g.oldest.id), group: g, count: g.fibers.length }));
+      else rows = model.groups(shown).map((g) => ({ ...row("g" + g.key, g, g.oldest.id), group: g, count: g.fibers.length, youngest: g.youngest }));
     }
     if (sorts[view]) {
       const [by, way] = sorts[view];
@@ -370,7 +381,7 @@
   }
   function sortBy(by) {
     const s = sorts[view];
-    sorts[view] = s[0] === by ? [by, -s[1]] : [by, /^(age|count|len|waiting)$/.test(by) ? -1 : 1];
+    sorts[view] = s[0] === by ? [by, -s[1]] : [by, /^(age|youngest|count|len|waiting)$/.test(by) ? -1 : 1];
     heads();
     refresh();
     const again = [...$("heads").querySelectorAll("[aria-sort] button")][0];
@@ -633,7 +644,8 @@
     const g = model.groups(model.fibers).find((g) => g.key === key);
     if (!g) return ["equal waits", [el("p", { class: "dim" }, "no fiber does this now")]];
     return [grouped(g.fibers.length) + " × " + g.name, [
-      pairs(["state", stateOf(g)], ["they", g.text.replace(/^waits/, "wait")], ["oldest", age(g.age)], ["spawned at", g.spawned || ""]),
+      pairs(["state", stateOf(g)], ["they", g.text.replace(/^waits/, "wait")], ["oldest", age(g.age)], ["youngest", age(g.youngest)],
+        ["spawned at", g.spawned || ""]),
       el("h3", {}, "fibers, the oldest first"), ul([...g.fibers].sort((a, b) => b.age - a.age).map(item), 100)]];
   }
 
@@ -716,7 +728,7 @@
     const nodes = new Map(), nodeOf = new Map();
     const node = (f) => {
       const targets = (out.get(f.id) || []).map((e) => e.to + " " + e.label).join("|");
-      const key = into.has(f.id) ? "f" + f.id : stem(f.name) + "|" + targets;
+      const key = into.has(f.id) ? "f" + f.id : [stem(f.name), targets, model.told.get(f.id) || ""].join("|");
       let n = nodes.get(key);
       if (!n) nodes.set(key, n = { key, fibers: [], out: [], cycle: cycle.has(f.id) });
       n.fibers.push(f);
@@ -822,10 +834,11 @@
       }
       const f = n.fibers[0], many = n.fibers.length > 1;
       const name = many ? grouped(n.fibers.length) + " × " + stem(f.name) : numbered(f.name, f.id);
-      const oldest = Math.max(...n.fibers.slice(0, 1000).map((f) => f.age));
+      const known = n.fibers.map((f) => f.age).filter((ms) => ms >= 0);
+      const oldest = known.reduce((a, b) => Math.max(a, b), -1), youngest = known.reduce((a, b) => Math.min(a, b), oldest);
       const act = () => pick({ fiber: n.fibers.reduce((a, b) => (b.age > a.age ? b : a)).id });
       const on = picked && n.fibers.some((f) => f.id === picked.fiber);
-      const below = (f.text ? "waits" : f.state) + (oldest >= 0 ? " for " + age(oldest) : "") + (f.at ? ", " + short(f.at) : "");
+      const below = (f.text ? "waits" : f.state) + (oldest >= 0 ? " for " + ages(youngest, oldest) : "") + (f.at ? ", " + short(f.at) : "");
       boxes.push(svg("g", {
         class: "node" + (n.cycle ? " cycle" : "") + (on ? " cur" : ""), tabindex: 0, role: "button", "data-fiber": f.id,
         transform: "translate(" + n.x + " " + n.y + ")", click: act,

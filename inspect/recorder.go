@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // Recorder keeps the last events of fibers in memory: when each was started, waited, went on and ended, what it waited
@@ -192,7 +193,8 @@ func (t *tasks) of(f, by *coir.Fiber) context.Context {
 		ctx = t.known(by)
 	}
 	var x task
-	x.ctx, x.Task = trace.NewTask(ctx, stem(f.Name())) // tools expect few types of tasks
+	stem, _ := snapshot.Stem(f.Name())
+	x.ctx, x.Task = trace.NewTask(ctx, stem) // tools expect few types of tasks
 	trace.Log(x.ctx, "fiber", numbered(f))
 	if t.all == nil {
 		t.all = map[uint64]task{}

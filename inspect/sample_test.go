@@ -169,3 +169,41 @@ func many(n int) *snapshot.Snapshot {
 	}
 	return s
 }
+
+// payments is a snapshot of a program in which one of many payments has waited for long, and why says so. Its main
+// waits for an upload, which ignores a cancel.
+func payments() (s *snapshot.Snapshot, why []snapshot.Explanation) {
+	join := func(id uint64) []snapshot.Wait {
+		return []snapshot.Wait{{Kind: snapshot.WaitJoin, Text: "for its children to end", Nursery: id}}
+	}
+	s = &snapshot.Snapshot{
+		Taken:   noon,
+		Process: snapshot.Process{PID: 1, Program: "payments", Live: 24, Spawned: 24},
+		Nurseries: []snapshot.Nursery{
+			{ID: 1, Owner: 1, Children: 21}, {ID: 2, Owner: 2, Parent: 1, Children: 2, Ended: true, Cause: "stop"},
+		},
+		Fibers: []snapshot.Fiber{
+			{ID: 1, Name: "main", Nursery: 1, Main: true, State: snapshot.StateWaiting, Since: ago(time.Hour), Wait: join(1)},
+			{ID: 2, Name: "sync", Nursery: 1, State: snapshot.StateWaiting, Since: ago(time.Minute), Wait: join(2)},
+			{ID: 3, Name: "upload", Nursery: 2, State: snapshot.StateBlocking, Since: ago(time.Minute)},
+			{ID: 4, Name: "tick", Nursery: 2, State: snapshot.StateWaiting, Since: ago(time.Second),
+				Wait: []snapshot.Wait{{Kind: snapshot.WaitSleep, Text: "for time to pass"}}},
+		},
+	}
+	for i := range uint64(20) {
+		lasts := time.Duration(i+1) * 100 * time.Millisecond
+		if i == 10 {
+			lasts = 168 * time.Second
+		}
+		s.Fibers = append(s.Fibers, snapshot.Fiber{
+			ID: i + 5, Name: fmt.Sprintf("pay[%d]", i), Nursery: 1, State: snapshot.StateWaiting, Since: ago(lasts),
+			Wait: []snapshot.Wait{{Kind: snapshot.WaitUse, Text: "for the answer of ticket payments", Object: i + 30}},
+		})
+	}
+	return s, []snapshot.Explanation{
+		{Kind: snapshot.ProblemCancelIgnored, Fibers: []uint64{3}, Since: ago(time.Minute),
+			Text: "the nursery of sync was cancelled (stop), and 1 fiber has not ended: upload is in a call that blocks"},
+		{Kind: snapshot.ProblemTicketOld, Fibers: []uint64{15}, Since: ago(168 * time.Second),
+			Text: "pay[10] waits for the answer of ticket payments for 2m48s"},
+	}
+}

@@ -40,7 +40,7 @@ func WriteText(w io.Writer, earlier, later *snapshot.Snapshot) error {
 func (d *Dump) WriteText(w io.Writer) error { return writeText(w, d.Snapshot, d.Explanations) }
 
 func writeText(w io.Writer, s *snapshot.Snapshot, why []snapshot.Explanation) error {
-	t := newTree(s)
+	t := newTree(s, why)
 	t.out = bufio.NewWriter(w)
 	t.head()
 	t.explanations(why)
@@ -59,13 +59,15 @@ type tree struct {
 	owned   map[uint64][]*snapshot.Nursery // by the fiber that opened them
 	done    map[uint64]bool                // nurseries that are written
 	holders map[uint64][]uint64            // of objects, by number
-	lines   int                            // of the tree
-	left    int                            // fibers that are left out
+	groups  *snapshot.Groups
+	lines   int // of the tree
+	left    int // fibers that are left out
 }
 
-func newTree(s *snapshot.Snapshot) *tree {
+func newTree(s *snapshot.Snapshot, why []snapshot.Explanation) *tree {
 	t := &tree{
-		Snapshot: s, names: map[uint64]string{}, done: map[uint64]bool{}, holders: map[uint64][]uint64{},
+		Snapshot: s, groups: snapshot.NewGroups(why),
+		names: map[uint64]string{}, done: map[uint64]bool{}, holders: map[uint64][]uint64{},
 		members: map[uint64][]*snapshot.Fiber{}, owned: map[uint64][]*snapshot.Nursery{},
 	}
 	for i := range s.Fibers {
@@ -270,7 +272,7 @@ func (t *tree) describe(n *snapshot.Nursery) string {
 
 // group writes fibers. Those that do the same are one line.
 func (t *tree) group(fibers []*snapshot.Fiber, depth int) {
-	for _, g := range groupsOf(fibers, func(f *snapshot.Fiber) bool { return t.opens(f) }) {
+	for _, g := range t.alike(fibers) {
 		if t.lines >= treeLines {
 			t.left += len(g)
 			for _, f := range g {
@@ -295,31 +297,23 @@ func (t *tree) opens(f *snapshot.Fiber) bool {
 	return slices.ContainsFunc(t.owned[f.ID], func(n *snapshot.Nursery) bool { return !t.done[n.ID] })
 }
 
-// groupsOf returns fibers in groups that do the same, in the order of their first fibers. A fiber for which alone
-// returns true has a group of its own.
-func groupsOf(fibers []*snapshot.Fiber, alone func(*snapshot.Fiber) bool) [][]*snapshot.Fiber {
+// alike returns fibers in groups that do the same, in the order of their first fibers. A fiber that has opened a
+// nursery has a group of its own.
+func (t *tree) alike(fibers []*snapshot.Fiber) [][]*snapshot.Fiber {
 	var groups [][]*snapshot.Fiber
 	at := map[string]int{}
-	var b strings.Builder
+	var key []byte
 	for _, f := range fibers {
-		if alone(f) {
+		if t.opens(f) {
 			groups = append(groups, []*snapshot.Fiber{f})
 			continue
 		}
-		b.Reset()
-		for _, part := range []string{stem(f.Name), string(f.State), f.Spawned, f.At} {
-			b.WriteString(part)
-			b.WriteByte(0)
-		}
-		for _, w := range f.Wait {
-			b.WriteString(w.Text)
-			b.WriteByte(0)
-		}
-		if i, ok := at[b.String()]; ok {
+		key = t.groups.AppendKey(key[:0], f)
+		if i, ok := at[string(key)]; ok {
 			groups[i] = append(groups[i], f)
 			continue
 		}
-		at[b.String()] = len(groups)
+		at[string(key)] = len(groups)
 		groups = append(groups, []*snapshot.Fiber{f})
 	}
 	return groups
@@ -333,23 +327,19 @@ func place(at string) string {
 	return clean(at, nameRunes)
 }
 
-// stem returns a name without the number in brackets at its end.
-func stem(name string) string {
-	if i := strings.LastIndexByte(name, '['); i > 0 && strings.HasSuffix(name, "]") {
-		if _, err := strconv.ParseUint(name[i+1:len(name)-1], 10, 64); err == nil {
-			return name[:i]
-		}
-	}
-	return name
-}
-
 // doing says what a group of fibers does.
 func (t *tree) doing(g []*snapshot.Fiber) string {
 	f := g[0]
-	oldest := f
+	oldest, youngest := f, f
 	for _, other := range g {
-		if !other.Since.IsZero() && (oldest.Since.IsZero() || other.Since.Before(oldest.Since)) {
+		switch {
+		case other.Since.IsZero():
+		case oldest.Since.IsZero():
+			oldest, youngest = other, other
+		case other.Since.Before(oldest.Since):
 			oldest = other
+		case other.Since.After(youngest.Since):
+			youngest = other
 		}
 	}
 	var b strings.Builder
@@ -357,8 +347,9 @@ func (t *tree) doing(g []*snapshot.Fiber) string {
 	if len(g) == 1 {
 		fmt.Fprintf(&b, "%s: ", t.named(f.ID))
 	} else {
-		name := clean(stem(f.Name), nameRunes)
-		if name != clean(f.Name, nameRunes) {
+		stem, _ := snapshot.Stem(f.Name)
+		name := clean(stem, nameRunes)
+		if stem != f.Name {
 			name += "[...]"
 		}
 		fmt.Fprintf(&b, "%s x %s: ", grouped(len(g)), name)
@@ -386,6 +377,9 @@ func (t *tree) doing(g []*snapshot.Fiber) string {
 			fmt.Fprintf(&b, ", for %s", t.since(oldest.Since))
 		} else {
 			fmt.Fprintf(&b, ", the oldest #%d for %s", oldest.ID, t.since(oldest.Since))
+			if lasts := t.Taken.Sub(oldest.Since); lasts >= time.Second && t.Taken.Sub(youngest.Since) < lasts/2 {
+				fmt.Fprintf(&b, ", the youngest for %s", t.since(youngest.Since))
+			}
 		}
 	}
 	if f.At != "" {

@@ -78,3 +78,20 @@ func TestTextIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A fiber that is named is a line of its own, and a group does not seem to be as old as its oldest fiber.
+func TestTextOfNamedFibers(t *testing.T) {
+	s, why := payments()
+	var b bytes.Buffer
+	if err := writeText(&b, s, why); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"    pay[10] #15: waits for the answer of ticket payments, for 2m48s\n",
+		"    19 x pay[...]: wait for the answer of ticket payments, the oldest #24 for 2s, the youngest for 100ms\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the text has no\n%s\nbut is\n%s", want, b.String())
+		}
+	}
+}

@@ -41,3 +41,23 @@ func ExampleExplain() {
 	// deadlock true
 	// transfer[0] waits to lock B, held by transfer[1], which waits to lock A, held by transfer[0]: a deadlock, for 3.1s
 }
+
+// Three payments wait for answers. One has waited for long, and is shown by itself.
+func ExampleGroups() {
+	fibers := []snapshot.Fiber{{ID: 1, Name: "pay[0]"}, {ID: 2, Name: "pay[1]"}, {ID: 3, Name: "pay[2]"}}
+	why := []snapshot.Explanation{{Kind: snapshot.ProblemTicketOld, Fibers: []uint64{2}}}
+	groups, size := snapshot.NewGroups(why), map[string]int{}
+	var key []byte
+	for i := range fibers {
+		key = groups.AppendKey(key[:0], &fibers[i])
+		size[string(key)]++
+	}
+	for i := range fibers {
+		key = groups.AppendKey(key[:0], &fibers[i])
+		fmt.Println(fibers[i].Name, size[string(key)])
+	}
+	// Output:
+	// pay[0] 2
+	// pay[1] 1
+	// pay[2] 2
+}

@@ -17,6 +17,7 @@ type data struct {
 	*snapshot.Snapshot
 	why     []snapshot.Explanation
 	summary string // how many fibers are in which state, and how many workers there are
+	alike   *snapshot.Groups
 
 	all       []fiber // those of the snapshot, in its order
 	fibers    map[uint64]*fiber
@@ -49,7 +50,7 @@ func newData(dump *inspect.Dump) *data {
 	cleanDump(dump)
 	s := dump.Snapshot
 	d := &data{
-		Snapshot: s, why: dump.Explanations,
+		Snapshot: s, why: dump.Explanations, alike: snapshot.NewGroups(dump.Explanations),
 		all:       make([]fiber, len(s.Fibers)),
 		fibers:    make(map[uint64]*fiber, len(s.Fibers)),
 		objects:   make(map[uint64]*snapshot.Object, len(s.Objects)),
@@ -65,7 +66,7 @@ func newData(dump *inspect.Dump) *data {
 		f := &d.all[i]
 		f.Fiber = &s.Fibers[i]
 		f.named = strings.TrimSpace(f.Name + " #" + strconv.FormatUint(f.ID, 10))
-		f.stem, f.index = stem(f.Name)
+		f.stem, f.index = snapshot.Stem(f.Name)
 		for k := 0; k < len(f.Wait) && f.object == nil; k++ {
 			f.object = d.objects[f.Wait[k].Object]
 		}
@@ -260,26 +261,17 @@ func (d *data) counts() string {
 	return text + "; " + count(len(d.Workers), "worker") + ", " + grouped(idle) + " idle"
 }
 
-// stem returns a name without the number in brackets at its end, and that number.
-func stem(name string) (string, uint64) {
-	if i := strings.LastIndexByte(name, '['); i > 0 && strings.HasSuffix(name, "]") {
-		if n, err := strconv.ParseUint(name[i+1:len(name)-1], 10, 64); err == nil {
-			return name[:i], n
-		}
-	}
-	return name, 0
-}
-
 // group is one fiber, or several that do the same.
 type group struct {
-	*fiber        // the first one
-	n      int    // how many
-	oldest *fiber // that waits for the longest time
-	alike  string // what they have in common; empty for a fiber that stays alone
-	mark   string // whether an explanation is about one of them
+	*fiber          // the first one
+	n        int    // how many
+	oldest   *fiber // that waits for the longest time
+	youngest *fiber // that waits for the shortest time
+	key      string // of the group; empty for a fiber that stays alone
+	mark     string // whether an explanation is about one of them
 }
 
-func single(f *fiber) group { return group{fiber: f, n: 1, oldest: f, mark: f.told} }
+func single(f *fiber) group { return group{fiber: f, n: 1, oldest: f, youngest: f, mark: f.told} }
 
 // name returns the name of the fiber, or what the names of several have in common.
 func (g *group) name() string {
@@ -292,46 +284,61 @@ func (g *group) name() string {
 	return g.Name
 }
 
-// alike returns what fibers that do the same have in common. It uses b.
-func alike(f *fiber, b []byte) []byte {
-	b = b[:0]
-	for _, part := range []string{f.stem, string(f.State), f.Spawned, f.At} {
-		b = append(append(b, part...), 0)
-	}
-	for i := range f.Wait {
-		b = append(append(b, f.Wait[i].Text...), 0)
-	}
-	return b
+// spread reports whether the youngest wait is much younger than the oldest one, which is long.
+func (d *data) spread(g *group) bool {
+	lasts := d.Taken.Sub(g.oldest.Since)
+	return !g.oldest.Since.IsZero() && lasts >= time.Second && d.Taken.Sub(g.youngest.Since) < lasts/2
 }
+
+// lasts returns the age of the wait of a group: that of the oldest, or if the ages differ much, also of the youngest.
+func (d *data) lasts(g *group) string {
+	if d.spread(g) {
+		return d.since(g.youngest.Since) + ".." + d.since(g.oldest.Since)
+	}
+	return d.since(g.oldest.Since)
+}
+
+// The widths of the column with ages: of one, and of those of a youngest and an oldest wait.
+const (
+	ageWidth  = 6
+	agesWidth = 2*ageWidth + len("..")
+)
 
 // groups puts fibers that do the same together, in the order of the first ones. A fiber for which alone returns true
 // stays alone.
-func groups(fibers []*fiber, alone func(*fiber) bool) []group {
+func (d *data) groups(fibers []*fiber, alone func(*fiber) bool) []group {
 	var all []group
 	at := map[string]int{}
-	var b []byte
+	var key []byte
 	for _, f := range fibers {
 		if alone(f) {
 			all = append(all, single(f))
 			continue
 		}
-		b = alike(f, b)
-		i, ok := at[string(b)]
+		key = d.alike.AppendKey(key[:0], f.Fiber)
+		i, ok := at[string(key)]
 		if !ok {
 			one := single(f)
-			one.alike = string(b)
-			at[one.alike] = len(all)
+			one.key = string(key)
+			at[one.key] = len(all)
 			all = append(all, one)
 			continue
 		}
-		g := &all[i]
-		g.n++
-		if older(f.Since, g.oldest.Since) < 0 {
-			g.oldest = f
-		}
-		if g.mark != certain && f.told != "" {
-			g.mark = f.told
-		}
+		all[i].add(f)
 	}
 	return all
+}
+
+// add adds a fiber to a group.
+func (g *group) add(f *fiber) {
+	g.n++
+	if older(f.Since, g.oldest.Since) < 0 {
+		g.oldest = f
+	}
+	if f.Since.After(g.youngest.Since) { // one that is not known is zero
+		g.youngest = f
+	}
+	if g.mark != certain && f.told != "" {
+		g.mark = f.told
+	}
 }

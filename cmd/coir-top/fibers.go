@@ -25,12 +25,13 @@ type fibersScreen struct {
 	list
 	grouped bool
 	of      string // what the fibers have in common, if they are not all
-	only    func(f *fiber) bool
+	only    func(d *data, f *fiber) bool
 	number  uint64 // the object that the screen is about, or 0
 
 	rows   []group
 	roles  map[uint64]string // of fibers that are involved with the object
 	widest int               // name
+	ages   int               // the width of their column
 }
 
 func (s *fibersScreen) title(m *model) string {
@@ -67,7 +68,7 @@ func (s *fibersScreen) build(m *model) {
 	fibers := make([]*fiber, 0, len(d.all))
 	for i := range d.all {
 		f := &d.all[i]
-		if s.number != 0 && s.roles[f.ID] == "" && !waitsFor(f, s.number) || s.only != nil && !s.only(f) {
+		if s.number != 0 && s.roles[f.ID] == "" && !waitsFor(f, s.number) || s.only != nil && !s.only(d, f) {
 			continue
 		}
 		if query == "" || d.matches(f, query) {
@@ -76,16 +77,19 @@ func (s *fibersScreen) build(m *model) {
 	}
 	s.order = min(s.order, len(s.orders())-1)
 	if s.grouped {
-		s.rows = groups(fibers, func(f *fiber) bool { return s.roles[f.ID] != "" })
+		s.rows = d.groups(fibers, func(f *fiber) bool { return s.roles[f.ID] != "" })
 	} else {
 		s.rows = s.rows[:0]
 		for _, f := range fibers {
 			s.rows = append(s.rows, single(f))
 		}
 	}
-	s.widest = 0
+	s.widest, s.ages = 0, ageWidth
 	for i := range s.rows {
 		s.widest = max(s.widest, columns(s.rows[i].name()))
+		if d.spread(&s.rows[i]) {
+			s.ages = agesWidth
+		}
 	}
 	s.sort()
 }
@@ -140,7 +144,7 @@ func (s *fibersScreen) len() int { return len(s.rows) }
 
 func (s *fibersScreen) id(i int) rowID {
 	if g := &s.rows[i]; g.n > 1 {
-		return rowID{'g', 0, g.alike}
+		return rowID{'g', 0, g.key}
 	}
 	return rowID{'f', s.rows[i].ID, ""}
 }
@@ -159,7 +163,7 @@ func (s *fibersScreen) head(_ *model, width int) string {
 
 // line puts columns together.
 func (s *fibersScreen) line(width int, age, n, name, does, from string) string {
-	text := right(age, 6) + "  "
+	text := right(age, s.ages) + "  "
 	if s.grouped {
 		text += right(n, 6) + "  "
 	}
@@ -180,7 +184,7 @@ func (s *fibersScreen) row(m *model, i, width int) []string {
 	if g.n > 1 {
 		n = grouped(g.n)
 	}
-	return []string{s.line(width, m.data.since(g.oldest.Since), n, g.name(), does, g.Spawned)}
+	return []string{s.line(width, m.data.lasts(g), n, g.name(), does, g.Spawned)}
 }
 
 func (s *fibersScreen) mark(_ *model, i int) string { return s.rows[i].mark }
@@ -190,14 +194,14 @@ func (s *fibersScreen) enter(_ *model, i int) screen {
 	if g.n == 1 {
 		return &fiberScreen{number: g.ID}
 	}
-	return &fibersScreen{of: grouped(g.n) + " x " + g.name(), only: sameAs(g.alike)}
+	return &fibersScreen{of: grouped(g.n) + " x " + g.name(), only: inGroup(g.key)}
 }
 
-// sameAs returns whether a fiber does the same as others.
-func sameAs(key string) func(*fiber) bool {
+// inGroup returns a function that reports whether a fiber of a snapshot is in the group with a key.
+func inGroup(key string) func(*data, *fiber) bool {
 	var b []byte
-	return func(f *fiber) bool {
-		b = alike(f, b)
+	return func(d *data, f *fiber) bool {
+		b = d.alike.AppendKey(b[:0], f.Fiber)
 		return string(b) == key
 	}
 }

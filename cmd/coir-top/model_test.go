@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/coir-go/coir/inspect"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // The screens of a program, in a small and in a large terminal.
@@ -470,5 +471,22 @@ func TestWrongSnapshots(t *testing.T) {
 	for _, key := range []string{"1", "2", "3", "4", "5"} {
 		empty.press(key, "enter", "f", "down", "left", "s")
 		fits(t, empty)
+	}
+}
+
+// A fiber that an explanation names is a row of its own, and a group says how young its youngest wait is.
+func TestNamedFibersAreNotGrouped(t *testing.T) {
+	dump := shop()
+	dump.Explanations = append(dump.Explanations, snapshot.Explanation{
+		Kind: snapshot.ProblemTicketOld, Fibers: []uint64{199}, Text: "order[99] waits",
+	})
+	m := showing(t, dump)
+	has(t, m.text(), "\n !            12s          worker[0] #2", "\n ?            10s          order[99] #199  wait",
+		"\n      100ms..9.9s      99  order[...]      wait")
+	m.press("2")
+	has(t, m.text(), "100ms..9.9s        99 x order[...]: wait to lock", "10s        order[99] #199: waits to lock")
+	m.press("1", "s", "s", "s", "s", "enter") // the group has the others only
+	if text := m.text(); strings.Contains(text, "order[99]") || !strings.Contains(text, "order[98]") {
+		t.Errorf("the group is\n%s", text)
 	}
 }

@@ -119,5 +119,5 @@ func (h *helpScreen) build(m *model) {
 	}
 	h.line("")
 	h.add("  "+left("! ?", 13), "a certain explanation is about this, or a likely one", m.width)
-	h.add("  "+left("AGE", 13), "how long it has waited; of several the oldest", m.width)
+	h.add("  "+left("AGE", 13), "how long it has waited; of several the oldest, or the youngest..the oldest", m.width)
 }

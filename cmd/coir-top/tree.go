@@ -17,6 +17,7 @@ type treeScreen struct {
 	rows  []treeRow
 	done  map[uint64]bool // nurseries that have a row, or are in a folded one
 	query string
+	ages  int // the width of their column
 }
 
 // treeRow is a nursery, a fiber, or fibers of one nursery that do the same.
@@ -38,7 +39,7 @@ func (s *treeScreen) len() int                   { return len(s.rows) }
 
 func (s *treeScreen) build(m *model) {
 	d := m.data
-	s.rows, s.done, s.query = s.rows[:0], map[uint64]bool{}, s.wanted()
+	s.rows, s.done, s.query, s.ages = s.rows[:0], map[uint64]bool{}, s.wanted(), ageWidth
 	for i := range d.Nurseries {
 		if n := &d.Nurseries[i]; n.Parent == 0 || d.nurseries[n.Parent] == nil || d.fibers[n.Owner] == nil {
 			s.nursery(d, n, 0, false)
@@ -76,9 +77,12 @@ func (s *treeScreen) nursery(d *data, n *snapshot.Nursery, depth int, hidden boo
 
 // fibers adds fibers of a nursery, and the nurseries that they have opened.
 func (s *treeScreen) fibers(d *data, fibers []*fiber, depth int, hidden bool) {
-	for _, g := range groups(fibers, func(f *fiber) bool { return len(d.owned[f.ID]) > 0 }) {
+	for _, g := range d.groups(fibers, func(f *fiber) bool { return len(d.owned[f.ID]) > 0 }) {
 		if !hidden {
 			s.rows = append(s.rows, treeRow{depth: depth, group: g})
+			if d.spread(&g) {
+				s.ages = agesWidth
+			}
 		}
 		if g.n == 1 {
 			for _, n := range d.owned[g.ID] {
@@ -143,7 +147,7 @@ func (s *treeScreen) id(i int) rowID {
 	case r.text != "":
 		return rowID{'t', 0, r.text}
 	case r.group.n > 1:
-		return rowID{'g', r.group.Nursery, r.group.alike}
+		return rowID{'g', r.group.Nursery, r.group.key}
 	default:
 		return rowID{'f', r.group.ID, ""}
 	}
@@ -154,7 +158,7 @@ func (s *treeScreen) head(_ *model, width int) string {
 }
 
 func (s *treeScreen) line(width int, age, text, from string) string {
-	head := right(age, 6) + "  "
+	head := right(age, s.ages) + "  "
 	if w := fromWidth(width); w > 0 {
 		return head + left(text, width-columns(head)-w-2) + "  " + cut(from, w)
 	}
@@ -165,7 +169,7 @@ func (s *treeScreen) row(m *model, i, width int) []string {
 	r := &s.rows[i]
 	lasts := ""
 	if r.group.n > 0 {
-		lasts = m.data.since(r.group.oldest.Since)
+		lasts = m.data.lasts(&r.group)
 	}
 	indent := strings.Repeat("  ", min(r.depth, width/6))
 	return []string{s.line(width, lasts, indent+s.text(m.data, r), r.from())}
@@ -202,9 +206,9 @@ func (s *treeScreen) enter(_ *model, i int) screen {
 		return &fiberScreen{number: r.group.ID}
 	}
 	in := r.group.Nursery
-	same := sameAs(r.group.alike)
-	return &fibersScreen{of: grouped(r.group.n) + " x " + r.group.name(), only: func(f *fiber) bool {
-		return f.Nursery == in && same(f)
+	same := inGroup(r.group.key)
+	return &fibersScreen{of: grouped(r.group.n) + " x " + r.group.name(), only: func(d *data, f *fiber) bool {
+		return f.Nursery == in && same(d, f)
 	}}
 }
 

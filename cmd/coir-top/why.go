@@ -77,7 +77,7 @@ func (s *whyScreen) enter(_ *model, i int) screen {
 	}
 	ids := slices.Clone(e.Fibers)
 	slices.Sort(ids)
-	return &fibersScreen{of: fmt.Sprintf("fibers of explanation %d", i+1), only: func(f *fiber) bool {
+	return &fibersScreen{of: fmt.Sprintf("fibers of explanation %d", i+1), only: func(_ *data, f *fiber) bool {
 		_, ok := slices.BinarySearch(ids, f.ID)
 		return ok
 	}}

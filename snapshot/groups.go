@@ -1,0 +1,70 @@
+package snapshot
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Groups says which fibers of a snapshot do the same, for lists that show such fibers as one.
+type Groups struct {
+	told map[uint64]string // the explanations that are about a fiber
+}
+
+// mostTold is from how many fibers on an explanation does not divide groups. None of its fibers is special then, and
+// the JSON of package inspect has only the first ones.
+const mostTold = 100
+
+// NewGroups returns the groups of a snapshot, of which why says what is wrong. A fiber that one of the explanations is
+// about is in no group with fibers that it is not about, unless it is about 100 fibers or more.
+func NewGroups(why []Explanation) *Groups {
+	type step struct {
+		from string
+		by   int
+	}
+	g := &Groups{told: map[uint64]string{}}
+	known := map[step]string{} // fibers of the same explanations share a text
+	for i := range why {
+		e := &why[i]
+		if len(e.Fibers) >= mostTold {
+			continue
+		}
+		for _, id := range e.Fibers {
+			s := step{g.told[id], i}
+			text, ok := known[s]
+			if !ok { // in the next snapshot it is the same
+				text = s.from + string(e.Kind) + "#" + strconv.FormatUint(e.Fibers[0], 10) + "\x00"
+				known[s] = text
+			}
+			g.told[id] = text
+		}
+	}
+	return g
+}
+
+// AppendKey appends the key of the group of a fiber to b. The fibers of a group were spawned on one line, are in the
+// same state on the same line, wait for the same, and have the same name but for the index; see [Stem]. The key stays
+// the same in later snapshots, as long as all of that does.
+func (g *Groups) AppendKey(b []byte, f *Fiber) []byte {
+	stem, _ := Stem(f.Name)
+	for _, part := range [...]string{stem, string(f.State), f.Spawned, f.At} {
+		b = append(append(b, part...), 0)
+	}
+	for i := range f.Wait {
+		b = append(append(b, f.Wait[i].Text...), 0)
+	}
+	if told := g.told[f.ID]; told != "" {
+		b = append(append(b, 0), told...)
+	}
+	return b
+}
+
+// Stem returns the name of a fiber without its index, and the index: worker and 3 for worker[3]. A name without an
+// index is its own stem.
+func Stem(name string) (stem string, index uint64) {
+	if i := strings.LastIndexByte(name, '['); i > 0 && strings.HasSuffix(name, "]") {
+		if n, err := strconv.ParseUint(name[i+1:len(name)-1], 10, 64); err == nil {
+			return name[:i], n
+		}
+	}
+	return name, 0
+}
