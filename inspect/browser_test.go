@@ -133,6 +133,30 @@ func TestThePageShowsNamedFibers(t *testing.T) {
 	b.Quiet()
 }
 
+// The graph has an arrow to a child that has not ended, also if the child waits for nothing of coir.
+func TestTheGraphShowsChildren(t *testing.T) {
+	b := browser{chromium.Open(t)}
+	boxes := `[...document.querySelectorAll("#graph .node text:first-of-type")].map((n) => n.textContent).sort().join(", ")`
+	arrows := `document.querySelectorAll("#graph .edge").length`
+	s, why := payments()
+	b.open(&Dump{Snapshot: s, Explanations: why})
+	b.Press("5")
+	b.is(boxes, "main #1, pay[10] #15, sync #2, upload #3")
+	b.is(arrows, "3")
+
+	b.open(&Dump{Snapshot: s}) // without what is wrong
+	b.Press("5")
+	b.is(boxes, "main #1, sync #2, upload #3")
+	b.is(arrows, "2")
+
+	s.Fibers[2].State = snapshot.StateRunning // nothing is wrong
+	b.open(&Dump{Snapshot: s})
+	b.Press("5")
+	b.is(boxes, "20 × pay, main #1, sync #2, tick #4, upload #3")
+	b.is(arrows, "4")
+	b.Quiet()
+}
+
 // open shows a dump in a page without a server.
 func (b browser) open(d *Dump) {
 	b.T.Helper()

@@ -650,7 +650,8 @@
   }
 
   // edges returns who waits for whom: for the end of a fiber, for what a fiber holds, or, as a guess, for the fiber that
-  // last used the other side of a channel. A join is shown if a child waits in such a way too.
+  // last used the other side of a channel. A join is shown for the children that wait in such a way too, that are in a
+  // call that blocks, or that an explanation is about. If there is no arrow then, it is shown for all children.
   function edges() {
     const all = [], out = new Map();
     const add = (f, to, label, guess) => {
@@ -670,14 +671,21 @@
         if (!o.holders && w.kind === "recv" && o.sender && o.sender !== f.id) add(f, o.sender, label, true);
       }
     }
+    const joins = model.fibers.filter((f) => (f.wait || []).some((w) => w.kind === "join")).reverse(); // children have larger numbers
+    const join = (f, fits) => f.wait.flatMap((w) => w.kind === "join" && model.members.get(w.nursery) || []).filter((c) => c.id !== f.id && fits(c));
+    const holdsUp = (c) => out.has(c.id) || c.state === "blocking" || isStuck(c);
     for (let more = true, i = 0; more && i < 50; i++) { // up the tree
       more = false;
-      for (const f of model.fibers) {
-        for (const w of f.wait || []) {
-          if (w.kind !== "join" || out.has(f.id)) continue;
-          const children = (model.members.get(w.nursery) || []).filter((c) => c.id !== f.id && out.has(c.id));
-          for (const child of children.slice(0, 6)) add(f, child.id, CHILD, false), more = true;
-        }
+      for (const f of joins) {
+        if (out.has(f.id)) continue;
+        for (const child of join(f, holdsUp).slice(0, 6)) add(f, child.id, CHILD, false), more = true;
+      }
+    }
+    if (!all.length) {
+      for (const f of joins) {
+        const to = join(f, () => true).map((c) => ({ from: f.id, to: c.id, label: CHILD, guess: false }));
+        if (to.length) out.set(f.id, to);
+        for (const e of to) all.push(e); // there may be too many for one call
       }
     }
     return { all, out };
