@@ -228,12 +228,17 @@ type fiberScreen struct {
 	asked  bool            // for the stack
 	with   *snapshot.Fiber // the fiber with its stack
 	failed string          // why there is no stack
+	next   string          // what the key enter opens
 }
 
 func (s *fiberScreen) title(m *model) string { return m.data.named(s.number) }
 
 func (s *fiberScreen) keys() string {
-	return "enter its object  r read again  f follow  esc back"
+	text := "r read again  f follow  esc back"
+	if s.next != "" {
+		text = "enter " + s.next + "  " + text
+	}
+	return text
 }
 
 // ask requests the stack. It is not requested with each snapshot, because the program stops for it.
@@ -262,6 +267,7 @@ func (s *fiberScreen) read(o opened) {
 
 func (s *fiberScreen) build(m *model) {
 	s.text = s.text[:0]
+	_, s.next = s.below(m)
 	d, width := m.data, m.width
 	f := d.fibers[s.number]
 	add := func(name, text string) {
@@ -372,10 +378,38 @@ func (s *fiberScreen) stack(f *fiber) {
 }
 
 func (s *fiberScreen) enter(m *model, _ int) screen {
+	next, _ := s.below(m)
+	return next
+}
+
+// below returns the screen of what the fiber waits for, and what that is, or nil: its object, the fiber whose end it
+// waits for, or the fibers of a nursery.
+func (s *fiberScreen) below(m *model) (next screen, what string) {
 	if o := s.object(m, 0); o != nil {
-		return &fibersScreen{grouped: true, number: o.ID}
+		return &fibersScreen{grouped: true, number: o.ID}, "its object"
 	}
-	return nil
+	f := m.data.fibers[s.number]
+	if f == nil {
+		return nil, ""
+	}
+	for i := range f.Wait {
+		w := &f.Wait[i]
+		if m.data.fibers[w.Fiber] != nil {
+			return &fiberScreen{number: w.Fiber}, "that fiber"
+		}
+		if !slices.ContainsFunc(m.data.members[w.Nursery], func(c *fiber) bool { return c != f }) {
+			continue
+		}
+		what = "the nursery"
+		if w.Kind == snapshot.WaitJoin {
+			what = "its children"
+		}
+		return &fibersScreen{
+			grouped: true, of: fmt.Sprintf("fibers of nursery %d", w.Nursery),
+			only: func(_ *data, c *fiber) bool { return c.Nursery == w.Nursery && c.ID != s.number },
+		}, what
+	}
+	return nil, ""
 }
 
 func (s *fiberScreen) object(m *model, _ int) *snapshot.Object {

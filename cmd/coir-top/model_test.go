@@ -490,3 +490,30 @@ func TestNamedFibersAreNotGrouped(t *testing.T) {
 		t.Errorf("the group is\n%s", text)
 	}
 }
+
+// The page of a fiber offers to open what the fiber waits for, if that can be opened.
+func TestEnterOpensWhatAFiberWaitsFor(t *testing.T) {
+	for _, test := range []struct {
+		fiber  uint64
+		offers string
+		opens  string // the title
+	}{
+		{1, "\nenter its children  r", " > main #1 > fibers of nursery 1"},
+		{2, "\nenter its object  r", " > worker[0] #2 > mutex stock #11"},
+		{8, "\nenter that fiber  r", " > smtp #8 > report #7"},
+	} {
+		m := showing(t, shop())
+		m.open(&fiberScreen{number: test.fiber})
+		has(t, m.text(), test.offers)
+		m.press("enter")
+		has(t, m.text(), test.opens)
+		if n := m.shown().len(); test.fiber == 1 && n != 6 {
+			t.Errorf("%d rows are there, not those of 6 children", n)
+		}
+	}
+	m := showing(t, shop())
+	m.open(&fiberScreen{number: 6}) // it runs
+	has(t, m.text(), "\nr read again  ")
+	m.press("enter")
+	has(t, m.text(), "there is nothing to open here")
+}
