@@ -43,7 +43,8 @@ type Problem string
 const (
 	// ProblemDeadlock: fibers wait for each other in a cycle.
 	ProblemDeadlock Problem = "deadlock"
-	// ProblemAllWaiting: every fiber waits, none of them for a time. Only a goroutine outside of coir could end that.
+	// ProblemAllWaiting: every fiber waits, none of them for a time. Only a goroutine outside of coir could end that, or
+	// the deadline of the Run.
 	ProblemAllWaiting Problem = "all-waiting"
 	// ProblemCancelIgnored: the context of a nursery has ended, and fibers of the nursery have not.
 	ProblemCancelIgnored Problem = "cancel-ignored"
@@ -110,6 +111,7 @@ type pair struct {
 	earlier, later *Snapshot
 	gap            time.Duration // from the end of the earlier to the beginning of the later
 	quiet          bool          // every fiber waits, and none for a time
+	ends           time.Time     // every fiber waits, for long, until this deadline of their Run; else zero
 
 	// Each of these is sorted by number, which its second slice has for a quick search.
 	fibers    []both // those of the later snapshot
@@ -146,7 +148,8 @@ type family struct {
 	*Nursery
 	ended    bool      // its context has ended in both snapshots
 	deadline time.Time // of it, and of those around it
-	known    bool      // deadline is set
+	run      time.Time // the deadline of the outermost one
+	known    bool      // both are set
 	fibers   []int     // as indexes
 }
 
@@ -177,7 +180,7 @@ func compare(earlier, later *Snapshot) *pair {
 	p.compareNurseries()
 	p.compareFibers()
 	p.compareObjects()
-	p.quiet = p.isQuiet()
+	p.findQuiet()
 	return p
 }
 
@@ -267,13 +270,15 @@ func (p *pair) findDeadline(f *family) {
 		f.known = true // a dump may have a nursery in itself
 		way, f = append(way, f), p.familyOf(f.Parent)
 	}
-	var limit time.Time
+	var limit, run time.Time
 	if f != nil {
-		limit = f.deadline
+		limit, run = f.deadline, f.run
+	} else {
+		run = way[len(way)-1].Deadline
 	}
 	for _, f := range slices.Backward(way) {
 		limit = first(limit, f.Deadline)
-		f.deadline = limit
+		f.deadline, f.run = limit, run
 	}
 }
 
@@ -402,21 +407,28 @@ func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thin
 	return all
 }
 
-// isQuiet reports whether every fiber waits, as in the earlier snapshot, and no wait could end by itself. A wait for an
-// object that no fiber ends, such as a timer or the network, could; so could that for a ticket, whose answer comes from
-// outside. If a fiber has begun or ended since, it may have done so during the later snapshot, and may have ended waits
-// that this shows.
-func (p *pair) isQuiet() bool {
+// findQuiet finds out whether every fiber waits, as in the earlier snapshot, and no wait could end by itself, or none
+// before the deadline of a Run. A wait for an object that no fiber ends, such as a timer or the network, could; so
+// could that for a ticket, whose answer comes from outside. If a fiber has begun or ended since, it may have done so
+// during the later snapshot, and may have ended waits that this shows.
+//
+// Of deadlines only that of a Run counts: a program goes on after that of one of its waits, or of a part, as after a
+// sleep.
+func (p *pair) findQuiet() {
 	if p.later.Omitted > 0 || p.earlier.Omitted > 0 || p.later.Process.Live > int64(len(p.later.Fibers)) ||
 		p.later.Process.Spawned != p.earlier.Process.Spawned || p.ended > 0 {
-		return false
+		return
 	}
-	program, begun := 0, int64(0)
+	program, begun, long := 0, int64(0), true
+	var ends time.Time
 	for i := range p.fibers {
 		f := &p.fibers[i]
-		if !f.same || f.mayPass() || len(f.Wait) == 0 || slices.ContainsFunc(f.Wait, p.mayEnd) {
-			return false
+		if !f.same || f.cancelled || f.foreign || f.hasOwnLimit() || len(f.Wait) == 0 ||
+			slices.ContainsFunc(f.Wait, p.mayEnd) {
+			return
 		}
+		ends = first(ends, f.limit)
+		long = long && (f.inLine() || p.ageOf(f).d >= leastWait)
 		if !f.System {
 			program++
 		}
@@ -424,7 +436,20 @@ func (p *pair) isQuiet() bool {
 			begun++
 		}
 	}
-	return program > 0 && p.later.Process.Live <= begun
+	switch {
+	case program == 0 || p.later.Process.Live > begun:
+	case ends.IsZero():
+		p.quiet = true
+	case long && ends.After(p.later.Taken):
+		p.ends = ends
+	}
+}
+
+// hasOwnLimit reports whether the wait of a fiber ends by itself before the Run that the fiber belongs to does. Times
+// of two snapshots differ a little.
+func (f *both) hasOwnLimit() bool {
+	const little = 10 * time.Millisecond
+	return !f.limit.IsZero() && (f.family.run.IsZero() || f.family.run.Sub(f.limit) > little)
 }
 
 // inLine reports whether a fiber has not begun, because it waits for its first place in a nursery with a limit.

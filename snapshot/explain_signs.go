@@ -16,7 +16,7 @@ const (
 
 // findAllWaiting tells that every fiber waits, unless all of them are in cycles that were told.
 func (p *pair) findAllWaiting() {
-	if !p.quiet {
+	if !p.quiet && p.ends.IsZero() {
 		return
 	}
 	var all []int
@@ -33,6 +33,9 @@ func (p *pair) findAllWaiting() {
 	since := p.oldest(all)
 	text := fmt.Sprintf("%s%s: %s; only a goroutine outside of coir could end that",
 		pick(all, "the only fiber waits", "every fiber waits"), p.lasts(since, all), p.does(all))
+	if !p.ends.IsZero() {
+		text += fmt.Sprintf(" before the deadline, in %s", span{d: p.ends.Sub(p.later.Taken)})
+	}
 	p.tell(ProblemAllWaiting, "", text, all, since)
 }
 

@@ -184,8 +184,20 @@ var tickets = Snapshot{
 }
 
 // edit returns a change of both snapshots.
-func edit(f func(s *Snapshot)) change {
-	return func(earlier, later *Snapshot) { f(earlier); f(later) }
+func edit(edits ...func(s *Snapshot)) change {
+	return func(earlier, later *Snapshot) {
+		for _, f := range edits {
+			f(earlier)
+			f(later)
+		}
+	}
+}
+
+// timed gives the run of a snapshot a deadline.
+func timed(s *Snapshot) {
+	ends := noon.Add(52 * time.Second)
+	s.Nurseries = []Nursery{{ID: 100, Deadline: ends}}
+	s.Fibers[0].Until = ends
 }
 
 func TestExplain(t *testing.T) {
@@ -465,8 +477,30 @@ func TestExplain(t *testing.T) {
 		{"it waits for one that has ended", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = end(5) }), nil},
 		{"it has moved", lonely, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
 		{"it has a limit", lonely, edit(func(s *Snapshot) { s.Fibers[0].Until = noon.Add(time.Hour) }), nil},
-		{"it has a deadline", lonely, edit(func(s *Snapshot) {
-			s.Nurseries = []Nursery{{ID: 100, Deadline: noon.Add(time.Hour)}}
+		{"the run has a deadline", lonely, edit(timed), []string{"all-waiting: the only fiber waits for 3.1s: main waits in " +
+			"a select to receive from a, or to receive from b; only a goroutine outside of coir could end that before the " +
+			"deadline, in 52s"}},
+		{"the run has a deadline, and some are in line", lonely, edit(timed, func(s *Snapshot) {
+			s.Fibers = append(s.Fibers, inLine(2, "job"))
+			s.Process.Live = 1
+		}), []string{"all-waiting: every fiber waits, the oldest for 3.1s: main waits in a select to receive from a, or to " +
+			"receive from b; job waits for a place in its nursery; only a goroutine outside of coir could end that before " +
+			"the deadline, in 52s"}},
+		{"the run has a deadline, and its wait is young", lonely,
+			edit(timed, func(s *Snapshot) { s.Fibers[0].Since = ago(900 * time.Millisecond) }), nil},
+		{"the run has a deadline, which has passed", lonely,
+			edit(timed, func(s *Snapshot) { s.Nurseries[0].Deadline, s.Fibers[0].Until = noon, noon }), nil},
+		{"the run has a deadline, and its wait an earlier one", lonely,
+			edit(timed, func(s *Snapshot) { s.Fibers[0].Until = noon.Add(51 * time.Second) }), nil},
+		{"the run has a deadline, and one sleeps", lonely, edit(timed, func(s *Snapshot) {
+			s.Fibers = append(s.Fibers, waiting(2, "tick", Wait{Kind: WaitSleep, Text: "for time to pass"}))
+		}), nil},
+		{"the run has a deadline, and one waits for a cancel", lonely, edit(timed, func(s *Snapshot) {
+			s.Fibers = append(s.Fibers, waiting(2, "stop", Wait{Kind: WaitCancel, Text: "for a cancel"}))
+		}), nil},
+		{"a part has a deadline", lonely, edit(timed, func(s *Snapshot) {
+			s.Nurseries[0].Parent = 50
+			s.Nurseries = append(s.Nurseries, Nursery{ID: 50})
 		}), nil},
 		{"it may be cancelled", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = Wait{Kind: WaitCancel} }), nil},
 		{"it sleeps", lonely, edit(func(s *Snapshot) { s.Fibers[0].Wait[1] = Wait{Kind: WaitSleep} }), nil},

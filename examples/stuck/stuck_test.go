@@ -100,8 +100,14 @@ func steady(text string) string {
 // dump returns what is shown of a bug, some time after it has come to a stop.
 func dump(t *testing.T, name string) *inspect.Dump {
 	t.Helper()
+	return dumpIn(t.Context(), t, name)
+}
+
+// dumpIn is dump with a context for the program.
+func dumpIn(ctx context.Context, t *testing.T, name string) *inspect.Dump {
+	t.Helper()
 	rt := coir.NewRuntime()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- rt.Run(ctx, bugs[name]) }()
 	earlier := settled(t, rt, left[name])
@@ -111,6 +117,23 @@ func dump(t *testing.T, name string) *inspect.Dump {
 	later(earlier, 0, time.Minute)
 	later(after, time.Second, time.Minute)
 	return &inspect.Dump{Snapshot: after, Explanations: snapshot.Explain(earlier, after)}
+}
+
+// A program that runs under a timeout is explained before that has passed. One that sleeps is well.
+func TestAHangUnderATimeoutIsExplained(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	const want = "every fiber waits, the oldest for T: main waits for its children to end; worker[0..2] (3 fibers) wait to " +
+		"receive from jobs; only a goroutine outside of coir could end that before the deadline, in T"
+	d := dumpIn(ctx, t, "all")
+	if len(d.Explanations) != 1 || d.Explanations[0].Certain || steady(d.Explanations[0].Text) != want {
+		t.Errorf("told\n%v\nnot\n%s", d.Explanations, want)
+	}
+	for _, e := range dumpIn(ctx, t, "full").Explanations { // its heartbeat sleeps
+		if e.Kind == snapshot.ProblemAllWaiting {
+			t.Errorf("told of a program with a fiber that sleeps: %s", e.Text)
+		}
+	}
 }
 
 func TestEachBugIsExplained(t *testing.T) {
