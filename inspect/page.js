@@ -445,13 +445,13 @@
   function reason(e, ...text) {
     const how = e.certain ? "certain" : "likely";
     const since = e.since ? "for " + age(model.taken - Date.parse(e.since)) : "";
-    return el("div", { class: "why " + how }, el("b", {}, how), span("text", ...text), span("age", since));
+    return el("div", { class: "why " + how }, el("b", {}, how), span("text", span("dim", "[" + e.kind + "] "), ...text), span("age", since));
   }
 
   // why shows what is wrong, on top.
   let whyNow = "";
   function why() {
-    const now = JSON.stringify(model.why.map((e) => [e.text, e.certain, e.fibers, e.objects, e.since && age(model.taken - Date.parse(e.since))]));
+    const now = JSON.stringify(model.why.map((e) => [e.kind, e.text, e.certain, e.fibers, e.objects, e.since && age(model.taken - Date.parse(e.since))]));
     if (now === whyNow) return; // it keeps the focus
     whyNow = now;
     const order = [...model.why].sort((a, b) => b.certain - a.certain);

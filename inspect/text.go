@@ -144,7 +144,7 @@ func (t *tree) explanations(why []snapshot.Explanation) {
 		if e.Certain {
 			how = "certain:"
 		}
-		t.line(1, "%s %s", how, clean(e.Text, textRunes))
+		t.line(1, "%s [%s] %s", how, clean(string(e.Kind), nameRunes), clean(e.Text, textRunes))
 		var more []string
 		if !e.Since.IsZero() {
 			more = append(more, "for "+t.since(e.Since))

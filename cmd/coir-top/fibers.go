@@ -281,7 +281,7 @@ func (s *fiberScreen) build(m *model) {
 	}
 	for i := range d.why {
 		if e := &d.why[i]; slices.Contains(e.Fibers, f.ID) {
-			s.add(whyHead(e), e.Text, width)
+			s.add(whyHead(e), whyText(e), width)
 			s.line("")
 		}
 	}

@@ -57,17 +57,17 @@ func TestManyExplanations(t *testing.T) {
 		dump.Explanations = append(dump.Explanations, dump.Explanations[1])
 	}
 	m := showing(t, dump)
-	has(t, m.text(), "certain: worker[0]", "\n         oldest for 3h\n", "likely:  feed", "\nand 5 more: e shows them\n\n[1 fibers]")
+	has(t, m.text(), "certain: [deadlock] worker[0]", "\n         the oldest for 3h\n", "likely:  [channel-full] feed", "\nand 5 more: e shows them\n\n[1 fibers]")
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 16})
-	has(t, m.text(), "certain: worker[0]", "\nand 6 more: e shows them\n\n[1 fibers]")
+	has(t, m.text(), "certain: [deadlock] worker[0]", "\nand 6 more: e shows them\n\n[1 fibers]")
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 10})
-	has(t, m.text(), "certain: worker[0]", "a deadlock, for 11s; spawned at …\nand 6 more: e shows them\n[1 fibers]")
+	has(t, m.text(), "certain: [deadlock] worker[0]", "a deadlock, for 11s; spawned …\nand 6 more: e shows them\n[1 fibers]")
 	m.press("e", "end") // all of them are in their view
-	has(t, m.text(), ">  likely:  feed")
+	has(t, m.text(), ">  likely:  [channel-full] feed")
 	dump.Explanations = dump.Explanations[:1]
 	m.Update(answer{data: newData(dump)})
 	m.press("1")
-	has(t, m.text(), "a deadlock, for 11s; spawned at\n         shop/orders.go:31; order[0..99], feed, front, main wait")
+	has(t, m.text(), "a deadlock, for 11s; spawned\n         at shop/orders.go:31; order[0..99], feed, front, main wait")
 }
 
 // fits checks that what is drawn has the size of the terminal.
@@ -294,7 +294,7 @@ func TestDrillDown(t *testing.T) {
 		m.press("down")
 	}
 	m.press("enter")
-	has(t, m.text(), "> worker[0] #2", "certain: worker[0] waits to lock stock")
+	has(t, m.text(), "> worker[0] #2", "certain: [deadlock] worker[0] waits to lock stock")
 	for range 4 {
 		m.press("esc")
 	}
@@ -444,7 +444,7 @@ func TestKeysBeforeTheFirstAnswer(t *testing.T) {
 func TestStylesOnlyRepeat(t *testing.T) {
 	m := showing(t, shop())
 	m.press("g", "/", "w", "o", "r", "k", "e", "r", "enter")
-	has(t, m.text(), "certain: worker[0] waits", ">!    12s  worker[0] #2", " !    11s  worker[1] #3")
+	has(t, m.text(), "certain: [deadlock] worker[0] waits", ">!    12s  worker[0] #2", " !    11s  worker[1] #3")
 }
 
 // A snapshot can be wrong: nurseries in a cycle, or very deep; numbers of nothing; fibers without a nursery.

@@ -261,7 +261,7 @@ func TestEachBugInATerminal(t *testing.T) {
 func TestATerminal(t *testing.T) {
 	t.Parallel()
 	x := inTerminal(t, stuck(t, "locks"))
-	x.shows("certain: transfer[0] waits to lock bob")
+	x.shows("certain: [deadlock] transfer[0] waits to lock bob")
 	x.keys("2")
 	x.shows("[2 nurseries]", "- run ", "main #")
 	x.keys("3", "s")
@@ -280,7 +280,7 @@ func TestATerminal(t *testing.T) {
 	x.keys("Enter")
 	x.shows("objects > mutex alice", "the oldest for", "holds it, waits to lock bob")
 	x.keys("Down", "Enter")
-	x.shows("main wait for them, the\n", "nursery", "spawned", "stack\n", "goroutine")
+	x.shows("main wait for", "nursery", "spawned", "stack\n", "goroutine")
 	x.keys("1", "/", "audit", "Enter")
 	x.shows("audit #", "/audit")
 	x.keys("Escape") // with another key it would be one with alt

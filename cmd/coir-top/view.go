@@ -163,7 +163,7 @@ func (m *model) alarms(s screen, most int) []string {
 	}
 	for i := range m.data.why {
 		e := &m.data.why[i]
-		text := hang(whyHead(e), e.Text, m.width)
+		text := hang(whyHead(e), whyText(e), m.width)
 		room, left := most-len(lines), len(m.data.why)-i
 		if left > 1 {
 			room-- // for the line that counts the others

@@ -53,9 +53,12 @@ func whyHead(e *snapshot.Explanation) string {
 	return "likely:  "
 }
 
+// whyText returns an explanation with its kind.
+func whyText(e *snapshot.Explanation) string { return "[" + string(e.Kind) + "] " + e.Text }
+
 func (s *whyScreen) row(m *model, i, width int) []string {
 	e := s.rows[i]
-	lines := hang(whyHead(e), e.Text, width)
+	lines := hang(whyHead(e), whyText(e), width)
 	lines[0] = colour(e, lines[0])
 	var more []string
 	if !e.Since.IsZero() {

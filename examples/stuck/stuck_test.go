@@ -24,25 +24,27 @@ import (
 
 // told is what explanations say of each bug. T stands for a time, L for a line, N for a number.
 var told = map[string]string{
-	"locks": "certain: transfer[0] waits to lock bob, held by transfer[1], which waits to lock alice, held by " +
-		"transfer[0]: a deadlock, for T; spawned at stuck/main.go:L, stuck/main.go:L; audit, main wait for them, the " +
-		"oldest for T",
-	"pipeline": "likely: parse waits to send to parsed (full, 4 of 4), and retry, which was the last to receive from it, " +
-		"waits to send to again, and parse was the last to receive from it: likely a deadlock, for T; spawned at " +
-		"stuck/main.go:L, stuck/main.go:L; main waits for them",
-	"gone": "likely: producer, spawned at stuck/main.go:L, waits to send to orders (full, 8 of 8) for T; fiber N, which " +
-		"was the last to receive from it, has ended",
-	"full": "likely: read, spawned at stuck/main.go:L, waits to send to lines (full, 64 of 64) for T; write, which was " +
-		"the last to receive from it, waits for the event flushed",
-	"native": "likely: query[0..2] (3 fibers), spawned at stuck/main.go:L, likely have not yielded their workers for at " +
-		"least T",
-	"hog": "likely: compress, spawned at stuck/main.go:L, likely has not yielded its worker for at least T",
-	"cancel": "likely: the nursery of serve was cancelled (the disk is full), and 1 fiber has not ended: " +
-		"flush waits for the event drained",
-	"ticket": "likely: order, spawned at stuck/main.go:L, waits for the answer of ticket payment of order 7 for T",
-	"all": "likely: main waits for its children to end: worker[N], which waits to receive from jobs, and main was the " +
-		"last to send to it: likely a deadlock, for T; spawned at stuck/main.go:L; worker[N], worker[N] wait for them, " +
+	"locks": "certain: [deadlock] transfer[0] waits to lock bob, held by transfer[1], which waits to lock alice, held " +
+		"by transfer[0]: a deadlock, for T; spawned at stuck/main.go:L, stuck/main.go:L; audit, main wait for them, " +
 		"the oldest for T",
+	"pipeline": "likely: [deadlock] parse waits to send to parsed (full, 4 of 4), and retry, which was the last to " +
+		"receive from it, waits to send to again, and parse was the last to receive from it: likely a deadlock, for " +
+		"T; spawned at stuck/main.go:L, stuck/main.go:L; main waits for them",
+	"gone": "likely: [receiver-gone] producer, spawned at stuck/main.go:L, waits to send to orders (full, 8 of 8) for " +
+		"T; fiber N, which was the last to receive from it, has ended",
+	"full": "likely: [channel-full] read, spawned at stuck/main.go:L, waits to send to lines (full, 64 of 64) for T; " +
+		"write, which was the last to receive from it, waits for the event flushed",
+	"native": "likely: [never-yields] query[0..2] (3 fibers), spawned at stuck/main.go:L, likely have not yielded " +
+		"their workers for at least T",
+	"hog": "likely: [never-yields] compress, spawned at stuck/main.go:L, likely has not yielded its worker for at " +
+		"least T",
+	"cancel": "likely: [cancel-ignored] the nursery of serve was cancelled (the disk is full), and 1 fiber has not " +
+		"ended: flush waits for the event drained",
+	"ticket": "likely: [ticket-old] order, spawned at stuck/main.go:L, waits for the answer of ticket payment of " +
+		"order 7 for T",
+	"all": "likely: [deadlock] main waits for its children to end: worker[N], which waits to receive from jobs, and " +
+		"main was the last to send to it: likely a deadlock, for T; spawned at stuck/main.go:L; worker[N], worker[N] " +
+		"wait for them, the oldest for T",
 }
 
 // left is how many fibers each program has in the end.
@@ -146,7 +148,7 @@ func TestEachBugIsExplained(t *testing.T) {
 				if e.Certain {
 					how = "certain: "
 				}
-				got = append(got, how+steady(e.Text))
+				got = append(got, how+"["+string(e.Kind)+"] "+steady(e.Text))
 			}
 			if text := strings.Join(got, "\n"); text != told[name] {
 				t.Errorf("told\n%s\nnot\n%s", text, told[name])
