@@ -726,6 +726,31 @@ func TestSnapshotFromAnotherBubble(t *testing.T) {
 }
 
 // The deadline of a scope is a time of the runtime's clock.
+// The stack says what a call that blocks waits for.
+func TestSnapshotOfABlockingCall(t *testing.T) {
+	rt := coir.NewRuntime()
+	answer := make(chan int)
+	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("upload", func(ctx context.Context) error {
+			_, err := coir.Blocking(ctx, func() (int, error) { return <-answer, nil })
+			return err
+		})
+		return nil
+	})
+	snapshotWhen(t, rt, "it blocks", func(*snapshot.Snapshot) bool {
+		f := fiberIn(rt.Snapshot(snapshot.Options{Stacks: true}), "upload")
+		if f == nil || f.Blocked() != "chan receive" {
+			return false
+		}
+		if at := filepath.Base(f.At); !strings.HasPrefix(at, "snapshot_test.go:") {
+			t.Errorf("it is at %q\n%s", f.At, f.Stack)
+		}
+		return true
+	})
+	close(answer)
+	_ = end()
+}
+
 func TestSnapshotOnAVirtualClock(t *testing.T) {
 	clock := coir.NewClock()
 	rt := coir.NewRuntime(coir.WithClock(clock))

@@ -357,6 +357,9 @@ func (t *tree) doing(g []*snapshot.Fiber) string {
 	}
 	if len(f.Wait) == 0 {
 		b.WriteString(clean(string(f.State), nameRunes))
+		if in := f.Blocked(); in != "" {
+			fmt.Fprintf(&b, " in %s", clean(in, nameRunes))
+		}
 	}
 	for i, w := range firstOf(f.Wait, 4) {
 		if i > 0 {

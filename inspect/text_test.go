@@ -95,3 +95,16 @@ func TestTextOfNamedFibers(t *testing.T) {
 		}
 	}
 }
+
+func TestTextOfABlockingCall(t *testing.T) {
+	s, why := payments()
+	upload := &s.Fibers[2]
+	upload.At, upload.Stack = "/src/shop/main.go:8", "goroutine 7 [chan receive]:\nmain.upload()\n\t/src/shop/main.go:8"
+	var b bytes.Buffer
+	if err := writeText(&b, s, why); err != nil {
+		t.Fatal(err)
+	}
+	if want := "upload #3: blocking in chan receive, for 1m, at shop/main.go:8\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("the text has no\n%s\nbut is\n%s", want, b.String())
+	}
+}

@@ -171,9 +171,7 @@ func (p *pair) findNeverYields() {
 		f := &p.fibers[same[0]]
 		text := fmt.Sprintf("%s%s likely %s for %s", p.names(same), spawned(f.Spawned),
 			pick(same, "has not yielded its worker", "have not yielded their workers"), span{p.gap, true})
-		if f.At != "" {
-			text += fmt.Sprintf("; %s is at %s", f.name(), place(f.At))
-		}
+		text += f.isAt()
 		p.tell(ProblemNeverYields, f.like(), text, same, p.oldest(same))
 	}
 }
@@ -323,9 +321,7 @@ func (p *pair) findBlockingCalls() {
 		}
 		text := fmt.Sprintf("%s%s %s%s", p.names(same), spawned(f.Spawned),
 			pick(same, "is in a call that blocks", "are in calls that block"), lasts)
-		if f.At != "" {
-			text += fmt.Sprintf("; %s is at %s", f.name(), place(f.At))
-		}
+		text += f.isAt()
 		p.tell(ProblemBlockingCalls, f.like(), text, same, since)
 	}
 }

@@ -188,7 +188,22 @@ func (f *Fiber) line() string {
 	if f.At == "" {
 		return ""
 	}
+	if in := f.Blocked(); in != "" {
+		return " (" + clean(in, mostName) + " at " + place(f.At) + ")"
+	}
 	return " (at " + place(f.At) + ")"
+}
+
+// isAt returns the line where a fiber is, if it is known, and what it waits for there, in words that follow others.
+func (f *Fiber) isAt() string {
+	if f.At == "" {
+		return ""
+	}
+	text := "; " + f.name() + " is at " + place(f.At)
+	if in := f.Blocked(); in != "" {
+		text += " in " + clean(in, mostName)
+	}
+	return text
 }
 
 // line returns the line where the first of fibers is, in words that follow others.

@@ -12,7 +12,10 @@
 // [Fiber.Waits]) has waited all the time between them. [Explain] does that.
 package snapshot
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Snapshot is what a runtime was doing at some moment.
 type Snapshot struct {
@@ -81,6 +84,26 @@ type Fiber struct {
 	Stack   string    `json:"stack,omitempty"`   // see Options.Stacks
 	At      string    `json:"at,omitempty"`      // the line of the program where it is, if its stack is known
 	System  bool      `json:"system,omitempty"`  // it belongs to coir, not to the program
+}
+
+// Blocked returns what a fiber that holds its worker, or has a goroutine of its own, waits for in Go, in the words of a
+// stack: "chan receive". It returns "" if the stack is not known, or if the fiber waits for nothing in Go.
+func (f *Fiber) Blocked() string {
+	switch f.State {
+	case StateBlocking, StateRunning, StateOutside:
+	default:
+		return ""
+	}
+	head, _, _ := strings.Cut(f.Stack, "\n") // goroutine 7 [chan receive, 3 minutes]:
+	_, state, _ := strings.Cut(head, "[")
+	if i := strings.IndexAny(state, ",]"); i >= 0 {
+		state = state[:i]
+	}
+	switch state {
+	case "running", "runnable", "coroutine":
+		return ""
+	}
+	return state
 }
 
 // Wait is something that a fiber waits for.

@@ -306,9 +306,12 @@ func (s *fiberScreen) build(m *model) {
 	}
 	add("spawned", f.Spawned)
 	add("progress", "it has begun to wait "+count(f.Waits, "time"))
-	at := f.At
+	at, in := f.At, f.Blocked()
 	if s.with != nil {
-		at = cmp.Or(s.with.At, at)
+		at, in = cmp.Or(s.with.At, at), s.with.Blocked()
+	}
+	if at != "" && in != "" {
+		at += ", in " + in
 	}
 	add("is at", at)
 	s.stack(f)

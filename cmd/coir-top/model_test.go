@@ -517,3 +517,13 @@ func TestEnterOpensWhatAFiberWaitsFor(t *testing.T) {
 	m.press("enter")
 	has(t, m.text(), "there is nothing to open here")
 }
+
+// The page of a fiber in a call that blocks says what the call waits for.
+func TestThePageOfABlockingCall(t *testing.T) {
+	m := showing(t, shop())
+	m.open(&fiberScreen{number: 7})
+	m.Update(opened{id: 7, fiber: &snapshot.Fiber{
+		ID: 7, State: snapshot.StateBlocking, At: "shop/report.go:5", Stack: "goroutine 9 [chan receive]:\nmain.report()",
+	}})
+	has(t, m.text(), "is at     shop/report.go:5, in chan receive")
+}
