@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"go/build"
 	"io/fs"
 	"os"
@@ -108,6 +109,102 @@ func TestSlowMachine(t *testing.T) {
 	}
 	if o := got[""]; !strings.Contains(o.Output, ", 2 may fail on a slow machine (") {
 		t.Errorf("the last line does not count them:\n%s", o.Output)
+	}
+}
+
+// The number of schedules is that of ordinary ones, in each form of the output. Those with a racing clock, which look
+// for failures on a slow machine, are counted apart.
+func TestSlowSchedulesAreCountedApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	name := filepath.Join(t.TempDir(), "report.xml")
+	got := explored(t, "-v", "-schedules=500", "-junit="+name, "./testdata/slow")
+	suite := readJUnit(t, name).Suites[0]
+	for test, want := range map[string]struct {
+		schedules, least, most int // and how many with a racing clock: fewer if one fails
+	}{
+		"TestTimeout": {400, 1, 99}, "TestSleepsToWait": {400, 1, 99}, "TestWaits": {400, 100, 100}, "TestNoTime": {500, 0, 0},
+	} {
+		o := got[test]
+		if o.Schedules != want.schedules || o.Racing < want.least || o.Racing > want.most {
+			t.Errorf("%s: %d schedules and %d with a racing clock", test, o.Schedules, o.Racing)
+		}
+		apart := fmt.Sprintf(", and %d as on a slow machine, ", o.Racing)
+		if !strings.Contains(o.Output, fmt.Sprintf("(%d schedules, ", o.Schedules)) ||
+			strings.Contains(o.Output, apart) != (o.Racing > 0) {
+			t.Errorf("%s:\n%s", test, o.Output)
+		}
+		i := slices.IndexFunc(suite.Cases, func(c junitCase) bool { return c.Name == test })
+		if n := suite.Cases[i].property("schedules"); n != strconv.Itoa(o.Schedules) {
+			t.Errorf("%s: the report of JUnit has %s schedules", test, n)
+		}
+	}
+	if o := got[""]; !strings.Contains(o.Output, "\t4 tests, 1,700 schedules, ") {
+		t.Errorf("the last line is\n%s", o.Output)
+	}
+	raced := explored(t, "-schedules=800", "-racing", "-run=TestWaits|TestNoTime", "./testdata/slow")
+	for test, o := range raced {
+		if test != "" && (o.Schedules+o.Racing != 800 || o.Racing < 100) {
+			t.Errorf("%s with -racing: %d schedules and %d with a racing clock", test, o.Schedules, o.Racing)
+		}
+	}
+}
+
+// A test that passes because the time was up after few schedules has a note, unless there are no others.
+func TestFewSchedules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	module(t, map[string]string{"m_test.go": `package m
+
+import (
+	"sync"
+	"testing"
+)
+
+func TestMany(*testing.T) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			mu.Lock()
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+}
+
+func TestOneOrder(*testing.T) {
+	for range 1_000_000 {
+		new(sync.Mutex).Lock()
+	}
+}
+`})
+	name := filepath.Join(t.TempDir(), "report.xml")
+	got := explored(t, "-budget=1ms", "-junit="+name, ".")
+	many, one := got["TestMany"], got["TestOneOrder"]
+	const note = "the budget of 1ms was enough for few schedules: %s; the result of -schedules n does not depend on how " +
+		"busy the machine is"
+	n := strconv.Itoa(many.Schedules)
+	if many.Note != fmt.Sprintf(note, n) || many.Action != "pass" {
+		t.Errorf("it has the note %q\n%s", many.Note, many.Output)
+	}
+	if one.Note != "" || one.Action != "pass" || one.Schedules < 1 {
+		t.Errorf("a test with one order has the note %q\n%s", one.Note, one.Output)
+	}
+	if o := got[""]; !strings.Contains(o.Output, "note: "+fmt.Sprintf(note, "TestMany ("+n+")")+"\nok ") {
+		t.Errorf("the package has no note, or another:\n%s", o.Output)
+	}
+	for _, c := range readJUnit(t, name).Suites[0].Cases {
+		if note := c.property("note"); note != got[c.Name].Note {
+			t.Errorf("%s: the report of JUnit has the note %q", c.Name, note)
+		}
+	}
+	for _, args := range [][]string{{"-schedules=20", "."}, {"-for=1ms", "-budget=1ms", "-keep=" + t.TempDir(), "."}} {
+		if got := explored(t, args...); got["TestMany"].Note != "" || strings.Contains(got[""].Output, "note: ") {
+			t.Errorf("with %s the note is %q\n%s", args, got["TestMany"].Note, got[""].Output)
+		}
 	}
 }
 

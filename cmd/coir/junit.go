@@ -116,6 +116,7 @@ func (c *testcase) properties() *junitProperties {
 	p := &junitProperties{}
 	for _, x := range []junitProperty{
 		{"schedules", strconv.Itoa(c.schedules)}, {"token", c.token}, {"replay", c.replay}, {"page", c.page},
+		{"note", c.note},
 	} {
 		if x.Value != "" && x.Value != "0" {
 			p.All = append(p.All, x)

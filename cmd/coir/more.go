@@ -36,8 +36,9 @@ func (t *tool) runOn(ctx context.Context, o *options, p *pkg, binary, name strin
 		r.add(all)
 		all = r
 		mine.from = max(r.next, 0)
-		mine.schedules = o.schedules - r.schedules
+		mine.schedules = o.schedules - r.schedules - r.racing
 		mine.budget = o.budget - r.used
+		r.timeUp = r.timeUp || mine.budget <= 0
 		if !r.goesOn(o) || mine.schedules <= 0 || mine.budget <= 0 || ctx.Err() != nil || o.replay != "" {
 			return r.settled()
 		}
@@ -67,6 +68,8 @@ func (r *result) add(all *result) {
 		return
 	}
 	r.schedules += all.schedules
+	r.racing += all.racing
+	r.decided = r.decided || all.decided
 	r.left += all.left
 	r.skips += all.skips
 	r.slow = cmp.Or(r.slow, all.slow)
@@ -74,7 +77,7 @@ func (r *result) add(all *result) {
 	r.used += all.used
 	r.addOutside(all)
 	if r.failure != nil {
-		r.failure.schedule += all.schedules
+		r.failure.schedule += all.schedules + all.racing
 	}
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, all.trace+r.trace)
@@ -126,7 +129,7 @@ func (r *result) goesOn(o *options) bool {
 // settled returns the result with its final outcome: a test with some controlled schedules has passed if none of
 // these failed, and was skipped if all of these were.
 func (r *result) settled() *result {
-	if r.outcome == coir.VerdictMore || r.outcome == coir.VerdictUncontrolled && r.schedules > r.uncontrolled {
+	if r.outcome == coir.VerdictMore || r.outcome == coir.VerdictUncontrolled && r.schedules+r.racing > r.uncontrolled {
 		r.outcome = coir.VerdictPass
 	}
 	if r.outcome == coir.VerdictPass && r.skips > 0 && r.skips == r.schedules {

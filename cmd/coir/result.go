@@ -34,7 +34,10 @@ type result struct {
 	told     bool // whether the user has seen the result
 	failed   bool
 
-	schedules int
+	schedules int    // without those of racing
+	racing    int    // the number of schedules in which timers fired early, as on a slow machine
+	timeUp    bool   // whether the budget has ended the search
+	decided   bool   // whether there is more than one schedule
 	left      int    // the number of schedules that left goroutines behind
 	all       int    // the number of schedules with at most -bound preemptions, if all of them were run; or 0
 	complete  bool   // whether the strategy has run all its schedules
@@ -206,6 +209,10 @@ func (r *result) read(text string) {
 			r.outcome = coir.Verdict(f.quoted())
 			r.schedules, r.left, r.all = f.int(), f.int(), f.int()
 			r.complete, r.trace = f.text() == "true", f.quoted()
+		case "racing":
+			r.racing = f.int()
+		case "time":
+			r.timeUp, r.decided = f.text() == "true", f.text() == "true"
 		case "failure":
 			r.failure = &failure{
 				kind: coir.Kind(f.quoted()), text: f.quoted(), schedule: f.int(), seed: uint64(f.int()), switches: f.int(),

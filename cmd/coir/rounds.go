@@ -37,13 +37,14 @@ func (e *exploring) over() bool {
 func (e *exploring) add(r *result) {
 	if e.all != nil {
 		r.schedules += e.all.schedules
+		r.racing += e.all.racing
 		r.left += e.all.left
 		r.skips += e.all.skips
 		r.slow = cmp.Or(r.slow, e.all.slow)
 		r.addOutside(e.all)
 		r.elapsed += e.all.elapsed
 		if r.failure != nil {
-			r.failure.schedule += e.all.schedules
+			r.failure.schedule += e.all.schedules + e.all.racing
 		}
 	}
 	e.all = r

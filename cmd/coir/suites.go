@@ -30,6 +30,7 @@ type testcase struct {
 	action    string // pass, fail or skip; error if there is no result
 	took      time.Duration
 	schedules int
+	note      string // if it passes
 
 	// Of a test that failed, was skipped, or has no result.
 	kind     string // deadlock, ..., not controlled, died
@@ -67,8 +68,8 @@ func (s *suites) suite(p *pkg) *suite {
 }
 
 // test adds the result of a test. f is nil if there is no schedule that fails, and text is what was printed.
-func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f *events.Failure, text string) {
-	c := &testcase{name: r.test, action: action, took: r.elapsed, schedules: r.schedules, text: text}
+func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f *events.Failure, text, note string) {
+	c := &testcase{name: r.test, action: action, took: r.elapsed, schedules: r.schedules, text: text, note: note}
 	switch {
 	case action == "pass":
 		c.text = ""

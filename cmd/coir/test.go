@@ -35,7 +35,8 @@ small, explained, and can be run again by its token.
 
 Flags of coir:
 
-	-schedules n     at most n schedules per test (10000)
+	-schedules n     at most n schedules per test (10000). Of a test with timers the last fifth is for failures on a slow
+	                 machine, and counted apart
 	-budget d        at most this time per test (1s; no bound if -schedules is given, so that the result is the same on
 	                 every machine)
 	-strategy s      default, random, uniform, pct, exhaustive, dpor, stay

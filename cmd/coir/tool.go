@@ -238,7 +238,11 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	}
 	began := time.Now()
 	first := all.from()
-	for n := first; n < o.schedules && (n == first || time.Since(began)-all.waited() < o.budget) && ctx.Err() == nil; n++ {
+	timeUp := false
+	for n := first; n < o.schedules && ctx.Err() == nil; n++ {
+		if timeUp = n > first && time.Since(began)-all.waited() >= o.budget; timeUp {
+			break
+		}
 		o.patience = all.patience()
 		r := t.runProcess(ctx, o, p, binary, name, i, n)
 		if r.outcome == coir.VerdictEnd && all != nil {
@@ -258,7 +262,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	}
 	all.elapsed = time.Since(began)
 	all.stopped = o.replay == "" && o.inOrder() // a process does not know the schedules of others
-	all.once = once
+	all.once, all.timeUp = once, timeUp
 	return all.settled()
 }
 

@@ -17,7 +17,9 @@ type Event struct {
 	FailedBuild string `json:",omitempty"` // the package that could not be built
 
 	// Of a test.
-	Schedules int    `json:",omitempty"`
+	Schedules int    `json:",omitempty"` // without those of Racing
+	Racing    int    `json:",omitempty"` // schedules in which timers fired early, as on a slow machine
+	Note      string `json:",omitempty"` // that it passes after few schedules
 	Complete  bool   `json:",omitempty"` // the strategy has run all its schedules
 	Trace     string `json:",omitempty"` // what they all did, as a hash
 

@@ -16,8 +16,12 @@ type coirExplorer struct {
 	began time.Time
 
 	count      int          // schedules
+	racing     int          // those of them that the search ran with a racing clock, as on a slow machine
+	repeated   int          // those of them that ran an earlier one again
+	decided    bool         // a schedule had a decision, so that there are others
+	timeUp     bool         // the budget has ended the search
 	begun      atomic.Int64 // all schedules, with those that do not count, for watch
-	skips      int          // schedules in which the test skips the rest
+	skips      int          // ordinary schedules in which the test skips the rest
 	leftBehind int          // schedules that left goroutines behind
 	trace      uint64       // a hash of the hashes of all schedules
 	complete   bool         // the strategy has run all its schedules
@@ -28,6 +32,7 @@ type coirExplorer struct {
 	shrinksTimers bool // it shrinks a deadlock in which only timers go on
 	seeksTwin     bool // it searches for the twin of a failure
 	slowly        bool // a failure was found by searchSlowly
+	repeats       bool // a failure is run again, or the plain schedule
 	shrinks       bool // a failure is being shrunk
 	once          int  // failures that did not come again
 
@@ -124,7 +129,7 @@ type coirSearch struct {
 
 // newSearch begins to count schedules and time.
 func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
-	x.count, x.leftBehind, x.touched, x.skips = 0, 0, 0, 0
+	x.count, x.racing, x.repeated, x.leftBehind, x.touched, x.skips = 0, 0, 0, 0, 0, 0
 	x.began = time.Now()
 	s := &coirSearch{
 		strategy: coirSet.search(), kept: coirReadKept(coirSet.kept, x.failed(), coirSet.seed),
@@ -141,7 +146,10 @@ func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
 // search is the third phase. It runs schedules until one fails, or a limit is reached, or there are no more. It reports
 // false if it has recorded the result.
 func (x *coirExplorer) search(s *coirSearch) bool {
-	for x.count < s.schedules && (x.count == 0 || time.Since(x.began) < s.budget) {
+	for x.count < s.schedules {
+		if x.timeUp = x.count > 0 && time.Since(x.began) >= s.budget; x.timeUp {
+			break
+		}
 		c, ok := x.next(s)
 		if !ok {
 			break
@@ -241,7 +249,7 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 		x.failLeak(s)
 		return
 	}
-	if x.skips == x.count {
+	if count, _ := x.tally(coir.VerdictSkip); x.skips > 0 && x.skips == count {
 		x.record(coir.VerdictSkip)
 		coirQuiet(coir.QuietNot)
 		x.t.SkipNow()
@@ -259,8 +267,8 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 		return
 	}
 	if x.leftBehind > 0 { // the note says where they wait
+		x.repeats = true
 		r := x.runPlain()
-		x.count--
 		x.recordLeft(&r)
 		return
 	}

@@ -24,7 +24,10 @@ type coirParts struct {
 	ended bool // a part has ended the exploration: no other part can use this process
 	told  bool // a result has been recorded
 
-	count, leftBehind int // schedules of the earlier parts, and those of them that left goroutines behind
+	// Of the earlier parts: their schedules, those with a racing clock, and those that left goroutines behind; and
+	// whether the budget has ended a search, and a schedule had a decision.
+	count, racing, leftBehind int
+	timeUp, decided           bool
 }
 
 // CoirExplore explores a part of the test. It returns false if the process does not explore. Package explore of module
@@ -62,7 +65,10 @@ func (t *T) coirExplorePart(x *coirExplorer) bool {
 	}
 	x.t = t
 	x.start()
-	p.count += x.count
+	count, racing := x.tally(coir.VerdictPass)
+	p.count += count
+	p.racing += racing
+	p.timeUp, p.decided = p.timeUp || x.timeUp, p.decided || x.decided
 	p.leftBehind += x.leftBehind
 	return true
 }

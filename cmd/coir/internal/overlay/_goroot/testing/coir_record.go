@@ -50,10 +50,22 @@ func (r *coirRecord) write() {
 
 func (x *coirExplorer) summary(r *coirRecord, verdict coir.Verdict) {
 	coirPart.note(r, x, verdict)
-	r.add("summary", string(verdict), coirPart.count+x.count, coirPart.leftBehind+x.leftBehind, x.all, x.complete,
+	count, racing := x.tally(verdict)
+	r.add("summary", string(verdict), coirPart.count+count, coirPart.leftBehind+x.leftBehind, x.all, x.complete,
 		strconv.FormatUint(x.trace, 16))
+	r.add("racing", coirPart.racing+racing)
+	r.add("time", coirPart.timeUp || x.timeUp, coirPart.decided || x.decided)
 	r.add("outside", x.touched)
 	r.add("skips", x.skips)
+}
+
+// tally returns the number of schedules, and that of those with a racing clock. If the test has not failed, the first
+// does not have the latter, which look for other failures, nor those that ran a failure again in vain.
+func (x *coirExplorer) tally(verdict coir.Verdict) (count, racing int) {
+	if verdict == coir.VerdictFail || verdict == coir.VerdictAgain {
+		return x.count, 0
+	}
+	return x.count - x.racing - x.repeated, x.racing
 }
 
 func (x *coirExplorer) record(verdict coir.Verdict) {

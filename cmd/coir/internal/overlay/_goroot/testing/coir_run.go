@@ -83,6 +83,12 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	try := coirTry{races: race.Errors()}
 	coirTest, coirFailed = nil, false
 	x.count++
+	switch {
+	case x.repeats:
+		x.repeated++
+	case c.Racing > 0:
+		x.racing++
+	}
 	x.ended.Store(false)
 	x.gaveUp.Store(0)
 	x.begun.Add(1)
@@ -142,6 +148,7 @@ func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
 	}
 	coirFinish(&r.Outcome)
 	x.trace = (x.trace ^ r.Hash) * 1099511628211
+	x.decided = x.decided || r.Decisions > 0
 	r.Panic = strings.Clone(r.Panic)
 	race.Acquire(unsafe.Pointer(&coirTest))
 	r.skipped = coirTest != nil && coirTest.Skipped()
@@ -149,10 +156,11 @@ func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
 	if r.leftBehind {
 		x.leftBehind++
 	}
-	if r.skipped && r.kind == coir.KindPass {
+	ordinary := r.config.Racing == 0 && !x.repeats
+	if r.skipped && r.kind == coir.KindPass && ordinary {
 		x.skips++
 	}
-	if r.inKernel = p != nil && coirInKernel(r); r.touched() {
+	if r.inKernel = p != nil && coirInKernel(r); r.touched() && ordinary {
 		x.touched++
 	}
 	r.output = try.output.String()

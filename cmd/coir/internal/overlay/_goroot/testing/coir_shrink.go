@@ -25,6 +25,8 @@ func (x *coirExplorer) fail(r *coirRun, found int) bool {
 	f := &coirFailure{coirRun: r, found: found, outside: r.touched(), decided: r.allDecisions()}
 	f.script = replay.Script(f.decided)
 	x.shrinksTimers = r.OnlyTimers
+	x.repeats = true
+	defer func() { x.repeats = false }()
 	if f.outside {
 		x.keep(r, found)
 	} else if x.isSpoiled() {
