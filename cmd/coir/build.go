@@ -46,7 +46,7 @@ func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string, err
 	c.Stdout, c.Stderr = &out, &text
 	finish := t.showBuild(o, p, errs)
 	err := runCommand(c)
-	finish(err == nil)
+	finish(ctx.Err() == nil && ended(err), err == nil)
 	b := &built{p: p, binary: binary}
 	if err != nil {
 		b.why = "build failed"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,6 +57,12 @@ func runCommand(c *exec.Cmd) error {
 		endGroup(c.Process.Pid)
 	}
 	return err
+}
+
+// ended reports whether a command that runCommand has run came to its end: no signal has killed it.
+func ended(err error) bool {
+	var exit *exec.ExitError
+	return err == nil || errors.As(err, &exit) && exit.Exited()
 }
 
 // tempPrefix begins the names of temporary directories.

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -273,6 +274,47 @@ func TestSignalsInABuild(t *testing.T) {
 			}
 			if files, err := os.ReadDir(s.temp); err != nil || len(files) > 0 {
 				t.Errorf("%v are left, %v", files, err)
+			}
+		})
+	}
+}
+
+// acting is a writer that calls a function when something is written.
+type acting struct {
+	bytes.Buffer
+	act func()
+}
+
+func (a *acting) Write(b []byte) (int, error) {
+	a.act()
+	return a.Buffer.Write(b)
+}
+
+// A build that was announced, and is then interrupted or killed, does not say how long it took: it has not been done.
+func TestInterruptedBuildIsNotDone(t *testing.T) {
+	for _, name := range []string{"interrupted", "killed"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			goCommand, pipe := filepath.Join(dir, "go"), filepath.Join(dir, "pipe")
+			script := "#!/bin/sh\nread line < " + pipe + "\nkill -KILL $$\n"
+			if err := errors.Join(syscall.Mkfifo(pipe, 0o666), os.WriteFile(goCommand, []byte(script), 0o777)); err != nil {
+				t.Fatal(err)
+			}
+			to, err := os.OpenFile(pipe, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = to.Close() }()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			errs := acting{act: cancel}
+			if name == "killed" {
+				errs.act = func() { _, _ = io.WriteString(to, "now\n") }
+			}
+			tool := &tool{goCommand: goCommand, overlay: filepath.Join(dir, "overlay.json"), cache: dir, temp: dir}
+			b := tool.build(ctx, &options{}, &pkg{ImportPath: "example.com/m"}, filepath.Join(dir, "m.test"), &errs)
+			if want := "coir test: " + firstBuild + "\n"; b.why != "build failed" || errs.String() != want {
+				t.Errorf("%s, and it prints %q, want %q", b.why, errs.String(), want)
 			}
 		})
 	}

@@ -20,8 +20,8 @@ const slowFirst, slowOther = time.Second, 10 * time.Second
 const firstBuild = "building; the first build compiles the standard library with coir's overlay, about a minute"
 
 // showBuild says on errs that the tests of a package are being built, if that takes long. The caller calls finish when
-// they are, with whether they could be built.
-func (t *tool) showBuild(o *options, p *pkg, errs io.Writer) (finish func(ok bool)) {
+// the go command has ended, with whether it came to its end, and whether they could be built.
+func (t *tool) showBuild(o *options, p *pkg, errs io.Writer) (finish func(complete, ok bool)) {
 	mark := t.mark(o)
 	_, err := os.Stat(mark)
 	what, after := "building the tests of "+p.ImportPath, slowOther
@@ -29,8 +29,8 @@ func (t *tool) showBuild(o *options, p *pkg, errs io.Writer) (finish func(ok boo
 		what, after = firstBuild, slowFirst
 	}
 	stop := show(errs, isTerminal(errs), what, after)
-	return func(ok bool) {
-		stop()
+	return func(complete, ok bool) {
+		stop(complete)
 		if ok && err != nil {
 			_ = os.WriteFile(mark, nil, 0o666)
 		}
@@ -55,11 +55,11 @@ func (t *tool) mark(o *options) string {
 	return filepath.Join(filepath.Dir(t.overlay), fmt.Sprintf("built-%x", h.Sum64()))
 }
 
-// show prints what if it takes longer than the given time, and then how long it took. A terminal also shows the
-// seconds.
-func show(errs io.Writer, terminal bool, what string, after time.Duration) (stop func()) {
+// show prints what if it takes longer than the given time, and then how long it took, unless it was interrupted and is
+// not complete. A terminal also shows the seconds.
+func show(errs io.Writer, terminal bool, what string, after time.Duration) (stop func(complete bool)) {
 	began := time.Now()
-	done := make(chan bool)
+	done := make(chan bool, 1)
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		timer := time.NewTimer(after)
@@ -72,8 +72,9 @@ func show(errs io.Writer, terminal bool, what string, after time.Duration) (stop
 		seconds := func() string { return fmt.Sprintf("%.0f s", time.Since(began).Seconds()) }
 		if !terminal {
 			fmt.Fprintf(errs, "coir test: %s\n", what)
-			<-done
-			fmt.Fprintf(errs, "coir test: that took %s\n", seconds())
+			if complete := <-done; complete {
+				fmt.Fprintf(errs, "coir test: that took %s\n", seconds())
+			}
 			return
 		}
 		tick := time.NewTicker(time.Second)
@@ -81,15 +82,18 @@ func show(errs io.Writer, terminal bool, what string, after time.Duration) (stop
 		for {
 			fmt.Fprintf(errs, "\r\x1b[Kcoir test: %s: %s", what, seconds())
 			select {
-			case <-done:
-				fmt.Fprintf(errs, "\r\x1b[Kcoir test: %s: took %s\n", what, seconds())
+			case complete := <-done:
+				if complete {
+					fmt.Fprintf(errs, "\r\x1b[Kcoir test: %s: took %s", what, seconds())
+				}
+				fmt.Fprintln(errs)
 				return
 			case <-tick.C:
 			}
 		}
 	})
-	return func() {
-		close(done)
+	return func(complete bool) {
+		done <- complete
 		wait.Wait()
 	}
 }

@@ -12,24 +12,28 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
-// A slow build is announced, and then says how long it took. A fast one prints nothing.
+// A slow build is announced, and then says how long it took, unless it was interrupted. A fast one prints nothing.
 func TestProgress(t *testing.T) {
 	for _, c := range []struct {
 		takes    time.Duration
 		terminal bool
+		complete bool
 		want     string
 	}{
-		{900 * time.Millisecond, false, ""},
-		{900 * time.Millisecond, true, ""},
-		{51 * time.Second, false, "coir test: building\ncoir test: that took 51 s\n"},
-		{2500 * time.Millisecond, true, "\r\x1b[Kcoir test: building: 1 s\r\x1b[Kcoir test: building: 2 s" +
+		{900 * time.Millisecond, false, true, ""},
+		{900 * time.Millisecond, true, true, ""},
+		{900 * time.Millisecond, true, false, ""},
+		{51 * time.Second, false, true, "coir test: building\ncoir test: that took 51 s\n"},
+		{51 * time.Second, false, false, "coir test: building\n"},
+		{2500 * time.Millisecond, true, true, "\r\x1b[Kcoir test: building: 1 s\r\x1b[Kcoir test: building: 2 s" +
 			"\r\x1b[Kcoir test: building: took 2 s\n"},
+		{2500 * time.Millisecond, true, false, "\r\x1b[Kcoir test: building: 1 s\r\x1b[Kcoir test: building: 2 s\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var errs bytes.Buffer
 			stop := show(&errs, c.terminal, "building", slowFirst)
 			time.Sleep(c.takes)
-			stop()
+			stop(c.complete)
 			if errs.String() != c.want {
 				t.Errorf("after %v it prints %q, want %q", c.takes, &errs, c.want)
 			}
@@ -46,7 +50,7 @@ func TestFirstBuild(t *testing.T) {
 			tool := &tool{overlay: filepath.Join(dir, "overlay.json"), env: []string{"GOARCH=arm64", "HOME=" + flags}}
 			finish := tool.showBuild(&options{build: strings.Fields(flags)}, &pkg{ImportPath: "example.com/m"}, &errs)
 			time.Sleep(11 * time.Second)
-			finish(ok)
+			finish(true, ok)
 		})
 		return errs.String()
 	}

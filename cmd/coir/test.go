@@ -368,7 +368,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 			return false, errors.New("-c builds the tests of one package")
 		}
 		b := tool.build(ctx, o, packages[0], o.output, errs)
-		if b.why != "" {
+		if b.why != "" && ctx.Err() == nil {
 			fmt.Fprint(errs, b.output)
 		}
 		return b.why != "", nil
