@@ -40,7 +40,7 @@ func (r *result) draw(t *report.Trace, dir string) {
 		if r.helps(by) {
 			by = s.on
 		}
-		column, ok := columns[by]
+		column, ok := columns[r.by(by, s.n)]
 		if !ok || !r.shows(s) {
 			continue
 		}
@@ -56,7 +56,7 @@ func (r *result) draw(t *report.Trace, dir string) {
 	for _, s := range order {
 		e, ok := events[s]
 		if !ok {
-			column, ok := columns[s.g]
+			column, ok := columns[r.by(s.g, s.n)]
 			if !ok {
 				continue
 			}
@@ -66,7 +66,7 @@ func (r *result) draw(t *report.Trace, dir string) {
 	}
 	for child, s := range r.starters() {
 		if row, ok := at[s]; ok {
-			if column, ok := columns[child]; ok {
+			if column, ok := columns[r.by(child, 0)]; ok {
 				t.Starts = append(t.Starts, chart.Start{Step: row, Actor: column})
 			}
 		}

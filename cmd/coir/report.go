@@ -136,7 +136,7 @@ func (r *result) explain(dir string) string {
 	}
 	for _, s := range r.stepsOf {
 		if coir.IsFault(s.op) {
-			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[s.g], s.place.said(", at %s", dir),
+			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[r.by(s.g, s.n)], s.place.said(", at %s", dir),
 				chart.Grouped(s.n))
 		}
 	}
@@ -144,7 +144,7 @@ func (r *result) explain(dir string) string {
 		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
 	}
 	if s := r.failStep(); s != nil && s.place.file != "" {
-		fmt.Fprintf(&b, "%s calls %s%s\n", names[s.g], r.words(*s), s.place.said(", at %s", dir))
+		fmt.Fprintf(&b, "%s calls %s%s\n", names[r.by(s.g, s.n)], r.words(*s), s.place.said(", at %s", dir))
 	}
 	r.waiters(&b, dir)
 	r.ending(dir).SayCauses(&b)
@@ -173,12 +173,24 @@ func (r *result) waiters(b *strings.Builder, dir string) {
 // cut reports whether the beginning of the trace is missing.
 func (r *result) cut() bool { return r.failure.steps > len(r.stepsOf) }
 
+// ids returns the numbers of goroutines, in order. The earlier requests of a connection come before its goroutine.
 func (r *result) ids() []int {
 	ids := make([]int, 0, len(r.actors))
 	for id := range r.actors {
 		ids = append(ids, id)
 	}
-	slices.Sort(ids)
+	slices.SortFunc(ids, func(a, b int) int {
+		x, y := r.actors[a], r.actors[b]
+		switch {
+		case x.goroutine() != y.goroutine():
+			return x.goroutine() - y.goroutine()
+		case x.of == 0:
+			return 1
+		case y.of == 0:
+			return -1
+		}
+		return a - b
+	})
 	return ids
 }
 
@@ -258,7 +270,7 @@ func (r *result) traced(dir string) *report.Trace {
 	t.Total, t.FailedAt, t.Exact, t.Twin = r.endStep(), r.failedAt(), exact, r.passing(dir)
 	columns := r.columns()
 	if s := r.failStep(); s != nil {
-		t.Failing = append(t.Failing, columns[s.g])
+		t.Failing = append(t.Failing, columns[r.by(s.g, s.n)])
 	}
 	if i, ok := columns[r.failure.panicked]; ok && r.failure.kind == coir.KindPanic {
 		t.Failing = append(t.Failing, i)

@@ -44,20 +44,21 @@ type result struct {
 	trace     string // a hash of what all schedules did
 
 	failure  *failure
-	twin     *twin           // nil: none was searched
-	parted   *parting        // see diverge; nil: not known yet, or there is no twin
-	end      *report.Trace   // see ending and traced; nil: not yet
-	columnOf []*actor        // the goroutine of each actor of end
-	rows     map[*step]int   // the rows of steps in end
-	stepsOf  []step          // the steps of the reported schedule
-	actors   map[int]*actor  // its goroutines, by number
-	made     map[int]channel // its channels, by number
-	log      string          // the log of the test in it
-	token    string          // the token of a failure that must be run again in another process
-	found    int             // the number of the schedule in which that was found
-	part     string          // the explored test or subtest, if that is a part of the test
-	steps    int             // the number of steps of a schedule that was given up
-	busy     bool            // whether it was given up because there was no moment at which all wait
+	twin     *twin             // nil: none was searched
+	parted   *parting          // see diverge; nil: not known yet, or there is no twin
+	end      *report.Trace     // see ending and traced; nil: not yet
+	columnOf []*actor          // the goroutine of each actor of end
+	rows     map[*step]int     // the rows of steps in end
+	stepsOf  []step            // the steps of the reported schedule
+	actors   map[int]*actor    // its goroutines, by number
+	requests map[int][]request // those of its connections that serve several, by goroutine
+	made     map[int]channel   // its channels, by number
+	log      string            // the log of the test in it
+	token    string            // the token of a failure that must be run again in another process
+	found    int               // the number of the schedule in which that was found
+	part     string            // the explored test or subtest, if that is a part of the test
+	steps    int               // the number of steps of a schedule that was given up
+	busy     bool              // whether it was given up because there was no moment at which all wait
 
 	skips        int           // the number of schedules in which the test skips the rest
 	outside      int           // the number of schedules in which something came from outside
@@ -160,6 +161,7 @@ func (p place) said(text, dir string) string {
 // actor is a goroutine.
 type actor struct {
 	id, parent int
+	of         int // the goroutine, if it is an earlier request on its connection; 0: it is a goroutine
 	op         int // its last point
 	state      int
 	reason     string
@@ -481,6 +483,7 @@ func (r *result) pair() {
 
 // settle merges steps that are a part of another step into it.
 func (r *result) settle() {
+	r.splitConnections()
 	before := map[int]int{} // the last shown step of a goroutine
 	ends := map[int]int{}   // its last step
 	latest := -1            // the last shown step of all goroutines

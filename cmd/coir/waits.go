@@ -36,7 +36,8 @@ func (r *result) ending(dir string) *report.Trace {
 		}
 		r.columnOf = append(r.columnOf, a)
 		t.Of = append(t.Of, chart.Actor{Name: names[id], Short: short[id], Ended: a.state == coir.Ended, Since: -1})
-		t.Of[i].Title = a.made.said(fmt.Sprintf("(goroutine %d, started at %%s)", id), dir)
+		t.Of[i].Request = a.of != 0
+		t.Of[i].Title = a.made.said(fmt.Sprintf("(goroutine %d, started at %%s)", a.goroutine()), dir)
 		if f != nil && id == f.panicked {
 			t.Of[i].Why = "panics: " + f.text
 			continue
@@ -51,7 +52,7 @@ func (r *result) ending(dir string) *report.Trace {
 			if x.How == behind {
 				h.Step, h.At = 0, ""
 			}
-			if h.Actor, ok = columns[s.g]; ok { // else the harness holds it
+			if h.Actor, ok = columns[r.by(s.g, s.n)]; ok { // else the harness holds it
 				x.By = append(x.By, h)
 			}
 		}

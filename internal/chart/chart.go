@@ -48,6 +48,8 @@ type Actor struct {
 	Ended bool
 	Why   string // what it waits for at the end, or how it failed; or empty
 	Since int    // the step at which that began; negative if it is not among Steps
+
+	Request bool // it is no goroutine, but a request that one served before it was the next actor
 }
 
 // Label returns the name of the actor where there is little room.

@@ -327,9 +327,27 @@ func (c *table) write() {
 		gap.leave(len(c.all) - 1)
 	}
 	c.skip(&gap, c.Total)
-	if hidden := len(c.Of) - len(c.shown); hidden > 0 {
-		c.line(c.Builder, "... and %s without a column", c.noun(hidden))
+	if hidden := c.withoutColumn(); hidden != "" {
+		c.line(c.Builder, "... and %s without a column", hidden)
 	}
+}
+
+// withoutColumn returns how many actors have no column, in words.
+func (c *table) withoutColumn() string {
+	var texts []string
+	requests := 0
+	for i, a := range c.Of {
+		if a.Request && !slices.Contains(c.shown, i) {
+			requests++
+		}
+	}
+	if others := len(c.Of) - len(c.shown) - requests; others > 0 {
+		texts = append(texts, c.noun(others))
+	}
+	if requests > 0 {
+		texts = append(texts, Count(requests, "request"))
+	}
+	return strings.Join(texts, " and ")
 }
 
 // gap is what the table has left out since its last row.
