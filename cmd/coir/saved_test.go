@@ -57,6 +57,43 @@ func TestSaved(t *testing.T) {
 	}
 }
 
+// If the code has changed, a replay says so in its first sentence, and what to do. It shows no other failure.
+func TestReplayOfChangedCode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	text, err := os.ReadFile("testdata/bank/bank_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := strings.Replace(string(text), "package bank", "package m", 1)
+	dir := module(t, map[string]string{"m_test.go": program})
+	token := explored(t, ".")["TestTransfer"].Failure.Token
+	const bug = "transfer(&b, &a, 1)"
+	if !strings.Contains(program, bug) {
+		t.Fatalf("the program is\n%s", program)
+	}
+	mended := strings.Replace(program, bug, "transfer(&a, &b, -1)", 1)
+	if err := os.WriteFile(filepath.Join(dir, "m_test.go"), []byte(mended), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	report := filepath.Join(t.TempDir(), "report.xml")
+	o := explored(t, "-run=^TestTransfer$", "-replay="+token, "-junit="+report, ".")["TestTransfer"]
+	_, said, _ := strings.Cut(o.Output, "--- FAIL: TestTransfer (")
+	_, said, _ = strings.Cut(said, "\n")
+	if o.Action != "fail" || o.Failure != nil || strings.Contains(said, "--- FAIL") ||
+		!strings.HasPrefix(said, "    "+changedText+"\n    to explore the code as it is now: coir test example.com/m -run '^TestTransfer$'\n") {
+		t.Errorf("%s, and it prints\n%s", o.Action, o.Output)
+	}
+	c := readJUnit(t, report).find(t, "example.com/m", "TestTransfer")
+	if c.Failure == nil || c.Failure.Message != changedText || c.Failure.Type != "changed" {
+		t.Errorf("the report of JUnit has %+v", c.Failure)
+	}
+	if o := explored(t, "-schedules=200", "-run=^TestTransfer$", ".")["TestTransfer"]; o.Action != "pass" {
+		t.Errorf("explored again, it is\n%s", o.Output)
+	}
+}
+
 // A test that -emit writes fails as the one it was written for.
 func TestEmitted(t *testing.T) {
 	if testing.Short() {

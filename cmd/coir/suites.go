@@ -84,6 +84,8 @@ func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f 
 	case verdict == coir.VerdictStrict || verdict == coir.VerdictUncontrolled || verdict == coir.VerdictLong:
 		c.kind = "not controlled"
 		c.headline, c.waits, _ = strings.Cut(r.notControlled(p.Dir), "\n")
+	case verdict == coir.VerdictChanged:
+		c.kind, c.headline = string(verdict), changedText
 	case action == "skip":
 		c.headline = "the test skips itself"
 	case verdict == coir.VerdictSimulates:

@@ -295,6 +295,9 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		for _, name := range r.never {
 			w.line(p, r.test, "    never true in these schedules: %s\n", name)
 		}
+	case coir.VerdictChanged:
+		action, failed = "fail", true
+		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n%s", r.test, seconds, indent(w.changed(p, r)))
 	case coir.VerdictPass, coir.VerdictSkip:
 		if r.outcome == coir.VerdictSkip {
 			action = "skip"
@@ -422,8 +425,7 @@ func (w *writer) failed(p *pkg, r *result) *events.Failure {
 		}
 	}
 	if f.Token != "" {
-		f.Replay = fmt.Sprintf("coir test %s%s -run '%s' -replay %s", flags(w.o), strings.Join(p.args(), " "),
-			r.pattern(w.o.run), f.Token)
+		f.Replay = w.command(p, r) + " -replay " + f.Token
 	}
 	if w.o.html != "" {
 		path, err := r.page(w.o.html, p.Dir, f.Replay)
@@ -435,6 +437,21 @@ func (w *writer) failed(p *pkg, r *result) *events.Failure {
 	}
 	return f
 }
+
+// command returns the command that explores a test.
+func (w *writer) command(p *pkg, r *result) string {
+	return fmt.Sprintf("coir test %s%s -run '%s'", flags(w.o), strings.Join(p.args(), " "), r.pattern(w.o.run))
+}
+
+// changed says that the test does not do what it did when the token of -replay was made, and what to do.
+func (w *writer) changed(p *pkg, r *result) string {
+	return changedText + "\nto explore the code as it is now: " + w.command(p, r) + `
+to keep a failure before the code is changed: -save; coir test then begins with its schedule, and others near it
+if the code is the same, something else has changed: the flags, the version of Go, the month, or what the test reads
+`
+}
+
+const changedText = "the code has changed since the token was made, so the token says nothing about the bug any more"
 
 // ran describes how many schedules of a test were run, and in how many something came from outside.
 func (w *writer) ran(r *result) string {

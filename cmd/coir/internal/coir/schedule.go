@@ -120,6 +120,7 @@ const (
 	VerdictAgain        Verdict = "again"        // a failure must be run again in another process
 	VerdictMore         Verdict = "more"         // the remaining schedules must be run in another process
 	VerdictEnd          Verdict = "end"          // the strategy has no such schedule
+	VerdictChanged      Verdict = "changed"      // it does not do what it did when the token was made
 	VerdictError        Verdict = "error"        // coir could not run the test
 	VerdictDied         Verdict = "died"         // the process ended without a record
 	VerdictStrict       Verdict = "strict"       // it was not controlled, and -strict is given
