@@ -1,6 +1,10 @@
 package main
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/coir-go/coir/internal/source"
+)
 
 // The fibers of module coir, and the workers that run them, are goroutines of the schedule like any others. A report is
 // about the program, which uses coir as a library: it leaves out steps and waits of coir that do not involve the
@@ -28,7 +32,14 @@ func coirs(function string) bool {
 
 // ofCoir reports whether a place is in module coir, and the test is not one of coir's.
 func (r *result) ofCoir(at place) bool {
-	return coirs(at.function) && !coirs(r.path+".") && !strings.HasSuffix(at.file, "_test.go")
+	return (coirs(at.function) || inlined(at)) && !coirs(r.path+".") && !strings.HasSuffix(at.file, "_test.go")
+}
+
+// inlined reports whether a place is in an iterator of coir that was inlined into a function of the program: its file
+// is coir's, and its name is not.
+func inlined(at place) bool {
+	_, ok := source.Dir(at.file)
+	return ok && !coirs(at.function)
 }
 
 // coirsOwn reports whether a step at a place, through a function, involves only coir.

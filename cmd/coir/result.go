@@ -329,7 +329,7 @@ func (r *result) own(stack []place) (at place, via string) {
 	panics := false // it is in a deferred call, and the place is that of the panic
 	ofCoir := ""
 	for _, p := range stack {
-		if r.ofCoir(p) {
+		if coirs(p.function) && r.ofCoir(p) {
 			ofCoir = p.function
 		}
 		if !r.standard(p) && !r.ofCoir(p) {
@@ -339,7 +339,9 @@ func (r *result) own(stack []place) (at place, via string) {
 			return p, via
 		}
 		panics = panics || p.function == "runtime.gopanic"
-		via = p.function
+		if !inlined(p) { // else it is the operation that the iterator does
+			via = p.function
+		}
 	}
 	if ofCoir != "" {
 		return place{}, ofCoir
