@@ -134,7 +134,7 @@ func newChan[T any](
 		panic(fmt.Sprintf("remote: the channel %s has a capacity of %d: there is no rendezvous over a network, so it must "+
 			"hold at least one value", name, capacity))
 	}
-	c := &Chan[T]{name: name, t: t, n: n, set: settle(opts), cap: capacity, sender: unique.Number(ctx)}
+	c := &Chan[T]{name: name, t: t, n: n, set: settle[T](opts), cap: capacity, sender: unique.Number(ctx)}
 	c.in = coir.NewChan[*Item[T]](0, coir.WithName(name))
 	c.line.init(name)
 	c.held = map[ID]*list.Element{}

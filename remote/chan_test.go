@@ -80,6 +80,45 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
+// A channel of []byte sends its values as they are, and keeps no slice of its user's. Bytes is a codec of nothing else.
+func TestBytesAreSentAsTheyAre(t *testing.T) {
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		c, err := remote.Durable[[]byte](ctx, n, memory.New().Node("only"), orders, 1)
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		sent := []byte("a\x00b")
+		if err := c.Send(ctx, sent); err != nil {
+			return err
+		}
+		sent[0] = 'x'
+		it, err := c.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		if data := string(it.Delivery().Msg().Data); string(it.Value) != "a\x00b" || data != "a\x00b" {
+			t.Errorf("%q, from %q", it.Value, data)
+		}
+		it.Value[0] = 'y'
+		if data := it.Delivery().Msg().Data; data[0] != 'a' {
+			t.Errorf("the receiver has changed the stored value to %q", data)
+		}
+		texts, err := remote.Durable[string](ctx, n, memory.New().Node("other"), orders, 1, remote.WithCodec(remote.Bytes))
+		if err != nil {
+			return err
+		}
+		defer texts.Leave()
+		if err := texts.Send(ctx, "text"); err == nil || !strings.Contains(err.Error(), "this is a string") {
+			t.Error(err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // A buffer of package buf does not leave its process: its send fails, and the sender still has it.
 //
 // Spec: BU-07 (missing descriptor support is ErrUnsupported)

@@ -20,8 +20,11 @@ type settings struct {
 	meaning  Meaning
 }
 
-func settle(opts []Option) settings {
+func settle[T any](opts []Option) settings {
 	set := settings{codec: JSON, prefetch: 32, tries: 20, meaning: MeaningDurable}
+	if _, ok := any(new(T)).(*[]byte); ok {
+		set.codec = Bytes
+	}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -38,7 +41,8 @@ func WithOverflow(p coir.OverflowPolicy) Option {
 	return func(s *settings) { s.over = p }
 }
 
-// WithCodec sets how values become bytes. The default is [JSON]. All ends of a channel have the same.
+// WithCodec sets how values become bytes. The default is [Bytes] for values of type []byte, and [JSON] for all others.
+// All ends of a channel have the same.
 func WithCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 
 // WithPrefetch sets how many values an end asks for at a time, at most. They wait there until they are received, and
@@ -77,9 +81,30 @@ type Codec interface {
 
 // The codecs of this package.
 var (
-	JSON Codec = jsonCodec{} // package encoding/json
-	Gob  Codec = gobCodec{}  // package encoding/gob; each value has the description of its type
+	Bytes Codec = bytesCodec{} // values of type []byte, as they are
+	JSON  Codec = jsonCodec{}  // package encoding/json
+	Gob   Codec = gobCodec{}   // package encoding/gob; each value has the description of its type
 )
+
+// bytesCodec copies: a caller may change its slice as soon as Send has returned, which may be before an attempt that was
+// given up has ended.
+type bytesCodec struct{}
+
+func (bytesCodec) Marshal(v any) ([]byte, error) {
+	if b, ok := v.([]byte); ok {
+		return bytes.Clone(b), nil
+	}
+	return nil, fmt.Errorf("remote: the codec Bytes is for values of type []byte, and this is a %T", v)
+}
+
+func (bytesCodec) Unmarshal(data []byte, to any) error {
+	b, ok := to.(*[]byte)
+	if !ok {
+		return fmt.Errorf("remote: the codec Bytes is for values of type []byte, and this is a %T", to)
+	}
+	*b = bytes.Clone(data)
+	return nil
+}
 
 type jsonCodec struct{}
 

@@ -38,7 +38,7 @@ const (
 // The options are [WithCodec] and [WithMeaning]: NewPromise fails if the transport promises less than [MeaningDurable],
 // unless WithMeaning accepts that.
 func NewPromise[T any](t Transport, key string, opts ...Option) (*Promise[T], error) {
-	p := &Promise[T]{key: key, t: t, set: settle(opts)}
+	p := &Promise[T]{key: key, t: t, set: settle[T](opts)}
 	if m := t.Info().Meaning; m < p.set.meaning {
 		return nil, fmt.Errorf("remote: promise %s: a result is only %v by this transport, not %v: change the setting of "+
 			"the server, or accept it by WithMeaning", key, m, p.set.meaning)

@@ -45,57 +45,13 @@ func BenchmarkRate(b *testing.B) {
 	})
 }
 
-const inFlight = 128 // fibers that send, and as many that receive
-
-// open is remote.Durable or remote.Volatile.
-type open func(ctx context.Context, n *coir.Nursery, t remote.Transport, name string, capacity int,
-	opts ...remote.Option) (*remote.Chan[[]byte], error)
-
 // measureChannel measures a channel from one transport to another.
 func measureChannel(b *testing.B, from, to remote.Transport, open open) {
 	b.Helper()
 	const each = 10 // values of a fiber
-	value := make([]byte, 1024)
-	err := coir.Run(b.Context(), func(ctx context.Context, n *coir.Nursery) error {
-		var ends [2]*remote.Chan[[]byte]
-		for i, t := range []remote.Transport{from, to} {
-			var err error
-			if ends[i], err = open(ctx, n, t, "rate", 10*inFlight, remote.WithPrefetch(inFlight)); err != nil {
-				return err
-			}
-			defer ends[i].Leave()
-		}
-		return measureRate(b, each*inFlight, func() error {
-			return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-				for range inFlight {
-					n.Go("sender", func(ctx context.Context) error {
-						for range each {
-							if err := ends[0].Send(ctx, value); err != nil {
-								return err
-							}
-						}
-						return nil
-					})
-					n.Go("receiver", func(ctx context.Context) error {
-						for range each {
-							it, err := ends[1].Recv(ctx)
-							if err == nil {
-								err = it.Ack(ctx)
-							}
-							if err != nil {
-								return err
-							}
-						}
-						return nil
-					})
-				}
-				return nil
-			})
-		})
+	onChannel(b, from, to, open, func(ctx context.Context, ends [2]*remote.Chan[[]byte]) error {
+		return measureRate(b, each*inFlight, func() error { return pass(ctx, ends, each) })
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
 }
 
 // measureRate runs rounds, and reports the medians of their rates and of the processor time of a value.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -220,8 +219,7 @@ func TestStoredAnswers(t *testing.T) {
 	})
 }
 
-// BenchmarkTicket compares the completion of a ticket of another replica with a bare request and its answer, by turns,
-// and prints what bench/ratios prints: the cost of both, and the median and the quartiles of the ratio of their rates.
+// BenchmarkTicket compares the completion of a ticket of another replica with a bare request and its answer, by turns.
 //
 // A completion begins with the text of a token at a replica. It is parsed and checked there, the answer is passed to
 // the owner, which checks it again, and the wait ends. In the rows called whole, a ticket is opened and its token made
@@ -250,32 +248,7 @@ func benchmarkTicket(b *testing.B, flight int, whole bool) {
 				return err
 			}
 		}
-		var ours, theirs, ratios []float64
-		ops := float64(x.turns * flight)
-		for i := 0; b.Loop() || i < 5; i++ {
-			mine, err := x.tickets(ctx, whole)
-			if err != nil {
-				return err
-			}
-			other, err := x.bare()
-			if err != nil {
-				return err
-			}
-			if i == 0 {
-				continue // it warms up
-			}
-			ours, theirs = append(ours, mine.Seconds()/ops), append(theirs, other.Seconds()/ops)
-			ratios = append(ratios, other.Seconds()/mine.Seconds())
-		}
-		for _, all := range [][]float64{ours, theirs, ratios} {
-			slices.Sort(all)
-		}
-		at := func(all []float64, q float64) float64 { return all[int(q*float64(len(all)-1))] }
-		b.Logf("%s coir=%.1fus other=%.1fus ratio=%.3f spread=%.3f..%.3f (of rates, in %d rounds)", b.Name(),
-			1e6*at(ours, 0.5), 1e6*at(theirs, 0.5), at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75), len(ratios))
-		b.ReportMetric(at(ratios, 0.5), "ratio")
-		b.ReportMetric(0, "ns/op")
-		return nil
+		return beside(b, x.turns*flight, func() (time.Duration, error) { return x.tickets(ctx, whole) }, x.bare)
 	})
 }
 
