@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -257,6 +258,34 @@ func TestExplanationsComeFromTwoSnapshots(t *testing.T) {
 			t.Errorf("explained were %v, want %s", got, want)
 		}
 	})
+}
+
+// Requests that follow each other in milliseconds are each compared with a snapshot that is old enough, which gets no
+// older than it must.
+func TestRequestsCloseTogetherAreExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := handlerOf(&timely{})
+		var gaps []time.Duration
+		h.taker.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
+			gaps = append(gaps, later.Taken.Sub(earlier.Taken))
+			return nil
+		}
+		for i, path := range slices.Repeat([]string{"text", "text?stacks=1", "snapshot.json", "dump"}, 500) {
+			ask(h, "GET", "http://localhost/"+path)
+			time.Sleep(time.Duration(1+i%40) * time.Millisecond) // of the bubble
+		}
+		if len(gaps) < 100 || slices.Min(gaps) < apart || slices.Min(gaps[100:]) < settled || slices.Max(gaps) > 3*settled {
+			t.Errorf("%d snapshots were compared with others that were %v to %v older, later at least %v",
+				len(gaps), slices.Min(gaps), slices.Max(gaps), slices.Min(gaps[100:]))
+		}
+	})
+}
+
+// timely is a source whose snapshots have the time at which they were taken.
+type timely struct{}
+
+func (*timely) Snapshot(snapshot.Options) *snapshot.Snapshot {
+	return &snapshot.Snapshot{Taken: time.Now()}
 }
 
 // A request that ends while it waits for its turn leaves the handler usable.

@@ -29,6 +29,7 @@ import (
 const (
 	fresh     = 250 * time.Millisecond // for how long requests share a document
 	apart     = 100 * time.Millisecond // between the first two snapshots, of which the first is only for Explain
+	settled   = 500 * time.Millisecond // how old a snapshot is before others are compared with it, but for the first
 	idle      = 10 * time.Second       // after which nothing is kept
 	mostHeld  = 4                      // documents that are being read
 	mostShown = 100_000                // fibers of a document, and of a snapshot that is kept
@@ -61,7 +62,7 @@ type taker struct {
 
 	// Guarded by busy.
 	of   []Source     // empty until the first snapshot if it is the default runtime
-	kept []kept       // the last snapshot of each source
+	kept []kept       // of each source
 	pack *gzip.Writer // used again, because a new one has a megabyte
 
 	mu    sync.Mutex
@@ -185,8 +186,8 @@ func (t *taker) take(ctx context.Context, k key) (*document, error) {
 		return t.packed(func(to io.Writer) error { return t.recorder.WriteTrace(to, k.last) })
 	}
 	source, of := t.of[k.of], &t.kept[k.of]
+	of.begin()
 	if of.last == nil {
-		of.now.reset()
 		of.keep((&collect{most: mostShown, room: &of.now}).from(source, false))
 		wait := time.NewTimer(apart)
 		defer wait.Stop()
@@ -195,8 +196,8 @@ func (t *taker) take(ctx context.Context, k key) (*document, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+		of.begin()
 	}
-	of.now.reset()
 	explain := func(later *snapshot.Snapshot) []snapshot.Explanation { return t.explain(of.last, later) }
 	var later *snapshot.Snapshot
 	d, err := t.packed(func(to io.Writer) (err error) {
@@ -247,18 +248,37 @@ func (t *taker) fiber(ctx context.Context, of int, id uint64) (found *snapshot.F
 	return found, nil
 }
 
-// kept is the last snapshot of a source. Its memory is used again for the one after the next: a page asks once a
-// second, and garbage of that size would start the collector each time, which scans the stacks of all fibers.
+// kept has the snapshot of a source that the next one is compared with. That is not always the one before: if requests
+// follow each other in milliseconds, nothing would have lasted for long enough to be told. The memory of fibers is used
+// again: a page asks once a second, and garbage of that size would start the collector each time, which scans the stacks
+// of all fibers.
 type kept struct {
-	last   *snapshot.Snapshot // its fibers are in before
-	before room
-	now    room // for the next one
+	last *snapshot.Snapshot // the next ones are compared with it; its fibers are in before
+	next *snapshot.Snapshot // takes its place when it is old enough; nil: there is none; its fibers are in after
+
+	before, after room
+	now           room // for a snapshot that is taken
 }
 
-// keep makes a snapshot, whose fibers are in k.now, the last one.
+// begin makes room for a snapshot.
+func (k *kept) begin() {
+	if k.next != nil && time.Since(k.next.Taken) >= settled {
+		k.last, k.next = k.next, nil
+		k.before, k.after, k.now = k.after, k.now, k.before
+	}
+	k.now.reset()
+}
+
+// keep keeps a snapshot, whose fibers are in now, if it is needed.
 func (k *kept) keep(s *snapshot.Snapshot) {
-	k.last = s
-	k.before, k.now = k.now, k.before
+	switch {
+	case k.last == nil:
+		k.last = s
+		k.before, k.now = k.now, k.before
+	case k.next == nil:
+		k.next = s
+		k.after, k.now = k.now, k.after
+	}
 }
 
 // room holds copies of fibers.

@@ -128,7 +128,7 @@ func (w *watcher) begin() {
 
 // look takes a snapshot of a source, and logs what is wrong and was not at the last look.
 func (w *watcher) look(ctx context.Context, of *watched) {
-	of.now.reset()
+	of.begin()
 	later := (&collect{most: mostShown, room: &of.now}).from(of.Source, false)
 	var why []snapshot.Explanation
 	if of.last != nil {
@@ -143,7 +143,7 @@ func (w *watcher) look(ctx context.Context, of *watched) {
 	var files []string
 	var failed error
 	if w.dir != "" {
-		files, failed = w.write(of, why, string(news[0].Kind))
+		files, failed = w.write(of, later.Process.Live, why, string(news[0].Kind))
 	}
 	for _, e := range news {
 		w.log(ctx, &e, files, failed)
@@ -225,8 +225,8 @@ func withoutNumbers(text string) string { return digits.ReplaceAllString(text, "
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// write writes a set of files. It returns the names of those that are complete, and why others are not.
-func (w *watcher) write(of *watched, why []snapshot.Explanation, kind string) (files []string, err error) {
+// write writes a set of files about a source with so many live fibers. It returns the names of those that are complete, and why others are not.
+func (w *watcher) write(of *watched, live int64, why []snapshot.Explanation, kind string) (files []string, err error) {
 	name := setName(time.Now(), kind)
 	add := func(ext string, write func(io.Writer) error) {
 		file := filepath.Join(w.dir, name+ext)
@@ -236,7 +236,7 @@ func (w *watcher) write(of *watched, why []snapshot.Explanation, kind string) (f
 		}
 		files = append(files, file)
 	}
-	stacks := of.last.Process.Live <= mostStacks
+	stacks := live <= mostStacks
 	add(".json", func(to io.Writer) error {
 		_, err := encode(to, of.Source, mostShown, stacks, 1, new(room),
 			func(*snapshot.Snapshot) []snapshot.Explanation { return why })
