@@ -28,7 +28,8 @@ type Collector struct {
 	made    time.Time  // when they were complete
 	scrapes int64
 	names   names
-	last    kept
+	last    kept // of the last scrape
+	first   kept // taken just before the snapshot of a scrape
 	next    kept // its memory is used for the next scrape
 }
 
@@ -54,8 +55,17 @@ func (c *Collector) scrape() []Sample {
 	c.scrapes++
 	v := &view{
 		began: time.Now(), scrapes: c.scrapes,
-		states: map[snapshot.State]int{}, waits: map[snapshot.WaitKind]waited{},
+		states: map[snapshot.State]int{}, waits: map[snapshot.WaitKind]waited{}, told: map[explanation]int{},
 	}
+	c.first.reset()
+	n := 0
+	c.first.keep(c.of.Snapshot(snapshot.Options{Each: func(f *snapshot.Fiber) bool {
+		if n++; n > mostKept { // there are more
+			return false
+		}
+		c.first.add(f)
+		return true
+	}}), n)
 	c.next.reset()
 	s := c.of.Snapshot(snapshot.Options{Each: func(f *snapshot.Fiber) bool {
 		if v.looked == mostFibers {
@@ -71,14 +81,19 @@ func (c *Collector) scrape() []Sample {
 	v.groups = c.names.group(s.Objects, v.began)
 
 	c.next.keep(s, v.looked+v.omitted)
-	if c.last.s != nil {
-		v.told = map[explanation]int{}
-		for _, e := range snapshot.Explain(c.last.s, c.next.s) {
+	// A deadlock that is younger than the last scrape is in the snapshot taken just before. What must last to be told,
+	// such as a fiber that does not yield, is seen by comparing with the last scrape.
+	for _, earlier := range []*snapshot.Snapshot{c.last.s, c.first.s} {
+		told := map[explanation]int{}
+		for _, e := range snapshot.Explain(earlier, c.next.s) {
 			certainty := "likely"
 			if e.Certain {
 				certainty = "certain"
 			}
-			v.told[explanation{e.Kind, certainty}]++
+			told[explanation{e.Kind, certainty}]++
+		}
+		for e, n := range told {
+			v.told[e] = max(v.told[e], n)
 		}
 	}
 	c.last, c.next = c.next, c.last

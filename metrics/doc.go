@@ -11,8 +11,11 @@
 //
 // Nothing is recorded between two scrapes. A scrape takes a snapshot of the runtime ([coir.Runtime.Snapshot]) and looks
 // at 100,000 fibers at most; coir_fibers_omitted counts the others. Scrapes within half a second share their numbers,
-// and no two snapshots are taken at the same time. A [Collector] keeps the last snapshot, with 10,000 fibers at most,
-// because an explanation ([snapshot.Explain]) needs two of them.
+// and no two snapshots are taken at the same time.
+//
+// An explanation ([snapshot.Explain]) needs two snapshots, so a scrape takes a small one first: a deadlock is counted by
+// the first scrape after it has begun. What must last to be wrong, such as a fiber that does not yield, is counted when
+// two scrapes have seen it. A [Collector] keeps 10,000 fibers of each snapshot at most.
 //
 // # Names
 //

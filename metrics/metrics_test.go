@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"regexp"
@@ -216,6 +217,9 @@ func TestSamples(t *testing.T) {
 		"coir_object_waiting{mutex,scales}":         2, "coir_object_wait_oldest_seconds{mutex,scales}": 5,
 		"coir_object_waiting{event,unnamed}": 2, "coir_object_wait_oldest_seconds{event,unnamed}": 6,
 		"coir_scrapes_total": 1,
+	}
+	for _, e := range explanations {
+		want[fmt.Sprintf("coir_explanations{%s,%s}", e.kind, e.certainty)] = 0
 	}
 	for name, value := range want {
 		if v, ok := got[name]; !ok || v != value {

@@ -161,7 +161,7 @@ var table = []row{
 			add(float64(v.cancelled), "cancelled")
 		}},
 	{Metric{"coir_explanations", KindUpDown, "{explanation}",
-		"Things that are wrong, as package snapshot explains them; missing in the first scrape.",
+		"Things that are wrong, as package snapshot explains them.",
 		[]string{"kind", "certainty"}},
 		readExplanations},
 
@@ -234,9 +234,6 @@ var explanations = []explanation{
 }
 
 func readExplanations(v *view, add adder) {
-	if v.told == nil {
-		return
-	}
 	for _, e := range explanations {
 		add(float64(v.told[e]), string(e.kind), e.certainty)
 	}
