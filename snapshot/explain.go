@@ -31,9 +31,12 @@ type Explanation struct {
 	// is of bounded length. It is not escaped for HTML.
 	Text string `json:"text"`
 
-	Fibers  []uint64  `json:"fibers"`            // the fibers that it is about; those of a cycle first, in its order
-	Objects []uint64  `json:"objects,omitempty"` // the objects that it is about
-	Since   time.Time `json:"since,omitzero"`    // when the oldest of the waits began, if known
+	Fibers  []uint64 `json:"fibers"`            // the fibers that it is about; those of a cycle first, in its order
+	Objects []uint64 `json:"objects,omitempty"` // the objects that it is about
+
+	// Since is when the oldest of the waits began; of a deadlock, when the last wait of its cycle began, since when nothing
+	// in it moves. It is zero if that is not known.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Problem is a kind of explanation: what is wrong.
@@ -511,6 +514,16 @@ func (p *pair) oldest(fibers []int) (t time.Time) {
 	for _, i := range fibers {
 		if p.fibers[i].same {
 			t = first(t, began(&p.fibers[i]))
+		}
+	}
+	return t
+}
+
+// newest returns when the newest of the waits began that some fibers are in, or zero if that is not known.
+func (p *pair) newest(fibers []int) (t time.Time) {
+	for _, i := range fibers {
+		if at := began(&p.fibers[i]); at.After(t) {
+			t = at
 		}
 	}
 	return t

@@ -457,7 +457,7 @@ func (g *graph) tellRing(ring, around []int) {
 		like = append(like, key)
 	}
 	slices.Sort(like)
-	g.tell(ProblemDeadlock, strings.Join(like, "\x01"), text, all, g.oldest(all), unique(objects)...)
+	g.tell(ProblemDeadlock, strings.Join(like, "\x01"), text, all, g.newest(fibers), unique(objects)...)
 	g.told[len(g.told)-1].Certain = g.rule == hard
 }
 

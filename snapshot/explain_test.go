@@ -814,7 +814,7 @@ func TestExplanationHasItsFibersAndObjects(t *testing.T) {
 	if want := []uint64{12, 11}; !slices.Equal(x.Objects, want) {
 		t.Errorf("Objects is %d, not %d", x.Objects, want)
 	}
-	if want := ago(time.Minute); !x.Since.Equal(want) {
+	if want := later.Fibers[1].Since; !x.Since.Equal(want) { // not that of the older wait, or of the fiber behind
 		t.Errorf("Since is %v, not %v", x.Since, want)
 	}
 }
