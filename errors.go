@@ -36,14 +36,19 @@ func opText(op, what string, cause error) string {
 	}
 	b.WriteString(what)
 	if cause != nil {
-		text := cause.Error()
-		if pe := (*PanicError)(nil); errors.As(cause, &pe) {
-			text, _, _ = strings.Cut(text, "\n") // the stack comes with the panic itself
-		}
 		b.WriteString(": ")
-		b.WriteString(text)
+		b.WriteString(causeText(cause))
 	}
 	return b.String()
+}
+
+// causeText returns the text of a cause, of a panic without its stack, which comes with the panic itself.
+func causeText(cause error) string {
+	text := cause.Error()
+	if pe := (*PanicError)(nil); errors.As(cause, &pe) {
+		text, _, _ = strings.Cut(text, "\n")
+	}
+	return text
 }
 
 // closedError is an ErrClosed with details.

@@ -613,7 +613,7 @@ func (e *ending) text() (text string) {
 		}
 	}()
 	if e.cause != nil {
-		return e.cause.Error()
+		return causeText(e.cause)
 	}
 	return e.err.Error()
 }

@@ -286,6 +286,26 @@ func TestSnapshotOfNurseries(t *testing.T) {
 	}
 }
 
+// A panic as the cause of a cancel is one line, without its stack.
+func TestSnapshotOfANurseryThatPanicked(t *testing.T) {
+	rt := coir.NewRuntime()
+	var s *snapshot.Snapshot
+	defer func() {
+		if _, ok := recover().(*coir.PanicError); !ok || s == nil {
+			t.Fatal("Run did not panic")
+		}
+		if n := s.Nurseries[0]; !n.Ended || n.Cause != "coir: panic in fiber bad: boom" {
+			t.Errorf("%+v", n)
+		}
+	}()
+	_ = rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("bad", func(context.Context) error { panic("boom") })
+		_ = coir.WaitCancel(ctx)
+		s = rt.Snapshot(snapshot.Options{})
+		return nil
+	})
+}
+
 func TestSnapshotOfALimit(t *testing.T) {
 	rt := coir.NewRuntime()
 	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
