@@ -42,8 +42,8 @@
 // wait under any of them. [Shield] protects work that must be finished from a cancel.
 //
 // To wait only for the cancel, call [WaitCancel]. A receive from ctx.Done() holds up the worker, as any native wait
-// does. To stop a service on purpose, cancel its nursery with n.Cancel(nil): if its fibers return no other error than
-// that cancel, Run returns nil.
+// does. To stop a service on purpose, cancel its nursery with n.Cancel(nil): if its fibers return no other errors than
+// those of cancels, Run returns nil.
 //
 // # How an operation ends
 //

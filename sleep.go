@@ -10,7 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Yield lets other fibers run. In a goroutine it is runtime.Gosched. It returns an error if ctx has ended.
+// Yield lets other fibers run. In a goroutine it is runtime.Gosched. If ctx has ended, it returns an error at once, and
+// lets no other fiber run: a loop over Yield must end then.
 //
 //go:norace
 func Yield(ctx context.Context) error {

@@ -78,7 +78,8 @@ func (r *stallReports) set(pc uintptr, logged bool) (before bool) {
 
 func (s Stall) log(at string) {
 	slog.Warn("coir: a fiber runs for long without yielding, and holds its worker. If it blocks, call what blocks in "+
-		"coir.Blocking, or start the fiber with coir.OnGoroutine(). If it computes, call coir.Yield now and then.",
+		"coir.Blocking, or start the fiber with coir.OnGoroutine(). If it computes, call coir.Yield now and then, and end "+
+		"when that returns an error.",
 		"fiber", s.Fiber.Name(), "for", s.For, "started", s.Fiber.SpawnSite(), "at", at)
 }
 
