@@ -88,11 +88,11 @@ func (t *Transport) attend(ctx context.Context, conn *pgx.Conn) {
 			conn, _ = t.connect(try)
 			cancel()
 		}
-		t.registerAgain()
 	}
 }
 
-// listen takes messages until the connection is lost. Now and then it cleans the tables.
+// listen takes messages until the connection is lost. At the beginning, and now and then, it cleans the tables and
+// registers the subjects again.
 func (t *Transport) listen(ctx context.Context, conn *pgx.Conn) {
 	every := max(t.set.window/4, beatTime)
 	var cleaned time.Time
@@ -101,6 +101,7 @@ func (t *Transport) listen(ctx context.Context, conn *pgx.Conn) {
 			if t.clean(ctx, conn) != nil {
 				return
 			}
+			t.registerAgain()
 			cleaned = time.Now()
 		}
 		letters, err := t.fetch(ctx, conn)
@@ -311,7 +312,8 @@ func (t *Transport) register(ctx context.Context, subjects []string) ([]struct{}
 	return make([]struct{}, len(subjects)), err
 }
 
-// registerAgain registers all subjects: other nodes may have taken this one for gone.
+// registerAgain registers all subjects: other nodes may have deleted its rows. It does not wait. If the statement fails,
+// the next cycle repeats it. It adds nothing while the subjects of an earlier cycle wait.
 func (t *Transport) registerAgain() {
 	t.mu.Lock()
 	subjects := make([]string, 0, len(t.servers))
@@ -319,6 +321,9 @@ func (t *Transport) registerAgain() {
 		subjects = append(subjects, s)
 	}
 	t.mu.Unlock()
+	if t.registry.len() >= len(subjects) {
+		return
+	}
 	for _, s := range subjects {
 		t.registry.post(s)
 	}

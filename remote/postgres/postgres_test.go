@@ -404,9 +404,61 @@ func TestConnectionsAreLost(t *testing.T) {
 	exec(t, operator, "select pg_terminate_backend(pid) from pg_stat_activity "+
 		"where datname = current_database() and pid <> pg_backend_pid()")
 	exec(t, operator, "delete from coir.serving")
+	servesAgain(t, a)
+}
+
+// A subject whose row another node has deleted is registered again, although the connection was not lost.
+func TestARegistrationIsLost(t *testing.T) {
+	dsn := database(t)
+	pool := prepared(t, dsn)
+	a, b := transport(t, pool), transport(t, connect(t, dsn), postgres.WithWindow(time.Second))
+	if _, err := b.Serve("echo", func(data []byte) []byte { return data }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Request(t.Context(), "echo", nil); err != nil { // b has begun to listen
+		t.Fatal(err)
+	}
+	exec(t, pool, "delete from coir.serving")
+	servesAgain(t, a)
+}
+
+// A node that connects again while another one deletes its rows keeps them.
+func TestANodeThatComesBack(t *testing.T) {
+	pool := prepared(t, database(t))
+	exec(t, pool, "insert into coir.serving (subject, node) values ('echo', 7)")
+	busy, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := busy.Exec(t.Context(), "update coir.serving set subject = subject"); err != nil { // clean waits for it
+		t.Fatal(err)
+	}
+	cleaned := make(chan error, 1)
+	go func() {
+		_, err := pool.Exec(context.Background(), "select coir.clean(1000)")
+		cleaned <- err
+	}()
+	for number(t, pool, "select count(*) from pg_locks where not granted and locktype = 'transactionid'") == 0 {
+		runtime.Gosched()
+	}
+	exec(t, pool, "select pg_advisory_lock_shared(7)") // the session ends with the pool
+	if err := busy.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-cleaned; err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, pool, "select count(*) from coir.serving"); n != 1 {
+		t.Errorf("a node that is connected has %d rows, not 1", n)
+	}
+}
+
+// servesAgain waits until a request to echo is answered.
+func servesAgain(t *testing.T, tr *postgres.Transport) {
+	t.Helper()
 	for {
 		try, cancel := context.WithTimeout(t.Context(), time.Second)
-		out, err := a.Request(try, "echo", []byte("again"))
+		out, err := tr.Request(try, "echo", []byte("again"))
 		cancel()
 		if err == nil {
 			if string(out) != "again" {

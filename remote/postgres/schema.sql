@@ -233,7 +233,8 @@ returns void language sql as $$
 	select pg_notify('coir_' || to_hex(node), '') from (select distinct node from sent) as to_nodes
 $$;
 
--- clean forgets IDs that are older than the window, and what belongs to nodes that are gone.
+-- clean forgets IDs that are older than the window, and what belongs to nodes that are gone. A node may connect and
+-- register again meanwhile: so it is looked at once more when its rows are deleted.
 create or replace function coir.clean(seconds double precision) returns void language plpgsql as $$
 begin
 	perform set_config('synchronous_commit', 'off', true);
@@ -244,6 +245,6 @@ begin
 	with gone as materialized (
 		select node from (select node from coir.serving union select node from coir.mail) as all_nodes
 		where not coir.alive(node)),
-	silent as (delete from coir.serving s using gone where s.node = gone.node)
+	silent as (delete from coir.serving s using gone where s.node = gone.node and not coir.alive(s.node))
 	delete from coir.mail m using gone where m.node = gone.node;
 end $$;
