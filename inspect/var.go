@@ -61,7 +61,7 @@ func numbersOf(of Source) *numbers {
 		default:
 			n.Waits["select"]++
 		}
-		if !f.Since.IsZero() && (oldest.IsZero() || f.Since.Before(oldest)) {
+		if f.State == snapshot.StateWaiting && !f.Since.IsZero() && (oldest.IsZero() || f.Since.Before(oldest)) {
 			oldest = f.Since
 		}
 		return true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // The variable counts the fibers of a runtime, and is one that package expvar can show.
@@ -48,6 +49,18 @@ func TestVarOfARuntime(t *testing.T) {
 		cancel()
 		run.Wait()
 	})
+}
+
+// The age of the oldest wait does not count a call that blocks.
+func TestACallThatBlocksIsNoWait(t *testing.T) {
+	now := time.Now()
+	n := numbersOf(&fake{s: &snapshot.Snapshot{Taken: now, Fibers: []snapshot.Fiber{
+		{ID: 1, State: snapshot.StateBlocking, Since: now.Add(-time.Hour)},
+		{ID: 2, State: snapshot.StateWaiting, Since: now.Add(-time.Minute), Wait: []snapshot.Wait{{Kind: snapshot.WaitRecv}}},
+	}}})
+	if n.Oldest != 60 || n.Fibers[snapshot.StateBlocking] != 1 {
+		t.Errorf("it shows %+v", n)
+	}
 }
 
 // Any number of readers at the same time share a snapshot.

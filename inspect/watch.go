@@ -57,7 +57,7 @@ func WithFlightRecorder(r *trace.FlightRecorder) Option {
 // fibers and objects (the numbers of the first 100), since, and files: see [WithDir].
 //
 // Watch returns nil when ctx ends, and an error if it cannot make the directory. It can be called in a goroutine and in
-// a fiber. In a goroutine it does not need the workers that it watches:
+// a fiber. It does not need the workers that it watches, except that in a fiber one must begin it:
 //
 //	go inspect.Watch(ctx)
 //
@@ -68,7 +68,26 @@ func Watch(ctx context.Context, opts ...Option) error {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	_, err := coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, newWatcher(&o).run(ctx) })
+	// The snapshots are taken in a goroutine, which needs no worker, while the caller waits for a cancel. In coir.Blocking
+	// its fiber would be in a call that blocks, of which Watch would log an explanation.
+	wait, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	var err error
+	var panicked any
+	go func() {
+		defer close(ended)
+		defer stop()
+		defer func() { panicked = recover() }()
+		err = newWatcher(&o).run(ctx)
+	}()
+	_ = coir.WaitCancel(wait) // it also ends if run returns early
+	_, _ = coir.Blocking(ctx, func() (struct{}, error) {
+		<-ended
+		return struct{}{}, nil
+	})
+	if panicked != nil {
+		panic(panicked)
+	}
 	return err
 }
 

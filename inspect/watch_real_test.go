@@ -15,6 +15,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/inspect"
 	"github.com/coir-go/coir/locks"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // told is a handler of slog that keeps the records.
@@ -75,6 +76,57 @@ func deadlocked(n *coir.Nursery, a, b *locks.Mutex) {
 		}, coir.WithIndex(i))
 	}
 }
+
+// A fiber that calls Watch waits for the end of its context. It is not in a call that blocks, so Watch says nothing of
+// it.
+func TestWatchSaysNothingOfItsFiber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := coir.NewRuntime()
+		var l told
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- rt.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+				n.Go("watch", func(ctx context.Context) error {
+					return inspect.Watch(ctx, inspect.WithSource(rt), inspect.WithLogger(slog.New(&l)))
+				})
+				return nil
+			})
+		}()
+		time.Sleep(time.Hour) // on the virtual clock
+		synctest.Wait()
+		for _, r := range l.take() {
+			r.Attrs(func(a slog.Attr) bool { t.Errorf("%s: %v", r.Message, a); return true })
+		}
+		for _, f := range rt.Snapshot(snapshot.Options{}).Fibers {
+			if f.Name == "watch" && (f.State != snapshot.StateWaiting || f.Wait[0].Kind != snapshot.WaitCancel) {
+				t.Errorf("its fiber is %s: %v", f.State, f.Wait)
+			}
+		}
+		cancel()
+		<-done
+		if err := rt.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A panic of a logger is one of the caller.
+func TestWatchPanicsInItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if r := recover(); r != "broken" {
+				t.Errorf("Watch panics with %v", r)
+			}
+		}()
+		_ = inspect.Watch(t.Context(), inspect.WithSource(broken{}))
+	})
+}
+
+// broken is a source that panics.
+type broken struct{ inspect.Source }
+
+func (broken) Snapshot(snapshot.Options) *snapshot.Snapshot { panic("broken") }
 
 // A deadlock is logged once for as long as it lasts, and again if there is another one.
 func TestWatchLogsOnce(t *testing.T) {
