@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/coir-go/coir/remote"
 )
@@ -27,6 +29,45 @@ func outcome(what string, err error) error {
 		return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnavailable, err)
 	}
 	return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnknown, err)
+}
+
+// unsent is the error of a statement for which there was no connection. The methods of a pool return the error of a
+// context, which does not say whether the statement was sent.
+type unsent struct{ error }
+
+func (e unsent) Unwrap() error { return e.error }
+
+// SafeToRetry is for [pgconn.SafeToRetry].
+func (unsent) SafeToRetry() bool { return true }
+
+// acquire takes a connection from the pool.
+func (t *Transport) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	c, err := t.pool.Acquire(ctx)
+	if err != nil {
+		return nil, unsent{err}
+	}
+	return c, nil
+}
+
+// exec runs a statement.
+func (t *Transport) exec(ctx context.Context, sql string, args ...any) error {
+	c, err := t.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	_, err = c.Exec(ctx, t.sql(sql), args...)
+	return err
+}
+
+// scan runs a statement, and reads the row that it returns.
+func (t *Transport) scan(ctx context.Context, sql string, args []any, to ...any) error {
+	c, err := t.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	return c.QueryRow(ctx, t.sql(sql), args...).Scan(to...)
 }
 
 const completionUnknown = "40003"

@@ -50,7 +50,7 @@ const (
 
 // connect returns a connection that listens.
 func (t *Transport) connect(ctx context.Context) (*pgx.Conn, error) {
-	c, err := t.pool.Acquire(ctx)
+	c, err := t.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (t *Transport) tell(ctx context.Context, ns []note) ([]struct{}, error) {
 	for i, n := range ns {
 		subjects[i], contents[i] = n.subject, n.data
 	}
-	_, err := t.pool.Exec(ctx, t.sql("select coir.tell($1, $2)"), subjects, contents)
+	err := t.exec(ctx, "select coir.tell($1, $2)", subjects, contents)
 	return make([]struct{}, len(ns)), err
 }
 
@@ -212,7 +212,7 @@ func (t *Transport) answer(ctx context.Context, rs []reply) ([]struct{}, error) 
 	for i, r := range rs {
 		nodes[i], requests[i], kinds[i], contents[i] = r.node, r.request, string(r.kind), r.data
 	}
-	_, err := t.pool.Exec(ctx, t.sql(`select coir.answer($1, $2::text[]::"char"[], $3, $4)`),
+	err := t.exec(ctx, `select coir.answer($1, $2::text[]::"char"[], $3, $4)`,
 		nodes, kinds, requests, contents)
 	return make([]struct{}, len(rs)), err
 }
@@ -233,7 +233,7 @@ func (t *Transport) Request(ctx context.Context, subject string, data []byte) ([
 	}()
 	data = append([]byte{}, data...)
 	passed, err := call(ctx, t, what, func(ctx context.Context) (passed bool, err error) {
-		err = t.pool.QueryRow(ctx, t.sql("select coir.ask($1, $2, $3, $4)"), subject, t.node, number, data).Scan(&passed)
+		err = t.scan(ctx, "select coir.ask($1, $2, $3, $4)", []any{subject, t.node, number, data}, &passed)
 		return passed, err
 	}, nil)
 	if err != nil {
@@ -306,14 +306,14 @@ func (t *Transport) register(ctx context.Context, subjects []string) ([]struct{}
 		}
 	}
 	t.mu.Unlock()
-	_, err := t.pool.Exec(ctx, t.sql("with gone as (delete from coir.serving where node = $1 and subject = any ($3)) "+
-		"insert into coir.serving (subject, node) select distinct s, $1 from unnest($2::text[]) s on conflict do nothing"),
+	err := t.exec(ctx, "with gone as (delete from coir.serving where node = $1 and subject = any ($3)) "+
+		"insert into coir.serving (subject, node) select distinct s, $1 from unnest($2::text[]) s on conflict do nothing",
 		t.node, served, unserved)
 	return make([]struct{}, len(subjects)), err
 }
 
-// registerAgain registers all subjects: other nodes may have deleted its rows. It does not wait. If the statement fails,
-// the next cycle repeats it. It adds nothing while the subjects of an earlier cycle wait.
+// registerAgain registers all subjects: other nodes may have deleted its rows. It does not wait: if it fails, the next
+// cycle repeats it. It adds nothing while the subjects of an earlier cycle wait.
 func (t *Transport) registerAgain() {
 	t.mu.Lock()
 	subjects := make([]string, 0, len(t.servers))

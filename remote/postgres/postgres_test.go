@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/coir-go/coir"
@@ -365,6 +366,77 @@ func TestLargeRequest(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A statement for which the pool has no connection was not sent.
+func TestTheWaitForAConnectionEnds(t *testing.T) {
+	dsn := database(t)
+	prepared(t, dsn)
+	config, err := pgxpool.ParseConfig(dsn + " pool_max_conns=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(acquires, 100)
+	config.ConnConfig.Tracer = begun
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	tr := transport(t, pool)
+	if err := tr.Open(t.Context(), "q", 1); err != nil {
+		t.Fatal(err)
+	}
+	only, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer only.Release()
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := postgres.New(short, pool); !errors.Is(err, remote.ErrUnavailable) {
+		t.Errorf("New: %v", err)
+	}
+	for len(begun) > 0 {
+		<-begun
+	}
+	ops := []func() error{
+		func() error { return tr.Publish(t.Context(), "q", remote.Msg{}) },
+		func() error { return tr.End(t.Context(), "q") },
+		func() error { _, err := tr.Get(t.Context(), "key"); return err },
+		func() error { _, err := tr.Pull(t.Context(), "q", 1); return err },
+	}
+	errs := make([]error, len(ops))
+	var ended sync.WaitGroup
+	for i, op := range ops {
+		ended.Go(func() { errs[i] = op() })
+		<-begun
+	}
+	tr.Close() // which ends the statements
+	ended.Wait()
+	for i, err := range errs {
+		if !errors.Is(err, remote.ErrUnavailable) || errors.Is(err, remote.ErrUnknown) {
+			t.Errorf("operation %d: %v", i, err)
+		}
+	}
+}
+
+// acquires has an element for each call that has asked a pool for a connection.
+type acquires chan struct{}
+
+func (a acquires) TraceAcquireStart(
+	ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData,
+) context.Context {
+	a <- struct{}{}
+	return ctx
+}
+
+func (acquires) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
+
+func (acquires) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+func (acquires) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // A process that has ended serves nothing, although it could not say so, and what belonged to it is deleted.
 func TestANodeThatIsGone(t *testing.T) {

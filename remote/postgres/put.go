@@ -19,8 +19,7 @@ func (t *Transport) Put(ctx context.Context, key string, data []byte) ([]byte, e
 		expected := t.expected
 		t.mu.Unlock()
 		r, err := call(ctx, t, "put "+key, func(ctx context.Context) (r result, err error) {
-			err = t.pool.QueryRow(ctx, t.sql("select * from coir.put($1, $2, $3)"), key, expected, data).
-				Scan(&r.settings, &r.stored)
+			err = t.scan(ctx, "select * from coir.put($1, $2, $3)", []any{key, expected, data}, &r.settings, &r.stored)
 			return r, err
 		}, nil)
 		if err != nil {
@@ -38,7 +37,7 @@ func (t *Transport) Put(ctx context.Context, key string, data []byte) ([]byte, e
 // Get implements [remote.Transport].
 func (t *Transport) Get(ctx context.Context, key string) ([]byte, error) {
 	return call(ctx, t, "get "+key, func(ctx context.Context) (stored []byte, err error) {
-		err = t.pool.QueryRow(ctx, t.sql("select data from coir.kept where key = $1"), key).Scan(&stored)
+		err = t.scan(ctx, "select data from coir.kept where key = $1", []any{key}, &stored)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil, nil
 		}

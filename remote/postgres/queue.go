@@ -61,7 +61,7 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 		capacity int
 	}
 	is, err := call(ctx, t, what, func(ctx context.Context) (is opened, err error) {
-		err = t.pool.QueryRow(ctx, t.sql("select * from coir.open($1, $2)"), name, capacity).Scan(&is.id, &is.capacity)
+		err = t.scan(ctx, "select * from coir.open($1, $2)", []any{name, capacity}, &is.id, &is.capacity)
 		return is, err
 	}, nil)
 	if err != nil {
@@ -156,8 +156,8 @@ func (q *queue) store(ctx context.Context, ms []remote.Msg) ([]error, error) {
 		var ended, wakes bool
 		var set string
 		var refused []int
-		err := t.pool.QueryRow(ctx, t.sql("select * from coir.publish($1, $2, $3, $4, $5)"),
-			q.id, expected, senders, numbers, contents).Scan(&ended, &set, &refused, &wakes)
+		err := t.scan(ctx, "select * from coir.publish($1, $2, $3, $4, $5)",
+			[]any{q.id, expected, senders, numbers, contents}, &ended, &set, &refused, &wakes)
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +196,7 @@ func (t *Transport) End(ctx context.Context, name string) error {
 		return err
 	}
 	_, err = call(ctx, t, "end "+name, func(ctx context.Context) (struct{}, error) {
-		_, err := t.pool.Exec(ctx, t.sql("update coir.queue set ended = true where id = $1"), q.id)
+		err := t.exec(ctx, "update coir.queue set ended = true where id = $1", q.id)
 		return struct{}{}, err
 	}, nil)
 	if err == nil {
@@ -252,7 +252,12 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 func (q *queue) pull(ctx context.Context, credit int) ([]remote.Delivery, error) {
 	t := q.t
 	return call(ctx, t, "pull from "+q.name, func(ctx context.Context) (ds []remote.Delivery, err error) {
-		rows, err := t.pool.Query(ctx, t.sql("select * from coir.pull($1, $2, $3)"), q.id, credit, t.set.lease.Seconds())
+		c, err := t.acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Release()
+		rows, err := c.Query(ctx, t.sql("select * from coir.pull($1, $2, $3)"), q.id, credit, t.set.lease.Seconds())
 		if err != nil {
 			return nil, err
 		}
@@ -309,7 +314,7 @@ func (q *queue) idle(ctx context.Context) (time.Duration, error) {
 		due         *float64
 	}
 	is, err := call(ctx, t, what, func(ctx context.Context) (is state, err error) {
-		err = t.pool.QueryRow(ctx, t.sql("select * from coir.idle($1)"), q.id).Scan(&is.ended, &is.over, &is.due)
+		err = t.scan(ctx, "select * from coir.idle($1)", []any{q.id}, &is.ended, &is.over, &is.due)
 		return is, err
 	}, nil)
 	if err == nil && is.over {
@@ -407,7 +412,7 @@ func (t *Transport) remove(ctx context.Context, ps []place) ([]bool, error) {
 		queues[i], seqs[i] = p.queue, p.seq
 	}
 	var locked []int
-	err := t.pool.QueryRow(ctx, t.sql("select coir.remove($1, $2)"), queues, seqs).Scan(&locked)
+	err := t.scan(ctx, "select coir.remove($1, $2)", []any{queues, seqs}, &locked)
 	out := make([]bool, len(ps))
 	for _, i := range locked {
 		out[i-1] = true
@@ -453,7 +458,7 @@ func (t *Transport) renew(ctx context.Context, rs []renewal) ([]struct{}, error)
 			back[r.d.q] = true
 		}
 	}
-	_, err := t.pool.Exec(ctx, t.sql("select coir.renew($1, $2, $3, $4)"), queues, seqs, leases, seconds)
+	err := t.exec(ctx, "select coir.renew($1, $2, $3, $4)", queues, seqs, leases, seconds)
 	if err == nil {
 		for q := range back {
 			t.Tell(q.subject(), nil)

@@ -68,7 +68,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Transport, e
 	t.answers = lot[reply, struct{}]{t: t, what: "answer", do: t.answer, size: func(r reply) int { return len(r.data) }}
 	t.registry = lot[string, struct{}]{t: t, what: "serve", do: t.register}
 	conn, err := coir.Blocking(ctx, func() (*pgx.Conn, error) {
-		if err := pool.QueryRow(ctx, t.sql("select coir.settings()")).Scan(&t.expected); err != nil {
+		if err := t.scan(ctx, "select coir.settings()", nil, &t.expected); err != nil {
 			return nil, err
 		}
 		return t.connect(ctx)
