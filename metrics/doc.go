@@ -28,5 +28,6 @@
 // # Channels
 //
 // A snapshot has a channel only while a fiber waits for it. So its length and capacity are missing at other times, and
-// its totals stand still until a fiber waits for it again; then they have caught up.
+// its totals stand still until a fiber waits for it again; then they have caught up. With [coir.ListObjects] snapshots
+// also have the channels that have a name and for which no fiber waits.
 package metrics

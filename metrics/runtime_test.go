@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -186,6 +189,28 @@ func TestExplanationsAreCounted(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Each kind of explanation is counted in each scrape.
+func TestEveryProblemIsCounted(t *testing.T) {
+	const file = "../snapshot/explain.go"
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the module is not in the repository: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := regexp.MustCompile(`(?m)^\tProblem\w+ +Problem += "([a-z-]+)"$`).FindAllSubmatch(text, -1)
+	if len(kinds) == 0 {
+		t.Fatal("no kinds are found in ", file)
+	}
+	for _, m := range kinds {
+		e := explanation{snapshot.Problem(m[1]), "likely"}
+		if !slices.Contains(explanations, e) {
+			t.Errorf("a scrape without an explanation of the kind %s has no series for it: add it to explanations", e.kind)
+		}
+	}
 }
 
 // Scrapes within half a second share their numbers.

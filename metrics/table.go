@@ -228,9 +228,9 @@ type explanation struct {
 // counted when it is there.
 var explanations = []explanation{
 	{snapshot.ProblemDeadlock, "certain"}, {snapshot.ProblemDeadlock, "likely"}, {snapshot.ProblemAllWaiting, "likely"},
-	{snapshot.ProblemCancelIgnored, "likely"}, {snapshot.ProblemReceiverGone, "likely"}, {snapshot.ProblemStarved, "likely"},
-	{snapshot.ProblemNeverYields, "likely"}, {snapshot.ProblemChannelFull, "likely"}, {snapshot.ProblemBlockingCalls, "likely"},
-	{snapshot.ProblemTicketOld, "likely"},
+	{snapshot.ProblemCancelIgnored, "likely"}, {snapshot.ProblemHolderGone, "likely"},
+	{snapshot.ProblemReceiverGone, "likely"}, {snapshot.ProblemStarved, "likely"}, {snapshot.ProblemNeverYields, "likely"},
+	{snapshot.ProblemChannelFull, "likely"}, {snapshot.ProblemBlockingCalls, "likely"}, {snapshot.ProblemTicketOld, "likely"},
 }
 
 func readExplanations(v *view, add adder) {
