@@ -12,9 +12,9 @@ import (
 // show which fibers have not moved between them, and the rest follows from that. The cycles of waits are in
 // explain_cycles.go, the other signs in explain_signs.go, the words in explain_words.go.
 //
-// A cycle is told as certain by this argument. Each of its fibers is in the same wait in both snapshots, so it waited
-// during the whole time between them. In the earlier snapshot each object was read after all the fibers, so a fiber
-// that it names as a holder was then already in that wait, and a fiber that waits does not unlock. So all of them
+// A cycle is reported as certain for this reason. Each of its fibers is in the same wait in both snapshots, so it
+// waited during the whole time between them. In the earlier snapshot each object was read after all the fibers, so a
+// fiber that it names as a holder was then already in that wait, and a fiber that waits does not unlock. So all of them
 // waited, and held, at one moment. If a snapshot read objects before fibers, the argument would be wrong:
 // TestOrderedLocksAreNoDeadlock shows both.
 
@@ -22,9 +22,8 @@ import (
 type Explanation struct {
 	Kind Problem `json:"kind"`
 
-	// Certain says that by what both snapshots show it cannot be otherwise. What is not certain is likely. Only a
-	// deadlock can be certain: its fibers wait until one of the waits is cancelled, or until another fiber unlocks a
-	// lock that it has not locked.
+	// Certain says that the two snapshots prove it. What is not certain is likely. Only a deadlock can be certain: its
+	// fibers wait until one of the waits is cancelled, or until another fiber unlocks a lock that it has not locked.
 	Certain bool `json:"certain"`
 
 	// Text is a sentence that names fibers, objects and lines. It has no control characters, whatever the names are, and
@@ -73,7 +72,7 @@ var severity = []Problem{
 	ProblemNeverYields, ProblemChannelFull, ProblemBlockingCalls, ProblemTicketOld,
 }
 
-// How long something lasts before it is told.
+// Minimum durations before a report.
 const (
 	leastGap    = 100 * time.Millisecond // between the snapshots, for what is seen only by comparing them
 	leastWait   = time.Second            // a wait of a likely cycle, or for a fiber that is gone
@@ -81,7 +80,7 @@ const (
 	leastTicket = time.Minute            // a wait for the answer of a ticket
 )
 
-// leastCrowd is how many explanations that differ only in names are told as one.
+// leastCrowd explanations that differ only in names are reported as one.
 const leastCrowd = 3
 
 // Explain says what is wrong, by two snapshots of one runtime, the earlier first. It returns the certain explanations
@@ -109,7 +108,7 @@ func Explain(earlier, later *Snapshot) []Explanation {
 	return p.result()
 }
 
-// pair is what two snapshots show together.
+// pair holds what two snapshots show together.
 type pair struct {
 	earlier, later *Snapshot
 	gap            time.Duration // from the end of the earlier to the beginning of the later
@@ -167,7 +166,7 @@ type thing struct {
 // found is an explanation with what decides its place.
 type found struct {
 	Explanation
-	like string // those of one kind that have the same one may be told together
+	like string // those of one kind that have the same one may be reported together
 }
 
 // compare returns what two snapshots show together, or nil if they cannot be compared.
@@ -478,8 +477,8 @@ func (p *pair) mayEnd(w Wait) bool {
 	return true
 }
 
-// old reports whether a wait that is the same in both snapshots is old enough to be told as likely to be stuck. If
-// every fiber waits, its age does not matter.
+// old reports whether a wait that is the same in both snapshots is old enough to be reported as likely to be stuck.
+// If every fiber waits, its age does not matter.
 func (p *pair) old(f *both) bool {
 	return p.quiet || p.ageOf(f).d >= leastWait
 }
@@ -545,7 +544,7 @@ func (p *pair) tell(kind Problem, like, text string, fibers []int, since time.Ti
 	}, like})
 }
 
-// result returns the explanations in order. Many of one kind that are alike are told as one.
+// result returns the explanations in order. Many of one kind that are alike become one.
 func (p *pair) result() (all []Explanation) {
 	slices.SortStableFunc(p.told, func(a, b found) int { return before(&a.Explanation, &b.Explanation) })
 	type group struct {

@@ -54,7 +54,7 @@ type vertex struct {
 	ring int  // the number of its cycle, or that it waits for; -1: none
 }
 
-// target is what a vertex that is no fiber stands for.
+// target says what a vertex that is not a fiber stands for.
 type target struct {
 	kind WaitKind
 	id   uint64
@@ -75,7 +75,7 @@ type graph struct {
 // ring is a part of the graph in which each vertex waits for each other, with its fibers in order.
 type ring struct{ fibers, all []int }
 
-// findCycles tells about the cycles of waits.
+// findCycles reports the cycles of waits.
 func (p *pair) findCycles() {
 	for _, r := range []rule{hard, limited, soft} {
 		if r == limited && !slices.ContainsFunc(p.fibers, both.mayPass) {
@@ -84,7 +84,7 @@ func (p *pair) findCycles() {
 		g := p.graph(r)
 		rings := slices.DeleteFunc(g.rings(), func(x ring) bool {
 			return r == limited && !slices.ContainsFunc(x.fibers, func(v int) bool { return g.at(v).mayPass() }) ||
-				slices.ContainsFunc(x.fibers, func(v int) bool { return p.stuck[g.nodes[v]] }) // a surer rule has told of it
+				slices.ContainsFunc(x.fibers, func(v int) bool { return p.stuck[g.nodes[v]] }) // a surer rule has reported it
 		})
 		g.attribute(rings)
 		around := make([][]int, len(rings)) // the fibers of each ring, and those that wait for them
@@ -409,7 +409,7 @@ func (g *graph) cycle(start int, childless bool) (way []link) {
 	return nil
 }
 
-// tellRing tells about a cycle among the fibers of a ring. around are they and the fibers that wait for them.
+// tellRing reports a cycle among the fibers of a ring. around has them, and the fibers that wait for them.
 func (g *graph) tellRing(ring, around []int) {
 	start := slices.IndexFunc(ring, func(v int) bool {
 		return slices.ContainsFunc(g.at(v).Wait, func(w Wait) bool { return w.Kind != WaitRecv })
@@ -463,14 +463,14 @@ func (g *graph) tellRing(ring, around []int) {
 
 // cycleText returns the cycle in words: a waits to lock B, held by b, which waits to lock A, held by a.
 func (g *graph) cycleText(way []link) string {
-	const most = 5 // fibers that are told one by one
+	const most = 5 // fibers that are listed one by one
 	var b strings.Builder
 	b.WriteString(g.fibers[way[0].fiber].name())
 	for k, l := range way {
 		last := k == len(way)-1
 		if len(way) > most+1 && k >= most-1 && !last {
 			if k == most-1 {
-				fmt.Fprintf(&b, "waits likewise, and so do %s after it, of which the last, %s, ",
+				fmt.Fprintf(&b, "waits in the same way, as do the next %s; the last, %s, ",
 					count(len(way)-most, "fiber"), g.fibers[way[len(way)-1].fiber].name())
 			}
 			continue

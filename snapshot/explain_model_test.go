@@ -216,7 +216,7 @@ func TestOrderedLocksAreNoDeadlock(t *testing.T) {
 }
 
 // TestUnorderedLocksAreDeadlocks: a program that has come to a stop is explained by two snapshots, for certain, and
-// what is told as certain stays.
+// what is reported as certain stays.
 func TestUnorderedLocksAreDeadlocks(t *testing.T) {
 	const n = 5_000
 	stopped := 0

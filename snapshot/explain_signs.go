@@ -14,7 +14,7 @@ const (
 	ticket  = "ticket" // of a desk
 )
 
-// findAllWaiting tells that every fiber waits, unless all of them are in cycles that were told.
+// findAllWaiting reports that every fiber waits, unless all of them are in cycles that were reported.
 func (p *pair) findAllWaiting() {
 	if !p.quiet && p.ends.IsZero() {
 		return
@@ -39,7 +39,7 @@ func (p *pair) findAllWaiting() {
 	p.tell(ProblemAllWaiting, "", text, all, since)
 }
 
-// findCancelIgnored tells which fibers have not ended although their nursery was cancelled.
+// findCancelIgnored reports fibers that have not ended although their nursery was cancelled.
 func (p *pair) findCancelIgnored() {
 	if p.gap < leastGap {
 		return
@@ -50,7 +50,7 @@ func (p *pair) findCancelIgnored() {
 			continue
 		}
 		left := p.left(n)
-		// A fiber that waits for the children of a nursery that is told about is not why this one has not ended.
+		// A fiber that joins another reported nursery is not the cause.
 		if !slices.ContainsFunc(left, func(i int) bool { return !p.joinsTold(&p.fibers[i]) }) {
 			continue
 		}
@@ -92,7 +92,7 @@ func (p *pair) joinsTold(f *both) bool {
 	})
 }
 
-// findHolderGone tells which fibers wait for a lock whose holder has ended. A holder that is not in the snapshot may
+// findHolderGone reports fibers that wait for a lock whose holder has ended. A holder that is not in the snapshot may
 // also be a fiber of another runtime, so this is not certain.
 func (p *pair) findHolderGone() {
 	gone := func(o *thing) bool {
@@ -114,7 +114,7 @@ func (p *pair) alive(id uint64) bool {
 	return ok
 }
 
-// findReceiverGone tells which fibers wait to send to a channel whose last receiver has ended.
+// findReceiverGone reports fibers that wait to send to a channel whose last receiver has ended.
 func (p *pair) findReceiverGone() {
 	for _, o := range p.gather(WaitSend, p.gone) {
 		stuck := p.held(o.waiters)
@@ -145,7 +145,7 @@ func (p *pair) gone(o *thing) bool {
 	return !p.alive(o.Receiver) && !p.alive(o.ReceiverBefore)
 }
 
-// findNeverYields tells which fibers have held their workers all the time, and do not wait in a call that coir knows.
+// findNeverYields reports fibers that have held their workers all the time, and do not wait in a call that coir knows.
 func (p *pair) findNeverYields() {
 	if p.gap < leastGap {
 		return
@@ -204,9 +204,9 @@ func (p *pair) bySite(has func(i int) bool) (groups [][]int) {
 	return groups
 }
 
-// findStarved tells which fibers are ready, and do not run. One that yields again and again looks the same, so they are
-// told only if the workers have not switched as often as it takes to run each fiber that is ready. One that has not
-// begun counts only if no worker could have begun it, and it is not in line for a place in its nursery.
+// findStarved reports fibers that are ready, and do not run. One that yields again and again looks the same, so they
+// are reported only if the workers have not switched as often as it takes to run each fiber that is ready. One that has
+// not begun counts only if no worker could have begun it, and it is not in line for a place in its nursery.
 func (p *pair) findStarved() {
 	if p.gap < leastGap || p.turns() >= p.ready() {
 		return
@@ -260,8 +260,8 @@ func (p *pair) starves(i int) bool {
 	return f.State == StateReady || f.State == StatePending && p.still && len(p.hogs) > 0 && f.family.Limit == 0
 }
 
-// findChannelFull tells which channels are full, and nothing is received from them. Those whose receiver has ended, or
-// whose senders are all in cycles, were told already.
+// findChannelFull reports channels that are full, and from which nothing is received. Those whose receiver has ended,
+// or whose senders are all in cycles, were reported already.
 func (p *pair) findChannelFull() {
 	gone := map[uint64]bool{}
 	for i := range p.told {
@@ -289,7 +289,7 @@ func (p *pair) findChannelFull() {
 	}
 }
 
-// findBlockingCalls tells which fibers hold their workers in calls that block.
+// findBlockingCalls reports fibers that hold their workers in calls that block.
 func (p *pair) findBlockingCalls() {
 	if p.gap < leastGap {
 		return
@@ -326,7 +326,7 @@ func (p *pair) findBlockingCalls() {
 	}
 }
 
-// findTicketOld tells which fibers wait for long for the answers of tickets.
+// findTicketOld reports fibers that have waited for long for the answers of tickets.
 func (p *pair) findTicketOld() {
 	old := func(o *thing) bool {
 		return o.Kind == ticket && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastTicket

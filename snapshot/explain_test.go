@@ -101,7 +101,7 @@ var crossed = Snapshot{
 const crossedText = "certain deadlock: transfer[0] waits to lock B, held by transfer[1], which waits to lock A, held " +
 	"by transfer[0]: a deadlock, for 3.1s"
 
-// likelyText is what is told of them if it is not certain.
+// likelyText is the explanation of them if it is not certain.
 var likelyText = strings.Replace(crossedText[len("certain "):], "a deadlock,", "likely a deadlock,", 1)
 
 // Two stages, each of which waits to send to the other.
@@ -275,7 +275,7 @@ func TestExplain(t *testing.T) {
 			"held by 2 fibers, all of them stuck, one of which is itself: a deadlock, for 3.1s; b waits for it"}},
 		{"a long cycle", circle(1000), nil, []string{"certain deadlock: f[0] waits to lock m0, held by f[1], which waits " +
 			"to lock m1, held by f[2], which waits to lock m2, held by f[3], which waits to lock m3, held by f[4], which " +
-			"waits likewise, and so do 995 fibers after it, of which the last, f[999], waits to lock m999, held by f[0]: " +
+			"waits in the same way, as do the next 995 fibers; the last, f[999], waits to lock m999, held by f[0]: " +
 			"a deadlock, for 3.1s"}},
 		{"many that are alike", many(50), nil, []string{"certain deadlock: p[0] waits to lock x[0], held by p[1], which " +
 			"waits to lock x[1], held by p[0]: a deadlock, for 3.1s; the same 49 times more, with 98 other fibers"}},

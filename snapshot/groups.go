@@ -10,12 +10,12 @@ type Groups struct {
 	told map[uint64]string // the explanations that are about a fiber
 }
 
-// mostTold is from how many fibers on an explanation does not divide groups. None of its fibers is special then, and
-// the JSON of package inspect has only the first ones.
+// mostTold is the number of fibers from which on an explanation does not divide groups. None of its fibers is special
+// then, and the JSON of package inspect has only the first ones.
 const mostTold = 100
 
-// NewGroups returns the groups of a snapshot, of which why says what is wrong. A fiber that one of the explanations is
-// about is in no group with fibers that it is not about, unless it is about 100 fibers or more.
+// NewGroups returns the groups of a snapshot, of which why says what is wrong. An explanation that is about fewer than
+// 100 fibers divides groups: no group has both fibers that it is about and others.
 func NewGroups(why []Explanation) *Groups {
 	type step struct {
 		from string

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Snapshot is what a runtime was doing at some moment.
+// Snapshot shows what a runtime was doing at some moment.
 type Snapshot struct {
 	Taken     time.Time     `json:"taken"` // when it was begun
 	Took      time.Duration `json:"took"`  // how long it took, in nanoseconds
