@@ -20,11 +20,10 @@
 //
 // # Cost
 //
-// Nothing is recorded without a [Recorder]: a program that nobody looks at pays nothing. A request takes a snapshot,
-// and requests that come at the same time share it. The handler keeps the last snapshot of each runtime, with at most
-// 100,000 fibers of about 500 bytes, for as long as requests come and ten seconds more, because an explanation needs
-// two of them. Any number of slow readers together hold at most four old snapshots, encoded and compressed; a reader
-// has a minute.
+// Nothing is recorded without a [Recorder]: without requests there is no cost. A request takes a snapshot, and requests
+// that come at the same time share it. The handler keeps the last snapshot of each runtime, with at most 100,000 fibers
+// of about 500 bytes, for as long as requests come and ten seconds more, because an explanation needs two of them. Any
+// number of slow readers together hold at most four old snapshots, encoded and compressed; a reader has a minute.
 //
 // # Security
 //

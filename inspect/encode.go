@@ -15,7 +15,7 @@ import (
 // is added.
 const version = 1
 
-// Dump is what snapshot.json and a dump file hold.
+// Dump is the content of snapshot.json and of a dump file.
 type Dump struct {
 	Snapshot     *snapshot.Snapshot
 	Explanations []snapshot.Explanation // what was wrong then

@@ -12,7 +12,7 @@ import (
 // The handler is often on localhost, which every page in the user's browser can send requests to. Such a page cannot
 // read the answers, because they have no CORS headers, unless its own name is made to point here (DNS rebinding): then
 // the browser takes the answers for those of the page's site. The name of that site is in the Host header, so only
-// names of this machine are allowed. An address is no name that could be made to point elsewhere.
+// names of this machine are allowed. An address is not a name, and cannot be made to point elsewhere.
 
 // protect sets the headers of every response.
 func protect(h http.Header) {
@@ -28,7 +28,7 @@ func protect(h http.Header) {
 // refusal returns the status of a request that is refused, and why; otherwise 0.
 func (h *handler) refusal(r *http.Request) (status int, why string) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return http.StatusMethodNotAllowed, "this is to read only: use GET"
+		return http.StatusMethodNotAllowed, "the inspector is read-only: use GET"
 	}
 	if !h.known(r) {
 		return http.StatusForbidden, "the request is for a host that is not known here: " +

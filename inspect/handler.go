@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Source is what a handler shows: a [coir.Runtime], or another one that can describe itself.
+// Source is something that a handler can show: a [coir.Runtime], or another one that can describe itself.
 type Source interface {
 	Snapshot(o snapshot.Options) *snapshot.Snapshot
 }
@@ -167,7 +167,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	default:
 		fail(w, http.StatusNotFound,
-			"there is nothing here: see text, snapshot.json, dump, fiber?id=7, trace.json, or the page")
+			"not found: try text, snapshot.json, dump, fiber?id=7, trace.json, or the page")
 	}
 }
 

@@ -48,7 +48,7 @@ type slice struct {
 	failed      bool
 }
 
-// seen is what a viewer shows of a file.
+// seen holds what a viewer shows of a file.
 type seen struct {
 	slices []slice
 	arrows [][2]slice // between slices, whose ends are not set

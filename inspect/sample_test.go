@@ -127,7 +127,7 @@ func deadlock() *snapshot.Snapshot {
 	return s
 }
 
-// whyDeadlock is what is wrong in deadlock.
+// whyDeadlock says what is wrong in deadlock.
 func whyDeadlock() []snapshot.Explanation {
 	return []snapshot.Explanation{
 		{Kind: snapshot.ProblemDeadlock, Certain: true, Fibers: []uint64{2, 3}, Objects: []uint64{11, 12},

@@ -473,7 +473,7 @@ func (t *tree) object(o *snapshot.Object) string {
 	return text
 }
 
-// age returns a duration as people say it: 3.1s, 12m5s, 2d4h.
+// age returns a duration for people: 3.1s, 12m5s, 2d4h.
 func age(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

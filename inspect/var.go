@@ -30,7 +30,7 @@ type variable struct {
 	made time.Time
 }
 
-// numbers is what a variable shows.
+// numbers holds what a variable shows.
 type numbers struct {
 	Fibers map[snapshot.State]int    `json:"fibers"`
 	Waits  map[snapshot.WaitKind]int `json:"waits"`

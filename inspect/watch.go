@@ -57,7 +57,7 @@ func WithFlightRecorder(r *trace.FlightRecorder) Option {
 // fibers and objects (the numbers of the first 100), since, and files: see [WithDir].
 //
 // Watch returns nil when ctx ends, and an error if it cannot make the directory. It can be called in a goroutine and in
-// a fiber. It does not need the workers that it watches, except that in a fiber one must begin it:
+// a fiber, which waits. Its snapshots do not need the workers that it watches, and in a goroutine it needs none at all:
 //
 //	go inspect.Watch(ctx)
 //
@@ -195,7 +195,7 @@ func (w *watcher) log(ctx context.Context, e *snapshot.Explanation, files []stri
 	l.LogAttrs(ctx, level, "inspect: "+cut(string(e.Kind), nameBytes), attrs...)
 }
 
-// unlike returns the explanations that are not like one of those told before. They are alike if they are of one kind,
+// unlike returns the explanations that are new: unlike those of the last look. They are alike if they are of one kind,
 // and about a common fiber or object. Those of a kind that is in passing are alike too if their texts differ in numbers
 // only. One that has become certain is unlike those that were not.
 func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
