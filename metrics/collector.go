@@ -108,7 +108,7 @@ func (c *Collector) scrape() []Sample {
 	return samples
 }
 
-// view is what a scrape has found.
+// view holds what a scrape has found.
 type view struct {
 	began   time.Time
 	taken   time.Time // when the snapshot was begun, from which ages are counted

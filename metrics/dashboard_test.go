@@ -12,7 +12,7 @@ import (
 // A token of a query: a text, a range, a number, a name, or another character.
 var token = regexp.MustCompile(`"[^"]*"|\[[^]]*\]|\d+|[A-Za-z_]\w*|=~|\S`)
 
-// query is what a query of the dashboard names.
+// query holds the names in a query of the dashboard.
 type query struct {
 	metrics []string
 	labels  []string // in selectors and after by

@@ -46,7 +46,7 @@ func (k *kept) add(f *snapshot.Fiber) {
 	k.fibers = append(k.fibers, one)
 }
 
-// keep adds the rest of the snapshot, in which there were so many fibers.
+// keep adds the rest of the snapshot. fibers is how many fibers it had.
 func (k *kept) keep(s *snapshot.Snapshot, fibers int) {
 	one := *s
 	one.Fibers, one.Omitted = k.fibers, fibers-len(k.fibers)

@@ -13,14 +13,14 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Objects with the same kind and the same name are a group, whose numbers are added up. A group is what has series, so
-// there must not be too many: the names come from the program, which may make them from its input.
+// Objects with the same kind and the same name are a group, whose numbers are added up. Each group has series, so there
+// must not be too many: the names come from the program, which may make them from its input.
 //
 // A group keeps its place while it can, also when no fiber waits for its objects, so that its series do not come and
 // go. The totals of a channel are those of all its channels, dead ones too. They must not fall when a channel is not in
 // a snapshot, and count nothing twice when it is back. So a group adds what a channel has counted since it was last
-// seen, and the last counts of each channel are kept, of so many channels at most. Of a channel that was forgotten it
-// counts too little rather than twice: see names.since.
+// seen, and keeps the last counts of channels, of mostChannels at most. For a forgotten channel it undercounts rather
+// than counting twice: see names.since.
 
 const (
 	mostSeries    = 1000 // of a scrape
@@ -41,7 +41,7 @@ const (
 	other       = "other"
 )
 
-// key is what the objects of a group have in common, as labels.
+// key has the labels that the objects of a group have in common.
 type key struct{ kind, name string }
 
 // group is a group of objects.
@@ -55,7 +55,7 @@ type group struct {
 	now
 }
 
-// now is what one scrape has found of a group.
+// now holds what one scrape has found of a group.
 type now struct {
 	objects                     int
 	length, capacity            int

@@ -218,7 +218,7 @@ var waits = []snapshot.WaitKind{
 	snapshot.WaitCancel, snapshot.WaitUse, choice,
 }
 
-// explanation is what an explanation is counted by.
+// explanation has the labels by which an explanation is counted.
 type explanation struct {
 	kind      snapshot.Problem
 	certainty string
