@@ -66,7 +66,7 @@ func middle(xs []float64) float64 {
 	return xs[len(xs)/2]
 }
 
-// BenchmarkSend sends from so many fibers at the same time. By hand, one statement has as many values.
+// BenchmarkSend sends from a number of fibers at the same time. By hand, one statement has as many values.
 func BenchmarkSend(b *testing.B) {
 	for _, fibers := range []int{1, 100} {
 		b.Run(fmt.Sprint(fibers), func(b *testing.B) {
@@ -92,7 +92,7 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// send sends from so many fibers so many values each.
+// send sends a number of values from each of a number of fibers.
 func send(ctx context.Context, c *remote.Chan[[]byte], fibers, rounds int) error {
 	return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 		for i := range fibers {

@@ -32,8 +32,8 @@
 // New reads the settings fsync, synchronous_commit and synchronous_standby_names, and each Publish checks in its own
 // transaction that they are the same. [remote.Info.Meaning] is stored and synced if the server writes its log to the
 // disk before it answers. It is durable if, in addition, synchronous_commit is on or remote_apply, and
-// synchronous_standby_names lists standbys by name, and so many are waited for that they are a majority with the server
-// itself: "ANY 1 (a, b)", for example. Otherwise it is only stored.
+// synchronous_standby_names lists standbys by name, and a commit waits for enough of them: with the server itself they
+// are a majority, as with "ANY 1 (a, b)". Otherwise it is only stored.
 //
 // Two things cannot be read from the server: whether the standbys sync their disks, and whether the one that takes the
 // server's place after a failure is one that has the message.

@@ -73,7 +73,7 @@ func (t *Transport) scan(ctx context.Context, sql string, args []any, to ...any)
 const completionUnknown = "40003"
 
 // canPass reports whether an error of the server may be gone at the next attempt: of the connection (08), of a
-// transaction that was rolled back for the sake of others (40), of resources (53), a lock (55), an operator (57) or the
+// transaction that was rolled back because of others (40), of resources (53), a lock (55), an operator (57) or the
 // system (58), or of a server that is a standby, because another has taken its place (25006).
 func canPass(code string) bool {
 	switch code[:min(2, len(code))] {

@@ -44,7 +44,7 @@ type lot[Q, A any] struct {
 	mu      sync.Mutex
 	waiting []*entry[Q, A]
 	busy    bool          // a goroutine runs statements
-	want    int           // if not 0: how many requests it waits for
+	want    int           // requests that gather waits for; 0: none
 	enough  chan struct{} // is closed when they have come
 }
 

@@ -174,7 +174,7 @@ func (t *Transport) came(l letter) {
 	}
 }
 
-// note is what Tell sends.
+// note is a message of Tell.
 type note struct {
 	subject string
 	data    []byte

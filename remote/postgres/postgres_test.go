@@ -208,7 +208,7 @@ func TestMeaning(t *testing.T) {
 	exec(t, pool, "alter system set synchronous_commit = off")
 	exec(t, pool, "select pg_reload_conf()")
 	stored := 0
-	for seq := uint64(1); ; seq++ { // a session hears of it soon
+	for seq := uint64(1); ; seq++ { // a session sees the change soon
 		err := tr.Publish(t.Context(), "q", remote.Msg{ID: remote.ID{Sender: 1, Seq: seq}})
 		if err == nil {
 			stored++
@@ -472,7 +472,7 @@ func TestConnectionsAreLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	operator := connect(t, dsn)
-	// The rows too, as if another node had taken it for gone.
+	// The rows too, as if another node had deleted them.
 	exec(t, operator, "select pg_terminate_backend(pid) from pg_stat_activity "+
 		"where datname = current_database() and pid <> pg_backend_pid()")
 	exec(t, operator, "delete from coir.serving")

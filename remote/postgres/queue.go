@@ -25,7 +25,7 @@ import (
 // Telling may fail, because the process ends in between. So a receiver looks again after a second, and when the next
 // lease ends.
 
-// queue is what a transport knows of a queue.
+// queue holds what a transport knows about a queue.
 type queue struct {
 	t        *Transport
 	id       int64
@@ -280,7 +280,7 @@ func (q *queue) pull(ctx context.Context, credit int) ([]remote.Delivery, error)
 	})
 }
 
-// serve makes this process hear of messages for the queue.
+// serve makes this process receive notices of messages for the queue.
 func (q *queue) serve(ctx context.Context) error {
 	q.cond.Lock()
 	served := q.served != nil

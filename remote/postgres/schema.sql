@@ -11,7 +11,7 @@ create table if not exists coir.queue (
 	id       bigint generated always as identity primary key,
 	name     text not null unique,
 	capacity integer not null,
-	room     integer not null,               -- there is room for at least so many messages
+	room     integer not null,               -- there is room for at least this number of messages
 	tail     bigint not null default 0,      -- seq of the last message
 	waiting  boolean not null default false, -- a receiver has found nothing since the last message
 	ended    boolean not null default false

@@ -137,8 +137,8 @@ func meaningOf(settings string) remote.Meaning {
 
 var standbyList = regexp.MustCompile(`(?is)^\s*(?:(?:any|first)?\s*(\d+)\s*\((.*)\)|(.*))\s*$`)
 
-// isMajority reports whether a commit waits for so many standbys that they are a majority of three machines or more,
-// with the server. How many machines "*" stands for is not known.
+// isMajority reports whether the standbys that a commit waits for are, with the server, a majority of three machines or
+// more. How many machines "*" stands for is not known.
 func isMajority(standbys string) bool {
 	m := standbyList.FindStringSubmatch(standbys)
 	if m == nil {
