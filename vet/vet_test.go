@@ -18,4 +18,6 @@ func TestCancels(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), vet.Cancels, "./cancels")
 }
 
+func TestRanges(t *testing.T) { analysistest.Run(t, analysistest.TestData(), vet.Ranges, "./ranges") }
+
 func TestWaits(t *testing.T) { analysistest.Run(t, analysistest.TestData(), vet.Waits, "./waits") }

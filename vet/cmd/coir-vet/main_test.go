@@ -31,6 +31,7 @@ func TestUnderGoVet(t *testing.T) {
 	for _, want := range []string{
 		"buffers/wrong.go:17:2: Release of b, which was released at line 16",
 		"cancels/cancels.go:16:7: the cancel function of coir.WithTimeout is discarded",
+		"ranges/ranges.go:14:2: the loop drops the error of c.All",
 		"waits/waits.go:18:3: time.Sleep holds the worker",
 	} {
 		if !strings.Contains(out, want) {
