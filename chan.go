@@ -589,7 +589,8 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 
 // All returns an iterator over the received values. It ends when the channel is closed and holds no more values. If
 // receiving fails before that, because ctx has ended or the channel was aborted, the last pair is the zero value with
-// the error:
+// the error. A loop with one variable compiles, loses the error, and takes the zero value for one that was sent. So
+// always write both:
 //
 //	for order, err := range orders.All(ctx) {
 //		if err != nil {

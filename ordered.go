@@ -223,7 +223,8 @@ func (o *Ordered[T]) sweep() {
 
 // All returns an iterator over the results in order. It ends when the queue is closed and has nothing left, when the
 // queue was aborted, or when ctx is done. A loop that ends early leaves the queue open, and callers of Go will wait for
-// room: call Abort.
+// room: call Abort. A loop with one variable compiles, loses the errors of the tasks, and takes the values that come
+// with them for results.
 func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {

@@ -242,7 +242,7 @@ func (r *Reader[T]) RecvBatch(ctx context.Context, into []T, linger time.Duratio
 }
 
 // All is [Chan.All]. If the endpoint is closed before all values have been received, the last pair has an error that is
-// [ErrClosed].
+// [ErrClosed]. A loop with one variable compiles, loses the error, and takes the zero value for one that was sent.
 func (r *Reader[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
