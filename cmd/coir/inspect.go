@@ -5,24 +5,38 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/url"
 	"os"
+	"path"
+	"strings"
+	"time"
 
 	"github.com/coir-go/coir/inspect"
 )
 
-const inspectUsage = `coir inspect shows a dump that a running program has written.
+const inspectUsage = `coir inspect shows what a running program waits for, or what one has waited for.
 
 Usage:
 
+	coir inspect [-o page.html] URL
 	coir inspect [-o page.html] file
 
-It prints what the program waited for as text. With -o it writes a page for the browser instead, which needs no server.
-A program that serves package inspect writes a dump:
+It prints text. With -o it writes a page for the browser instead, which needs no server.
+
+URL is the address of a program that serves package inspect, such as http://localhost:7117; http:// may be left out.
+A file is a dump that such a program has written:
 
 	curl -o file 'http://localhost:7117/dump?stacks=1'
 
-'coir top file' shows it in the terminal.
+'coir top URL' follows the program in the terminal.
 `
+
+const (
+	dumpPatience = 30 * time.Second // for a whole answer
+	dumpMost     = 128 << 20        // bytes of an answer: more than 100,000 fibers, the most that a program sends
+)
 
 // inspectDump runs the command coir inspect.
 func inspectDump(args []string, out, errs io.Writer) int {
@@ -40,7 +54,7 @@ func inspectDump(args []string, out, errs io.Writer) int {
 		return 0
 	case err != nil:
 	case file == "" || f.NArg() > 0:
-		err = errors.New("it needs one file: a dump that the page of a program has saved")
+		err = errors.New("it needs one file, a dump of a program, or one address: http://localhost:7117")
 	default:
 		err = showDump(file, *page, out)
 	}
@@ -51,16 +65,16 @@ func inspectDump(args []string, out, errs io.Writer) int {
 	return 0
 }
 
-// showDump writes a dump as text, or as a page if that has a name.
-func showDump(file, page string, out io.Writer) error {
-	from, err := os.Open(file)
+// showDump writes the dump of a file or an address as text, or as a page if that has a name.
+func showDump(name, page string, out io.Writer) error {
+	from, err := openDump(name)
 	if err != nil {
 		return err
 	}
 	defer from.Close() //nolint:errcheck // opened for reading
 	dump, err := inspect.Read(from)
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if page == "" {
 		return dump.WriteText(out)
@@ -74,4 +88,53 @@ func showDump(file, page string, out io.Writer) error {
 		return err
 	}
 	return to.Close()
+}
+
+// openDump opens a file, or fetches a dump from the address of a program. What is no file, and has a port, is an
+// address.
+func openDump(name string) (io.ReadCloser, error) {
+	if strings.Contains(name, "://") {
+		return fetchDump(name)
+	}
+	from, err := os.Open(name)
+	if err == nil {
+		return from, nil
+	}
+	host, _, _ := strings.Cut(name, "/")
+	if host, port, e := net.SplitHostPort(host); e != nil || port == "" {
+		return nil, err
+	} else if host == "" {
+		name = "localhost" + name
+	}
+	return fetchDump("http://" + name)
+}
+
+// fetchDump asks the program at an address for a dump with stacks. The address may be that of the page, or of what is
+// below it: it is often copied from a browser or from curl.
+func fetchDump(address string) (io.ReadCloser, error) {
+	at, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	switch path.Base(at.Path) {
+	case "text", "snapshot.json", "dump":
+		at.Path = path.Dir(at.Path)
+	}
+	at = at.JoinPath("dump")
+	query := at.Query()
+	query.Set("stacks", "1")
+	at.RawQuery, at.Fragment = query.Encode(), ""
+	client := http.Client{Timeout: dumpPatience}
+	answer, err := client.Get(at.String())
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		_ = answer.Body.Close()
+		return nil, fmt.Errorf("%s: %s: no program serves package inspect there", at.Redacted(), answer.Status)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(answer.Body, dumpMost), answer.Body}, nil
 }

@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/inspect"
 )
 
 // small is a dump with one fiber.
@@ -56,14 +61,46 @@ func TestInspect(t *testing.T) {
 		}
 		has(t, string(text), "<!DOCTYPE html>", `"name":"feed"`)
 	}
-	has(t, ran(t, 2, "inspect"), "it needs one file")
-	has(t, ran(t, 2, "inspect", file, file), "it needs one file")
+	has(t, ran(t, 2, "inspect"), "it needs one file, ")
+	has(t, ran(t, 2, "inspect", file, file), "it needs one file, ")
 	has(t, ran(t, 2, "inspect", "-x", file), "-x", "Run 'coir help inspect' for more.")
 	has(t, ran(t, 2, "inspect", filepath.Join(dir, "none")), "none")
 	has(t, ran(t, 2, "inspect", page), "inspect: this is no dump")
 	has(t, ran(t, 2, "inspect", "-o", filepath.Join(dir, "none", "page.html"), file), "none")
-	has(t, ran(t, 0, "inspect", "-h"), "coir inspect shows a dump")
-	has(t, ran(t, 0, "help", "inspect"), "coir inspect shows a dump")
+	has(t, ran(t, 0, "inspect", "-h"), "coir inspect shows what")
+	has(t, ran(t, 0, "help", "inspect"), "coir inspect shows what")
+}
+
+// coir inspect fetches the dump of a running program from the address of its page, or from what is below it.
+func TestInspectOfAnAddress(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/dump", func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("stacks") != "1" {
+			t.Errorf("it asks for %s", r.URL)
+		}
+		_, _ = io.WriteString(w, small)
+	})
+	mux.Handle("/debug/coir/", inspect.Handler())
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	for _, address := range []string{
+		server.URL, server.URL + "/", server.URL + "/text?stacks=1", server.URL + "/dump",
+		strings.TrimPrefix(server.URL, "http://"),
+	} {
+		has(t, ran(t, 0, "inspect", address), "feed #7: waits to send to orders (full, 64 of 64), for 10s")
+	}
+	has(t, ran(t, 0, "inspect", server.URL+"/debug/coir"), "fibers")
+	page := filepath.Join(t.TempDir(), "page.html")
+	if out := ran(t, 0, "inspect", "-o", page, server.URL); out != "" {
+		t.Errorf("it prints %s", out)
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), `"name":"feed"`) {
+		t.Errorf("the page is %s, %v", text, err)
+	}
+	has(t, ran(t, 2, "inspect", server.URL+"/other"), "404", "no program serves package inspect there")
+	has(t, ran(t, 2, "inspect", "http://[::1"), "coir inspect: ", "Run 'coir help inspect' for more.")
+	server.Close()
+	has(t, ran(t, 2, "inspect", server.URL), "coir inspect: ", "refused")
 }
 
 // coir top starts coir-top with its arguments, and has its exit code. Without a coir-top it says how to install it.

@@ -4,7 +4,7 @@
 //	coir test [flags] [packages]
 //	coir debug [flags] package -run test -replay token
 //	coir top [URL|FILE]
-//	coir inspect [-o page.html] file
+//	coir inspect [-o page.html] URL|file
 //
 // coir test builds the tests with a changed Go runtime that runs one goroutine at a time, in an order that coir
 // decides. Then it runs each test many times, each time in another order, on a virtual clock. See `coir help test`.
@@ -29,8 +29,8 @@ Usage:
 
 	coir test [flags] [packages]   explore the schedules of tests
 	coir debug ...                 run one schedule again under the debugger Delve
-	coir top [URL|FILE]            what a running program waits for, in the terminal
-	coir inspect file              a dump of a running program, as text or as a page
+	coir top [URL|FILE]            what a running program waits for, in the terminal (install coir-top for it)
+	coir inspect URL|file          what a running program waits for, or a dump of it, as text or as a page
 	coir help test                 the flags; coir help debug, top and inspect say more about those
 	coir version                   what this is, and which releases of Go it supports
 
