@@ -35,7 +35,11 @@ func ExampleBroadcast() {
 		})
 		return nil
 	})
-	for p := range chart.All(context.Background()) {
+	for p, err := range chart.All(context.Background()) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println("chart", p)
 	}
 	fmt.Println("chart has missed", chart.Lagged())
@@ -61,7 +65,11 @@ func ExampleLatest() {
 	_ = level.Set("warn")
 	_ = level.Set("debug")
 	level.Close()
-	for l := range watcher.All(ctx) {
+	for l, err := range watcher.All(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println(l)
 	}
 	fmt.Println(level.Get())

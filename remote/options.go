@@ -86,8 +86,8 @@ var (
 	Gob   Codec = gobCodec{}   // package encoding/gob; each value has the description of its type
 )
 
-// bytesCodec copies: a caller may change its slice as soon as Send has returned, which may be before an attempt that was
-// given up has ended.
+// bytesCodec copies: a caller may change its slice when Send has returned, and an attempt that was given up may still
+// use it then.
 type bytesCodec struct{}
 
 func (bytesCodec) Marshal(v any) ([]byte, error) {
