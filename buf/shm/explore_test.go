@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"sync"
 	"testing"
 	"unsafe"
 )
@@ -57,5 +58,46 @@ func exploreWaking(t *testing.T, some uint64) {
 	}
 	if wakes := <-woken; uint64(wakes) > to.sleep {
 		t.Errorf("%d wake-ups for %d announcements", wakes, to.sleep)
+	}
+}
+
+// A receiver that finds an entry just as it is about to sleep does not take the wake-up of another, which sleeps
+// already: the other one is woken by what comes next, even if the first never comes back.
+func TestExploreWakingTwoReceivers(t *testing.T) {
+	const n = 2
+	from, to := rings(n)
+	var mu sync.Mutex // that of the receiving end
+	rung := sync.NewCond(&mu)
+	var received [n]part
+	var done sync.WaitGroup
+	for i := range n {
+		done.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			for {
+				p, ok, err := to.pop()
+				switch {
+				case err != nil:
+					t.Error(err)
+					return
+				case ok:
+					received[i] = p
+					return
+				case to.announce(1):
+					rung.Wait()
+				}
+			}
+		})
+	}
+	for i := range uint32(n) {
+		if from.push(part{slot: i}, false) {
+			mu.Lock()
+			rung.Broadcast()
+			mu.Unlock()
+		}
+	}
+	done.Wait()
+	if received[0].slot == received[1].slot {
+		t.Errorf("both have received %v", received[0])
 	}
 }

@@ -21,6 +21,9 @@ import (
 // sends one. Loads and stores of package atomic have one order, so one of the two sees the other: no wake-up is lost,
 // and there is at most one for each number. TestExploreWaking runs this code through all orders of its accesses.
 //
+// A wake-up is for all fibers and goroutines of a side that sleep, and an announcement is never withdrawn: one that
+// finds an entry in its second look cannot know whether the other side has seen the number by which another sleeps.
+//
 // A wake-up can cost more than a buffer of 64 KiB does. So a sender that has no buffer left waits until half of them
 // have come back. The receiver wakes it early if it has nothing left to receive, when it returns a buffer and before it
 // looks for the next one. A receiver that has something left, and does neither, may wait for the sender in another way:
@@ -34,7 +37,7 @@ import (
 // area is the part of a side's memory that is not buffers.
 type area struct {
 	tail    *atomic.Uint64 // the number of entries that were pushed
-	wait    *atomic.Uint64 // the number of the sleep that the side has begun, or 0 if it does not sleep
+	wait    *atomic.Uint64 // the number of the last sleep that the side has announced, or 0
 	until   *atomic.Uint64 // the tail of the other's ring for which it sleeps
 	closed  *atomic.Uint64 // 1 if the side has ended in order
 	entries []entry
@@ -128,14 +131,11 @@ func (r *ring) pop() (p part, ok bool, err error) {
 func (r *ring) empty() bool { return r.peer.tail.Load() == r.popped }
 
 // announce says that this side is about to sleep until there are n entries, and reports whether it may: if not, there
-// is something to pop.
+// is something to pop. The announcement stands in either case: others of this side may sleep by it, or by one that it
+// replaced. If nobody sleeps, it brings one wake-up for nothing.
 func (r *ring) announce(n uint64) bool {
 	r.sleep++
 	r.own.until.Store(r.popped + n)
 	r.own.wait.Store(r.sleep)
-	if r.empty() {
-		return true
-	}
-	r.own.wait.Store(0)
-	return false
+	return r.empty()
 }
