@@ -63,10 +63,16 @@ func exploreWaking(t *testing.T, some uint64) {
 
 // A receiver that finds an entry just as it is about to sleep does not take the wake-up of another, which sleeps
 // already: the other one is woken by what comes next, even if the first never comes back.
-func TestExploreWakingTwoReceivers(t *testing.T) {
+func TestExploreWakingTwoReceivers(t *testing.T) { exploreTwo(t, 1) }
+
+// The same with two senders, which wait for more than one buffer. The last is returned early.
+func TestExploreWakingTwoSenders(t *testing.T) { exploreTwo(t, 2) }
+
+// exploreTwo passes an entry to each of two that sleep, on the same side, until there are some of them.
+func exploreTwo(t *testing.T, some uint64) {
 	const n = 2
 	from, to := rings(n)
-	var mu sync.Mutex // that of the receiving end
+	var mu sync.Mutex // that of the end
 	rung := sync.NewCond(&mu)
 	var received [n]part
 	var done sync.WaitGroup
@@ -83,14 +89,14 @@ func TestExploreWakingTwoReceivers(t *testing.T) {
 				case ok:
 					received[i] = p
 					return
-				case to.announce(1):
+				case to.announce(some):
 					rung.Wait()
 				}
 			}
 		})
 	}
 	for i := range uint32(n) {
-		if from.push(part{slot: i}, false) {
+		if from.push(part{slot: i}, some > 1 && i == n-1) {
 			mu.Lock()
 			rung.Broadcast()
 			mu.Unlock()

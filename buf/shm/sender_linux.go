@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -29,14 +28,14 @@ type sharedSender struct {
 	spare  *coir.Chan[uint32] // if the sender copies, or nil
 
 	patience
-	waiters atomic.Int32 // calls that wait for what the receiver returns
-	late    *time.Timer  // after which they wait for one buffer, and not for half of them
 
-	mu    sync.Mutex // guards what follows; no fiber yields under it
-	ring  ring
-	out   []sent // by the number of the buffer
-	over  bool
-	cause error // why it is over
+	mu      sync.Mutex // guards what follows; no fiber yields under it
+	ring    ring
+	out     []sent      // by the number of the buffer
+	waiters int         // calls that wait for what the receiver returns
+	late    *time.Timer // runs while they wait for more than one buffer; then they wait for one
+	over    bool
+	cause   error // why the link ended
 
 	pushed, copied uint64 // buffers that were sent, and those of them that were copied
 }
@@ -81,10 +80,7 @@ func newSharedSender(s *Sender, o options, sock *socket, m *mapping) error {
 // readable is called when there are wake-ups, or the receiver has ended.
 func (l *sharedSender) readable() {
 	end := l.sock.drain()
-	l.reclaim()
-	if !end && l.waiters.Load() > 0 {
-		l.sleep(false)
-	}
+	l.returned(false)
 	if end || l.sock.watch(l.readable) != nil {
 		l.end(ErrGone)
 	}
@@ -93,15 +89,29 @@ func (l *sharedSender) readable() {
 // lateTime is how long calls wait for half of the buffers.
 const lateTime = time.Millisecond
 
-// sleep says that this side sleeps until half of the buffers have come back, or one, unless one has.
+// returned reclaims, and lets the calls that still wait go on to sleep.
+func (l *sharedSender) returned(one bool) {
+	l.reclaim()
+	l.sleep(one)
+}
+
+// sleep announces a wait for half of the buffers, or for one, after reclaiming those already returned. It does nothing
+// if no call waits. Each wait for more than one buffer ends with late, at most lateTime after its announcement.
 func (l *sharedSender) sleep(one bool) {
 	for {
 		l.mu.Lock()
+		if l.over || l.waiters == 0 {
+			l.mu.Unlock()
+			return
+		}
 		n := uint64(1)
 		if !one {
 			n = max((l.ring.pushed-l.ring.popped)/2, 1)
 		}
-		asleep := l.over || l.ring.announce(n)
+		asleep := l.ring.announce(n)
+		if asleep && n > 1 {
+			l.late.Reset(lateTime)
+		}
 		l.mu.Unlock()
 		if asleep {
 			return
@@ -121,24 +131,23 @@ func (l *sharedSender) lookAgain(ctx context.Context, found func() bool) bool {
 
 func (l *sharedSender) await() func() {
 	begin := time.Now()
-	l.waiters.Add(1)
+	l.mu.Lock()
+	l.waiters++
+	l.mu.Unlock()
 	l.sleep(false)
-	l.late.Reset(lateTime)
 	return func() {
-		if l.waiters.Add(-1) == 0 {
+		l.mu.Lock()
+		l.waiters--
+		if l.waiters == 0 {
 			l.late.Stop()
 		}
+		l.mu.Unlock()
 		l.slept(begin)
 	}
 }
 
-// isLate is called when calls have waited for long.
-func (l *sharedSender) isLate() {
-	l.reclaim()
-	if l.waiters.Load() > 0 {
-		l.sleep(true)
-	}
-}
+// isLate is called when calls have waited for half of the buffers for long.
+func (l *sharedSender) isLate() { l.returned(true) }
 
 // reclaim takes what the receiver has returned. The receiver returns each buffer once, so that it ends.
 func (l *sharedSender) reclaim() {
