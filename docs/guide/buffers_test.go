@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/buf"
@@ -25,15 +26,17 @@ func copySlices(ctx context.Context, to io.Writer, from io.Reader) error {
 			defer blocks.Close()
 			for {
 				b := make([]byte, 64<<10)
-				k, err := from.Read(b)
-				if err == io.EOF {
+				k, end := from.Read(b)
+				if k > 0 { // also when end is io.EOF
+					if err := blocks.Send(ctx, b[:k]); err != nil {
+						return err
+					}
+				}
+				if end == io.EOF {
 					return nil
 				}
-				if err == nil {
-					err = blocks.Send(ctx, b[:k])
-				}
-				if err != nil {
-					return err
+				if end != nil {
+					return end
 				}
 			}
 		})
@@ -62,18 +65,20 @@ func copyBuffers(ctx context.Context, to io.Writer, from io.Reader, pool *buf.Po
 				if err != nil {
 					return err
 				}
-				b, err = b.Fill(from.Read)
-				if err == nil {
-					err = blocks.Send(ctx, b)
-				}
-				if err != nil {
+				b, end := b.Fill(from.Read)
+				if b.Len() == 0 {
+					b.Release()
+				} else if err := blocks.Send(ctx, b); err != nil { // b has bytes, also when end is io.EOF
 					b.Release() // it was not sent, so it is still ours
-					if err == io.EOF {
-						err = nil
-					}
 					return err
 				}
-				// here b is the receiver's
+				// b is ours no longer
+				if end == io.EOF {
+					return nil
+				}
+				if end != nil {
+					return end
+				}
 			}
 		})
 		for b, err := range blocks.All(ctx) {
@@ -129,15 +134,16 @@ var errBroken = errors.New("broken")
 
 func TestCopies(t *testing.T) {
 	text := strings.Repeat("0123456789", 100_000)
+	source := func() io.Reader { return iotest.DataErrReader(strings.NewReader(text)) } // the last bytes with io.EOF
 	var a, b bytes.Buffer
-	if err := copySlices(t.Context(), &a, strings.NewReader(text)); err != nil || a.String() != text {
+	if err := copySlices(t.Context(), &a, source()); err != nil || a.String() != text {
 		t.Errorf("%d bytes, %v", a.Len(), err)
 	}
 	pool := newFrames(t)
-	if err := copyBuffers(t.Context(), &b, strings.NewReader(text), pool); err != nil || b.String() != text {
+	if err := copyBuffers(t.Context(), &b, source(), pool); err != nil || b.String() != text {
 		t.Errorf("%d bytes, %v", b.Len(), err)
 	}
-	if err := copyBuffers(t.Context(), brokenWriter{}, strings.NewReader(text), pool); !errors.Is(err, errBroken) {
+	if err := copyBuffers(t.Context(), brokenWriter{}, source(), pool); !errors.Is(err, errBroken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -176,16 +182,19 @@ func sendBlocks(ctx context.Context, conn net.Conn, from io.Reader) error {
 		if err != nil {
 			return err
 		}
-		b, err = b.Fill(from.Read)
-		if err == nil {
-			err = out.Send(ctx, b)
-		}
-		if err != nil {
+		b, end := b.Fill(from.Read)
+		if b.Len() == 0 {
+			b.Release()
+		} else if err := out.Send(ctx, b); err != nil { // b has bytes, also when end is io.EOF
 			b.Release() // it was not sent, so it is still ours
-			if err == io.EOF {
-				err = nil
-			}
 			return err
+		}
+		// b is ours no longer
+		if end == io.EOF {
+			return nil
+		}
+		if end != nil {
+			return end
 		}
 	}
 }
@@ -223,7 +232,7 @@ func TestBlocksToAnotherProcess(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return sendBlocks(ctx, c, strings.NewReader(text))
+			return sendBlocks(ctx, c, iotest.DataErrReader(strings.NewReader(text)))
 		})
 		c, err := l.Accept()
 		if err != nil {
