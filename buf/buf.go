@@ -21,8 +21,8 @@ type Buf struct {
 	off, len uint32 // within the buffer of the pool
 }
 
-// owner is what a handle needs to know beside its numbers. Without checks, all first owners of a pool's buffers have
-// the same. The owner of a share has one of its own, with its state.
+// owner identifies the pool of a buffer and, for a share, its state. Without checks, all first owners of a
+// pool's buffers have the same. The owner of a share has one of its own, with its state.
 type owner struct {
 	pool *Pool
 	own  *state // of a share

@@ -11,9 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// What a checked region knows beside the generations: where each ownership began and ended, and what the memory of
-// ended ones must contain. Each slot has a lock of its own, so that the race detector sees no order between users of
-// different buffers.
+// A checked region also records where each ownership began and ended, and what memory must contain afterwards. Each
+// slot has a lock of its own, so that the race detector sees no order between users of different buffers.
 //
 // Rejected: memory that is protected when an ownership ends. A stale slice would be found at the moment of its use, but
 // a fault ends the program without the places, needs whole pages, and hides the memory from the race detector.

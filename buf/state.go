@@ -2,8 +2,8 @@ package buf
 
 import "sync/atomic"
 
-// state says which generation of handles owns a buffer. All transitions are compare-and-swaps of one word, so that of
-// two owners by mistake, exactly one wins.
+// state says which generation of handles owns a buffer. All transitions are compare-and-swaps of one word, so that if
+// two handles claim a buffer, one succeeds.
 //
 //	63        24 23      8 7     0
 //	[generation][failures][  pins ]

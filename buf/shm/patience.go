@@ -17,7 +17,7 @@ type patience struct{ short atomic.Bool } // whether the last wait was a short o
 
 const (
 	looking   = 20 * time.Microsecond
-	shortWait = 4 * looking // a sleep that is over so soon includes its own cost
+	shortWait = 4 * looking // a sleep this short is mostly overhead
 )
 
 // others says that the other process can run while this one looks.

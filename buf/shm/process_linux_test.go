@@ -181,8 +181,8 @@ func spread(d []time.Duration) string {
 }
 
 // killOne starts a process, exchanges some buffers with it, and kills it. It returns how long after the kill this side
-// noticed, and how long after it the kernel reported the end of the process. On a busy machine both are long: the kernel
-// must run the process once more to end it, and then this side.
+// noticed, and how long after it the kernel reported the end of the process. On a busy machine both are long: the
+// kernel must run the process once more to end it, and then this side.
 func killOne(ctx context.Context, t *testing.T, n *coir.Nursery, role string, rng *rand.Rand) (
 	seen, gone time.Duration, err error,
 ) {

@@ -34,9 +34,9 @@ type sharedReceiver struct {
 	idle  []buf.Buf // the others, if the receiver does not copy
 	lent  int       // the number of has
 	total uint64    // the number of buffers that were received
-	gone  bool      // the sender has ended: what is in the ring is the last
-	over  bool
-	cause error // why it is over, or gone
+	gone  bool      // the sender has ended and adds no more entries
+	over  bool      // the link has ended
+	cause error     // why the link or the sender ended
 }
 
 var recvVerb = &coir.Verb{Name: "receive", Waits: "to receive from", Of: "link"}
@@ -104,7 +104,7 @@ func (l *sharedReceiver) readable() {
 	l.cond.Unlock()
 }
 
-// ended says that no more comes from the sender. If it has ended in order, the cause ErrGone is none.
+// ended records that the sender has ended. It ignores ErrGone if the sender closed the link.
 func (l *sharedReceiver) ended(cause error) {
 	l.cond.Lock()
 	if !l.gone && !l.over {
@@ -240,7 +240,7 @@ func (l *sharedReceiver) recvCopy(ctx context.Context, try bool) (b buf.Buf, err
 	return b, nil
 }
 
-// use keeps the memory until it is released, unless the link is over.
+// use adds a user of the memory. It reports false if the link has ended.
 func (l *sharedReceiver) use() bool {
 	l.cond.Lock()
 	defer l.cond.Unlock()
@@ -253,7 +253,7 @@ func (l *sharedReceiver) use() bool {
 // keep is called with a buffer that was released.
 func (l *sharedReceiver) keep(b buf.Buf) bool { return l.giveBack(l.slot(b), b) }
 
-// giveBack returns a buffer to the sender. It reports false if the link is over.
+// giveBack returns a buffer to the sender. It reports false if the link has ended.
 func (l *sharedReceiver) giveBack(slot uint32, b buf.Buf) bool {
 	l.cond.Lock()
 	if l.over {
@@ -273,7 +273,7 @@ func (l *sharedReceiver) giveBack(slot uint32, b buf.Buf) bool {
 	return true
 }
 
-// finish ends the link. It reports whether it is the first.
+// finish ends the link. It reports whether this call ended it.
 func (l *sharedReceiver) finish(cause error) bool {
 	l.cond.Lock()
 	if l.over {

@@ -97,8 +97,8 @@ func (r *ring) push(p part, early bool) (wake bool) {
 	return r.sleeper(early)
 }
 
-// sleeper reports whether the other side sleeps and has not been woken, and there is what it waits for, or early is
-// set. The caller wakes it.
+// sleeper reports whether the caller must wake the other side: it has announced a sleep, nobody has woken it since, and
+// there are as many entries as it waits for, or early is set.
 func (r *ring) sleeper(early bool) bool {
 	w := r.peer.wait.Load()
 	if w == 0 || w == r.woken || !early && int64(r.pushed-r.peer.until.Load()) < 0 {

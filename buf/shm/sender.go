@@ -28,7 +28,7 @@ type sending interface {
 	reclaim()
 	// lookAgain calls found for a short while, if something may come back so soon, and reports whether it returned true.
 	lookAgain(ctx context.Context, found func() bool) bool
-	// await says that the caller is going to wait until a buffer comes back. Then it calls the result.
+	// await announces that the caller waits for a buffer to come back. After the wait, the caller calls done.
 	await() (done func())
 	// ended returns the error of an operation on a link that has ended, or nil.
 	ended(op string) error

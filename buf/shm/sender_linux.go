@@ -34,8 +34,8 @@ type sharedSender struct {
 	out     []sent      // by the number of the buffer
 	waiters int         // calls that wait for what the receiver returns
 	late    *time.Timer // runs while they wait for more than one buffer; then they wait for one
-	over    bool
-	cause   error // why the link ended
+	over    bool        // the link has ended
+	cause   error       // why it ended
 
 	pushed, copied uint64 // buffers that were sent, and those of them that were copied
 }
@@ -149,7 +149,7 @@ func (l *sharedSender) await() func() {
 // isLate is called when calls have waited for half of the buffers for long.
 func (l *sharedSender) isLate() { l.returned(true) }
 
-// reclaim takes what the receiver has returned. The receiver returns each buffer once, so that it ends.
+// reclaim takes back returned buffers. It terminates because each is returned once.
 func (l *sharedSender) reclaim() {
 	var back [32]part
 	var bufs [len(back)]buf.Buf
@@ -172,7 +172,7 @@ func (l *sharedSender) reclaim() {
 		l.mu.Unlock()
 		for i := range n {
 			if l.spare != nil {
-				_ = l.spare.TrySend(back[i].slot) // there is room, unless it is over
+				_ = l.spare.TrySend(back[i].slot) // there is room until the link ends
 			} else {
 				bufs[i].Release()
 			}
@@ -207,7 +207,7 @@ func (l *sharedSender) send(ctx context.Context, b buf.Buf, try bool) error {
 	return l.sendCopy(ctx, b, try)
 }
 
-// push gives a buffer to the receiver. It reports false if the receiver has it already, or the link is over.
+// push gives a buffer to the receiver. It reports false if the receiver has it already, or the link has ended.
 func (l *sharedSender) push(p part, b buf.Buf, copied bool) (bool, error) {
 	l.mu.Lock()
 	if l.over {
@@ -266,7 +266,7 @@ func (l *sharedSender) sendCopy(ctx context.Context, b buf.Buf, try bool) error 
 	return nil
 }
 
-// use keeps the memory until it is released, unless the link is over.
+// use adds a user of the memory. It reports false if the link has ended.
 func (l *sharedSender) use() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -276,7 +276,7 @@ func (l *sharedSender) use() bool {
 	return !l.over
 }
 
-// end ends the link. If the receiver has ended in order, the cause ErrGone is none.
+// end ends the link. It ignores ErrGone if the receiver closed the link.
 func (l *sharedSender) end(cause error) bool {
 	l.mu.Lock()
 	if l.over {

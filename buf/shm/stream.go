@@ -23,7 +23,7 @@ import (
 
 const closing = 1<<32 - 1
 
-// streamEnd is what both ends have.
+// streamEnd holds the fields of both ends.
 type streamEnd struct {
 	name   string
 	conn   net.Conn
