@@ -3,7 +3,6 @@ package shm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net"
 	"time"
@@ -37,7 +36,7 @@ func NewReceiver(ctx context.Context, conn net.Conn, opts ...Option) (*Receiver,
 	r := &Receiver{name: o.name}
 	if err := accept(ctx, r, conn, o); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("shm: NewReceiver: %w", err)
+		return nil, &unopened{"NewReceiver", err}
 	}
 	return r, nil
 }

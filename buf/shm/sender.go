@@ -51,7 +51,7 @@ func NewSender(ctx context.Context, conn net.Conn, size, count int, opts ...Opti
 	s := &Sender{name: o.name, size: size, count: count}
 	if err := offer(ctx, s, conn, o); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("shm: NewSender: %w", err)
+		return nil, &unopened{"NewSender", err}
 	}
 	return s, nil
 }

@@ -8,16 +8,17 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"strings"
 
 	"github.com/coir-go/coir"
 )
 
 // ErrGone says that the other process has ended without Close. The errors of operations are also [coir.ErrClosed].
-var ErrGone = errors.New("the other side has ended without Close")
+var ErrGone = errors.New("shm: the other side has ended without Close")
 
 // ErrProtocol says that the other process has written what it must not, and that the link was ended for that. The
 // errors of operations are also [coir.ErrClosed].
-var ErrProtocol = errors.New("the other side broke the protocol")
+var ErrProtocol = errors.New("shm: the other side broke the protocol")
 
 // Option is an option of [NewSender] and [NewReceiver].
 type Option func(*options)
@@ -79,12 +80,25 @@ func (e *ended) Error() string {
 	if e.cause == nil {
 		return text + "it is closed"
 	}
-	return text + e.cause.Error()
+	return text + bare(e.cause)
 }
 
 func (e *ended) Is(target error) bool { return target == coir.ErrClosed }
 
 func (e *ended) Unwrap() error { return e.cause }
+
+// unopened is the error of a constructor.
+type unopened struct {
+	op  string
+	err error
+}
+
+func (e *unopened) Error() string { return "shm: " + e.op + ": " + bare(e.err) }
+
+func (e *unopened) Unwrap() error { return e.err }
+
+// bare returns the text of the cause of an error that begins with "shm: ", without a second one.
+func bare(cause error) string { return strings.TrimPrefix(cause.Error(), "shm: ") }
 
 // hello is the first message of the sender, and the answer of the receiver. A message that offers shared memory comes
 // with its descriptor.
@@ -145,7 +159,7 @@ func opening(ctx context.Context, what string, conn net.Conn) error {
 	}
 	if err != nil {
 		_ = conn.Close()
-		return fmt.Errorf("shm: %s: %w", what, err)
+		return &unopened{what, err}
 	}
 	return nil
 }

@@ -327,3 +327,19 @@ func TestConstructorsFail(t *testing.T) {
 		t.Errorf("NewSender: %v", err)
 	}
 }
+
+// The errors of the package begin with its name, once.
+func TestErrorsNameThePackageOnce(t *testing.T) {
+	broken := fmt.Errorf("%w: a buffer of 5 bytes", ErrProtocol)
+	for _, err := range []error{ErrGone, ErrProtocol, broken, &ended{"send on", "frames", ErrGone},
+		&ended{"receive from", "", broken}, &ended{"send on", "frames", nil}, &unopened{"NewSender", broken}} {
+		if text := err.Error(); !strings.HasPrefix(text, "shm: ") || strings.Count(text, "shm: ") != 1 {
+			t.Errorf("%q does not begin with the name of the package, once", text)
+		}
+	}
+	for _, err := range []error{&ended{"receive from", "", broken}, &unopened{"NewSender", broken}} {
+		if !errors.Is(err, ErrProtocol) {
+			t.Errorf("%v is not ErrProtocol", err)
+		}
+	}
+}
