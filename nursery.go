@@ -297,8 +297,8 @@ func (n *Nursery) callerWorker() (w *sched.Worker, owner bool) {
 // cancel, still run, in a cancelled context.
 //
 // A nil cause means that the nursery is stopped on purpose: Run then returns no error that only says that something was
-// cancelled. That includes an error that wraps one, and one of another scope that was cancelled without a cause: to have
-// it returned, give that scope a cause, or join it with an error of your own by errors.Join.
+// cancelled. That includes an error that wraps one, and one of another scope that was cancelled without a cause: to
+// have it returned, give that scope a cause, or join it with an error of your own by errors.Join.
 func (n *Nursery) Cancel(cause error) {
 	n.mustBe("Cancel")
 	e := onPurpose

@@ -250,8 +250,8 @@ func (t *taker) fiber(ctx context.Context, of int, id uint64) (found *snapshot.F
 
 // kept has the snapshot of a source that the next one is compared with. That is not always the one before: if requests
 // follow each other in milliseconds, nothing would have lasted for long enough to be told. The memory of fibers is used
-// again: a page asks once a second, and garbage of that size would start the collector each time, which scans the stacks
-// of all fibers.
+// again: a page asks once a second, and garbage of that size would start the collector each time, which scans the
+// stacks of all fibers.
 type kept struct {
 	last *snapshot.Snapshot // the next ones are compared with it; its fibers are in before
 	next *snapshot.Snapshot // takes its place when it is old enough; nil: there is none; its fibers are in after

@@ -244,7 +244,8 @@ func withoutNumbers(text string) string { return digits.ReplaceAllString(text, "
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// write writes a set of files about a source with so many live fibers. It returns the names of those that are complete, and why others are not.
+// write writes a set of files about a source with so many live fibers. It returns the names of those that are complete,
+// and why others are not.
 func (w *watcher) write(of *watched, live int64, why []snapshot.Explanation, kind string) (files []string, err error) {
 	name := setName(time.Now(), kind)
 	add := func(ext string, write func(io.Writer) error) {

@@ -13,9 +13,9 @@
 // at 100,000 fibers at most; coir_fibers_omitted counts the others. Scrapes within half a second share their numbers,
 // and no two snapshots are taken at the same time.
 //
-// An explanation ([snapshot.Explain]) needs two snapshots, so a scrape takes a small one first: a deadlock is counted by
-// the first scrape after it has begun. What must last to be wrong, such as a fiber that does not yield, is counted when
-// two scrapes have seen it. A [Collector] keeps 10,000 fibers of each snapshot at most.
+// An explanation ([snapshot.Explain]) needs two snapshots, so a scrape takes a small one first: a deadlock is counted
+// by the first scrape after it has begun. What must last to be wrong, such as a fiber that does not yield, is counted
+// when two scrapes have seen it. A [Collector] keeps 10,000 fibers of each snapshot at most.
 //
 // # Names
 //

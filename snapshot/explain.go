@@ -33,8 +33,8 @@ type Explanation struct {
 	Fibers  []uint64 `json:"fibers"`            // the fibers that it is about; those of a cycle first, in its order
 	Objects []uint64 `json:"objects,omitempty"` // the objects that it is about
 
-	// Since is when the oldest of the waits began; of a deadlock, when the last wait of its cycle began, since when nothing
-	// in it moves. It is zero if that is not known.
+	// Since is when the oldest of the waits began; of a deadlock, when the last wait of its cycle began, since when
+	// nothing in it moves. It is zero if that is not known.
 	Since time.Time `json:"since,omitzero"`
 }
 

@@ -20,9 +20,7 @@ var bareTexts = []struct{ dir, why, texts string }{
 		memory_linux.go: no number of memfd_create for %s is known: %w
 		open_linux.go: the connection is not of a Unix socket, or the other side cannot share memory: %w
 		open_other.go: memory is shared on Linux only: %w
-		shm.go: links are not simulated; use a buf.Chan in a simulation
-		shm.go: the other side broke the protocol
-		shm.go: the other side has ended without Close`},
+		shm.go: links are not simulated; use a buf.Chan in a simulation`},
 	{"inspect", "the cause in an error that begins with inspect", `
 		watch.go: it would have more than 32 MB`},
 	{"netio", "the text of package net or of the kernel, inside of a *net.OpError", `
