@@ -18,9 +18,9 @@ import (
 )
 
 // inspected is the beginning of a main function.
-func inspected(ctx context.Context) {
+func inspected() {
 	go func() {
-		if err := inspect.Serve(ctx, "localhost:7117"); err != nil {
+		if err := inspect.Serve(context.Background(), "localhost:7117"); err != nil {
 			log.Print(err)
 		}
 	}()
