@@ -40,7 +40,7 @@ type Transport struct {
 	reconnected chan struct{} // has a value when the connection was lost, and is there again
 
 	mu       sync.Mutex       // guards what follows; not held while something waits
-	weak     map[string]error // the streams of which what was promised is no longer so
+	weak     map[string]error // streams that now promise less
 	streams  map[string]bool
 	queues   map[string]*queue
 	subjects map[string]*queue // by those of messages and of ends
@@ -114,8 +114,8 @@ func (t *Transport) Close() {
 	t.ended.Wait()
 }
 
-// checkEvery is how often the settings of the servers are read: no message tells of a server that starts again with
-// another setting, or that takes the place of another.
+// checkEvery is how often the settings of the servers are read: NATS sends no event when a server restarts with
+// another setting, or takes the place of another.
 const checkEvery = 5 * time.Second
 
 // attend follows the state of the connection. While it is lost, requests fail at once: nats.go would keep them, and
@@ -311,7 +311,8 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 }
 
 // allSync asks all servers whether they sync, and reports whether all peers said so. It returns an error if servers
-// have answered, and not all of them: then they can be asked again.
+// have answered, and not all of them: then they can be asked again. If none answers, there may be no such subject; but
+// if the servers have said before that they sync, that is an error too, because a link that stalls is silent as well.
 func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, error) {
 	got := coir.NewChan[*client.Msg](coir.Unbounded)
 	inbox := t.nc.NewInbox()
@@ -325,7 +326,7 @@ func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, e
 	}
 	for heard, left := false, len(peers); left > 0; heard = true {
 		m, err := got.RecvTimeout(ctx, 2*time.Second)
-		if err != nil && !heard && coir.Ended(ctx) == nil {
+		if err != nil && !heard && t.meaning == remote.MeaningStored && coir.Ended(ctx) == nil {
 			return false, nil // there is no such subject
 		}
 		if err != nil {

@@ -1,0 +1,80 @@
+package nats_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	client "github.com/nats-io/nats.go"
+
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/nats"
+)
+
+// syncs answers for a server the question whether it syncs, as a test wants it.
+type syncs struct {
+	says  atomic.Value // "true", "false", or "" for no answer
+	asked chan struct{}
+}
+
+const syncSubject = "test.sync"
+
+// newSyncs answers that the server called single syncs.
+func newSyncs(t testing.TB, nc *client.Conn) *syncs {
+	t.Helper()
+	s := &syncs{asked: make(chan struct{}, 100)}
+	s.says.Store("true")
+	_, err := nc.Subscribe(syncSubject, func(m *client.Msg) {
+		if says := s.says.Load().(string); says != "" {
+			_ = m.Respond([]byte(`{"server":{"name":"single"},"data":{"config":{"sync_always":` + says + `}}}`))
+		}
+		s.asked <- struct{}{}
+	})
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// syncing returns the transport of a server whose answer a test decides. The server syncs at first.
+func syncing(t testing.TB) (*nats.Transport, *syncs) {
+	t.Helper()
+	server := single(t, false)
+	s := newSyncs(t, connect(t, server))
+	tr := transport(t, connect(t, server), nats.WithReplicas(1), nats.WithSyncSubject(syncSubject))
+	if m := tr.Info().Meaning; m != remote.MeaningStoredSynced {
+		t.Fatalf("a server that says that it syncs: %v", m)
+	}
+	return tr, s
+}
+
+// put publishes a message.
+func put(ctx context.Context, tr *nats.Transport, queue string, seq uint64) error {
+	return tr.Publish(ctx, queue, remote.Msg{ID: remote.ID{Sender: 1, Seq: seq}, Data: []byte(strconv.FormatUint(seq, 10))})
+}
+
+// A server that does not answer has not said that it does not sync: what it promised stays so.
+func TestSilenceIsNotKnown(t *testing.T) {
+	tr, s := syncing(t)
+	if err := tr.Open(t.Context(), "orders", 10); err != nil {
+		t.Fatal(err)
+	}
+	s.says.Store("")
+	tr.CheckAgain()
+	if err := put(t.Context(), tr, "orders", 1); err != nil {
+		t.Errorf("after silence: %v", err)
+	}
+	if err := tr.Open(t.Context(), "others", 11); !errors.Is(err, remote.ErrUnavailable) {
+		t.Errorf("a stream whose meaning cannot be read: %v", err)
+	}
+	s.says.Store("false")
+	tr.CheckAgain()
+	if err := put(t.Context(), tr, "orders", 2); err == nil {
+		t.Error("it is stored by a server that does not sync")
+	}
+}
