@@ -78,3 +78,21 @@ func TestSilenceIsNotKnown(t *testing.T) {
 		t.Error("it is stored by a server that does not sync")
 	}
 }
+
+// Close does not wait for servers that do not answer.
+func TestCloseEndsAnInspection(t *testing.T) {
+	tr, s := syncing(t)
+	if err := tr.Open(t.Context(), "orders", 10); err != nil {
+		t.Fatal(err)
+	}
+	for len(s.asked) > 0 {
+		<-s.asked
+	}
+	s.says.Store("")
+	tr.CheckSoon()
+	<-s.asked
+	tr.Close()
+	if n := len(s.asked); n > 0 {
+		t.Errorf("it has asked %d times after the first, which nobody answers: Close has waited for that", n)
+	}
+}

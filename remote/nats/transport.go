@@ -165,7 +165,7 @@ func (t *Transport) inspect() {
 // checkAgain checks the lists of consumers, and all streams. It makes Publish fail while one promises less than before.
 // What it cannot read now, it takes to be as it was.
 func (t *Transport) checkAgain() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*checkEvery)
+	ctx, cancel := context.WithTimeout(t.life, 2*checkEvery)
 	defer cancel()
 	t.checkLists(ctx)
 	t.mu.Lock()
