@@ -54,7 +54,7 @@ type Chan[T any] struct {
 	stats   Stats
 }
 
-// How long things take, but for attempts: see package attempt. What counts for the caller is its context.
+// Limits of single requests; package attempt has those of attempts. The caller's context bounds the operation.
 const (
 	onceTime = 5 * time.Second       // of a request that cannot be repeated: a late answer is better than none
 	openTime = 5 * time.Second       // of one request that makes or ends a queue

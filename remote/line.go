@@ -57,7 +57,7 @@ type place struct {
 }
 
 // late returns when a send that has credit, and is refused nevertheless, tries again: the removal that the credit is
-// for may not have made room yet. With spare credit the channel may be full in earnest.
+// for may not have made room yet. With spare credit the channel may really be full.
 func (p *place) late() time.Duration {
 	if p.more {
 		return lateMax

@@ -275,7 +275,7 @@ func (c *Chan[T]) begin(calls int) error {
 	return nil
 }
 
-// served notes that a call that receives has ended, or will. One that selects is not counted, so there may be none.
+// served subtracts a receiving call. Selects are not counted, so the count may be 0.
 func (c *Chan[T]) served() {
 	c.cond.Lock()
 	defer c.cond.Unlock()
@@ -359,8 +359,8 @@ func (c *Chan[T]) nextCredit(credit int, ds []Delivery) int {
 	return min(2*credit, c.set.prefetch)
 }
 
-// rest returns nil when values are to be pulled: at once, or, if pull rests, when a fiber receives. A fiber that uses
-// a case a second time does not tell, so rest also looks now and then.
+// rest returns nil when values are to be pulled: at once, or, if pull rests, when a fiber receives. Reusing a case does
+// not call begin, so rest also polls.
 func (c *Chan[T]) rest(ctx context.Context) error {
 	for c.rests() && c.in.Stats().Recv.Waiting == 0 && coir.Ended(ctx) == nil {
 		in, cancel := coir.WithTimeout(ctx, pollMax)

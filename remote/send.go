@@ -105,7 +105,7 @@ func (c *Chan[T]) send(ctx context.Context, s *sending) error {
 			}
 			return err
 		}
-		p = nil // it has had its turn; it does not go back into the line before it is refused again
+		p = nil // it rejoins the line only if it is refused again
 	}
 }
 

@@ -11,10 +11,9 @@ import (
 	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
-// Transport stores messages in named queues, passes messages that are not stored to named subjects, and stores values
-// under keys, of which the first counts. Channels, tickets and promises need no more of a broker or a database than
-// this. Package memory has a transport for tests; package transporttest has the
-// tests that every transport passes.
+// Transport stores messages in named queues, passes messages that are not stored to named subjects, and stores one
+// value per key: the first. Channels, tickets and promises need no more of a broker or a database than this. Package
+// memory has a transport for tests; package transporttest has the tests that every transport passes.
 //
 // All methods may be called by several fibers and goroutines at the same time. A method that takes a context returns
 // when the context ends, and then returns [ErrUnknown] if it cannot say what became of the request. A transport does

@@ -29,8 +29,8 @@ type intake struct {
 
 const (
 	requestTime = 5 * time.Second        // that a request waits at the server
-	requestBeat = time.Second            // after which the server says that it still waits
-	requestLost = 250 * time.Millisecond // after which one that does not wait is lost
+	requestBeat = time.Second            // interval of server heartbeats
+	requestLost = 250 * time.Millisecond // limit for an answer to no_wait
 	requestMost = 500                    // messages
 )
 

@@ -54,7 +54,7 @@ type queue struct {
 	ready []*delivery // that were fetched, and not pulled
 }
 
-// doubtTime is how long a queue may have been ended that is not known to be: an end passes by before it is stored.
+// doubtTime is how long to check for an end after its message, which arrives before it is stored.
 const doubtTime = 10 * time.Second
 
 // suspect notes that the queue may have been ended, and wakes those that wait to pull.
@@ -496,7 +496,7 @@ func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
 	return in, nil
 }
 
-// join lets messages be kept from now on.
+// join makes keep accept messages.
 func (q *queue) join() {
 	q.cond.Lock()
 	defer q.cond.Unlock()
@@ -555,7 +555,7 @@ func (t *Transport) consumerOf(ctx context.Context, q *queue) (int, error) {
 	return number.Wait(ctx)
 }
 
-// want lets a queue be added to a consumer, and returns the number of that consumer when it is known.
+// want requests a consumer for a queue, and returns a promise of its number.
 func (t *Transport) want(q *queue) (*coir.Promise[int], error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

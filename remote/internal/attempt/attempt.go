@@ -19,7 +19,7 @@ var (
 // Open reports whether a request that failed with err can be repeated.
 func Open(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable) }
 
-// Within calls f with a time limit. If f returns the error of that limit, and not ErrUnknown, it has done nothing.
+// Within calls f with a time limit. If f fails with the error of the limit and not ErrUnknown, it had no effect.
 func Within(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
 	short, cancel := coir.WithTimeout(ctx, limit)
 	defer cancel()
@@ -80,8 +80,8 @@ func Repeat(ctx context.Context, limit time.Duration, f func(ctx context.Context
 	}
 }
 
-// Doubt returns the error of an operation that gives up because of err. If doubt is set, an attempt may have had its
-// effect, whatever the last one has met: an earlier one may still be on its way.
+// Doubt returns the error of an operation that gives up because of err. If doubt is set, an earlier attempt may have
+// taken effect, or may still.
 func Doubt(doubt bool, err error) error {
 	if !doubt || err == nil || errors.Is(err, ErrUnknown) {
 		return err
