@@ -41,6 +41,7 @@ type Chan[T any] struct {
 	seq     uint64
 	closers []io.Closer
 	left    error              // of operations, since Leave was called, or the context has ended
+	failed  error              // of receives, since the transport has failed for good
 	begun   bool               // receiving has begun
 	resting bool               // pull waits until a fiber of this process receives
 	calls   int                // of Recv, that have no value yet
@@ -146,7 +147,7 @@ func (c *Chan[T]) join(ctx context.Context) error {
 	if err := c.watch.Start(ctx, (*leaver[T])(c)); err != nil {
 		return err
 	}
-	err := c.serve(creditSubject(c.sender), func(data []byte) []byte {
+	err := c.serve(ctx, creditSubject(c.sender), func(data []byte) []byte {
 		if n, more, ok := parseCredit(data); ok {
 			c.line.credit(n, more)
 		}
@@ -155,7 +156,7 @@ func (c *Chan[T]) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.serve(helloSubject(c.name), func([]byte) []byte {
+	return c.serve(ctx, helloSubject(c.name), func([]byte) []byte {
 		if c.line.len() > 0 {
 			c.want()
 		}
@@ -173,8 +174,13 @@ func (c *Chan[T]) pass() {
 	}
 }
 
-func (c *Chan[T]) serve(subject string, f func(data []byte) []byte) error {
-	s, err := c.t.Serve(subject, f)
+// serve serves a subject until the end is left. It tries again while the transport cannot be reached.
+func (c *Chan[T]) serve(ctx context.Context, subject string, f func(data []byte) []byte) error {
+	var s io.Closer
+	err := attempt.Repeat(ctx, openTime, func(context.Context) (err error) {
+		s, err = c.t.Serve(subject, f)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("remote: serve %s: %w", subject, err)
 	}

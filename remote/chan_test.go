@@ -3,7 +3,9 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -249,6 +251,81 @@ func TestIDText(t *testing.T) {
 	for _, text := range []string{"", "12", id.String() + "00", id.String()[1:] + "x"} {
 		if back.UnmarshalText([]byte(text)) == nil {
 			t.Errorf("%q is an ID", text)
+		}
+	}
+}
+
+// broken is a transport whose pulls fail, or whose serving of wants fails some times.
+type broken struct {
+	remote.Transport
+	pull   error
+	serves *atomic.Int32 // that still fail
+}
+
+func (b broken) Pull(ctx context.Context, queue string, credit int) ([]remote.Delivery, error) {
+	if b.pull != nil {
+		return nil, b.pull
+	}
+	return b.Transport.Pull(ctx, queue, credit)
+}
+
+func (b broken) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
+	if strings.HasPrefix(subject, "want.") && b.serves != nil && b.serves.Add(-1) >= 0 {
+		return nil, remote.ErrUnavailable
+	}
+	return b.Transport.Serve(subject, f)
+}
+
+// An error of the transport that does not pass ends the receives of an end, and they return it. It does not look like
+// the end of the channel.
+func TestAnErrorThatStaysIsReceived(t *testing.T) {
+	refused := errors.New("pulls are not permitted")
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		c, err := remote.Durable[int](ctx, n, broken{Transport: memory.New().Node("only"), pull: refused}, orders, 1)
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		for range 2 {
+			if _, err := c.Recv(ctx); !errors.Is(err, refused) || errors.Is(err, coir.ErrClosed) {
+				t.Errorf("Recv: %v", err)
+			}
+		}
+		var last error
+		for _, err := range c.All(ctx) {
+			last = err
+		}
+		if !errors.Is(last, refused) {
+			t.Errorf("All: %v", last)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A receiving end that cannot begin now begins later.
+func TestReceivingBeginsLater(t *testing.T) {
+	for _, open := range []func(context.Context, *coir.Nursery, remote.Transport, string, int, ...remote.Option,
+	) (*remote.Chan[int], error){remote.Durable[int], remote.Volatile[int]} {
+		serves := new(atomic.Int32)
+		serves.Store(3)
+		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			c, err := open(ctx, n, broken{Transport: memory.New().Node("only"), serves: serves}, orders, 1)
+			if err != nil {
+				return err
+			}
+			defer c.Leave()
+			n.Go("send", func(ctx context.Context) error { return c.Send(ctx, 1) })
+			it, err := c.Recv(ctx)
+			if err != nil {
+				return err
+			}
+			return it.Ack(ctx)
+		})
+		if err != nil || serves.Load() > 0 {
+			t.Errorf("%v, with %d failures to come", err, serves.Load())
 		}
 	}
 }

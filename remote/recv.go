@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,8 @@ const (
 var ErrSettled = errors.New("remote: the value was settled before")
 
 // Recv receives the next value. It waits while there is none. It returns an error that is [coir.ErrClosed] if the
-// channel was closed and all its values have been removed, or if this end was left.
+// channel was closed and all its values have been removed, or if this end was left. While the transport cannot be
+// reached, Recv waits. An error of the transport that does not pass ends all receives of this end, which return it.
 //
 // On a durable channel the value is not removed yet. It belongs to the caller, and is given to no other receiver, while
 // the calling fiber lives and ctx has not ended; a goroutine has it while ctx has not ended. It is removed by
@@ -68,9 +70,7 @@ var ErrSettled = errors.New("remote: the value was settled before")
 //
 // On a volatile channel the value is removed from the buffer, and Ack, Nak and Reject do nothing.
 func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
-	if err := c.begin(1); err != nil {
-		return nil, err
-	}
+	c.begin(1)
 	it, err := c.in.Recv(ctx)
 	if err != nil {
 		c.served()
@@ -83,7 +83,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
 // RecvCase returns a case that receives into *dst, which must not be nil. The value belongs to this end until it is
 // settled, or the end is left: a case does not know which fiber receives it. Call [Item.Hold] to bind it to a fiber.
 func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
-	_ = c.begin(0) // if the end was left, the case finds a closed channel
+	c.begin(0) // if the end was left, the case finds a closed channel
 	return c.in.RecvCase(dst)
 }
 
@@ -111,8 +111,11 @@ func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, i
 
 // recvError returns the error of a receive. The local channel has the same name as this one.
 func (c *Chan[T]) recvError(err error) error {
-	if left := c.hasLeft(); left != nil && errors.Is(err, coir.ErrClosed) {
-		return fmt.Errorf("remote: receive from %s: %w", c.name, left)
+	c.cond.Lock()
+	why := cmp.Or(c.left, c.failed)
+	c.cond.Unlock()
+	if why != nil && errors.Is(err, coir.ErrClosed) {
+		return fmt.Errorf("remote: receive from %s: %w", c.name, why)
 	}
 	return fmt.Errorf("remote: receive: %w", err)
 }
@@ -241,7 +244,7 @@ func (c *Chan[T]) removed() {
 }
 
 // begin begins to receive, unless it has begun. calls is 1 for a call that receives.
-func (c *Chan[T]) begin(calls int) error {
+func (c *Chan[T]) begin(calls int) {
 	c.cond.Lock()
 	c.calls += calls
 	begun := c.begun || c.left != nil
@@ -251,28 +254,50 @@ func (c *Chan[T]) begin(calls int) error {
 		c.cond.Broadcast() // for rest
 	}
 	c.cond.Unlock()
-	if begun {
-		return nil
+	switch {
+	case begun:
+	case c.stored:
+		c.start("pull", func(ctx context.Context) { c.receive(ctx, c.pull) })
+		c.start("keep", c.keep)
+	default:
+		c.start("pass on", func(ctx context.Context) { c.receive(ctx, c.passOn) })
 	}
-	err := c.serve(wantSubject(c.name), func(data []byte) []byte {
+}
+
+// receive makes the end reachable for senders, and calls f, which hands values to receivers. It ends the receives when
+// f returns: nil says that the channel was closed.
+func (c *Chan[T]) receive(ctx context.Context, f func(ctx context.Context) error) {
+	err := c.meet(ctx)
+	if err == nil {
+		err = f(ctx)
+	}
+	ended := coir.Ended(ctx)
+	switch {
+	case err == nil:
+		c.in.Close()
+		return
+	case ended != nil: // if the end was left, c.left counts
+		err = fmt.Errorf("%w, because its nursery was cancelled: %w", errLeft, ended)
+	}
+	c.cond.Lock()
+	c.failed = err
+	c.cond.Unlock()
+	c.in.Abort(err)
+}
+
+// meet makes the end reachable for senders, and tells them so.
+func (c *Chan[T]) meet(ctx context.Context) error {
+	err := c.serve(ctx, wantSubject(c.name), func(data []byte) []byte {
 		c.wanted(data)
 		return nil
 	})
 	if err == nil && !c.stored {
-		err = c.serve(valueSubject(c.name), c.accept)
+		err = c.serve(ctx, valueSubject(c.name), c.accept)
 	}
-	if err != nil {
-		c.in.Abort(err)
-		return err
+	if err == nil {
+		c.t.Tell(helloSubject(c.name), nil)
 	}
-	c.t.Tell(helloSubject(c.name), nil)
-	if !c.stored {
-		c.start("pass on", c.passOn)
-		return nil
-	}
-	c.start("pull", c.pull)
-	c.start("keep", c.keep)
-	return nil
+	return err
 }
 
 // served subtracts a receiving call. Selects are not counted, so the count may be 0.
@@ -312,13 +337,15 @@ func (c *Chan[T]) wanted(data []byte) {
 	}
 }
 
-// pull pulls deliveries, and hands them to receivers.
-func (c *Chan[T]) pull(ctx context.Context) {
+// pull pulls deliveries, and hands them to receivers. It returns nil if the channel was closed.
+func (c *Chan[T]) pull(ctx context.Context) error {
 	defer c.t.Leave(c.name)
-	defer c.in.Close()
 	back := attempt.NewBackoff()
 	credit := 1
-	for c.rest(ctx) == nil {
+	for {
+		if err := c.rest(ctx); err != nil {
+			return err
+		}
 		began := coir.Now(ctx)
 		ds, err := c.pullOnce(ctx, credit)
 		credit = c.nextCredit(credit, ds)
@@ -327,15 +354,14 @@ func (c *Chan[T]) pull(ctx context.Context) {
 		case err == nil:
 			back = attempt.NewBackoff()
 		case errors.Is(err, coir.ErrClosed):
-			return
+			return nil
 		case coir.Now(ctx)-began >= pullTime: // there was no value
 		case attempt.Open(err):
-			if back.Wait(ctx) != nil {
-				return
+			if err := back.Wait(ctx); err != nil {
+				return err
 			}
 		default:
-			c.in.Abort(err)
-			return
+			return err
 		}
 	}
 }
@@ -572,13 +598,15 @@ func (c *Chan[T]) accept(data []byte) (answer []byte) {
 	return answer
 }
 
-// passOn hands the values of a volatile channel to receivers.
-func (c *Chan[T]) passOn(ctx context.Context) {
-	defer c.in.Close()
+// passOn hands the values of a volatile channel to receivers, until ctx ends.
+func (c *Chan[T]) passOn(ctx context.Context) error {
 	for {
 		it, err := c.firstInBuffer(ctx)
-		if err != nil || c.in.Send(ctx, it) != nil {
-			return
+		if err == nil {
+			err = c.in.Send(ctx, it)
+		}
+		if err != nil {
+			return err
 		}
 		c.cond.Lock()
 		c.buf[0] = nil // so that it can be collected

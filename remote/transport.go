@@ -60,7 +60,7 @@ type Transport interface {
 	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
 
 	// Serve calls f for each message that Tell and Request pass to the subject, until it is closed. Request returns the
-	// result of f. f must not wait: it may run in no fiber.
+	// result of f. f must not wait: it may run in no fiber. Serve returns [ErrUnavailable] if it may be tried again.
 	Serve(subject string, f func(data []byte) []byte) (io.Closer, error)
 
 	// Put stores data under the key, unless something is stored under it, and returns what is stored then: data, or what
@@ -169,8 +169,8 @@ var (
 	// ErrUnknown means that it is not known whether the operation has had its effect, or will still have it. It is
 	// neither a success nor a failure.
 	ErrUnknown = attempt.ErrUnknown
-	// ErrUnavailable means that the transport, or the peer, cannot be reached now, and that the operation has had no
-	// effect.
+	// ErrUnavailable means that the transport, or the peer, cannot be reached now, or that the transport promises less
+	// now than [Info] says, and that the operation has had no effect.
 	ErrUnavailable = attempt.ErrUnavailable
 	// ErrFull means that there is no room for a value, which has not been stored. It is a [coir.ErrWouldBlock].
 	ErrFull = fmt.Errorf("remote: no room for another value: %w", coir.ErrWouldBlock)

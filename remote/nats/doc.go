@@ -19,10 +19,12 @@
 // By default a NATS server syncs its files every two minutes, and acknowledges a message before that. New and Open read
 // the setting of every server that stores the stream, by the subject of [WithSyncSubject]: [remote.Info.Meaning] is
 // durable only if three servers or more store the stream, and each of them syncs before it acknowledges. If the setting
-// cannot be read, it is only stored. It is read again after each reconnect, and every five seconds, because NATS sends
-// no event when a server restarts with another setting: while it is weaker than it was, the operations of queues
-// fail. A message that was stored in between is stored as weakly. When servers do not answer, what they have said
-// before counts.
+// cannot be read, it is only stored.
+//
+// The setting is read again after each reconnect, and every five seconds, because NATS sends no event when a server
+// restarts with another setting. When servers do not answer, what they have said before counts. While the setting is
+// weaker than it was, operations of queues return [remote.ErrUnavailable], so that sends and receives wait until it is
+// as before. A message that was stored in between is stored as weakly.
 //
 // # Accounts
 //

@@ -59,7 +59,7 @@ func (t *Transport) readyToPut(ctx context.Context) error {
 	weak := t.weak[t.putConfig().Name]
 	t.mu.Unlock()
 	if weak != nil {
-		return weak
+		return fmt.Errorf("%w: %w", remote.ErrUnavailable, weak)
 	}
 	return before(t.openStream(ctx, t.putConfig()))
 }

@@ -81,8 +81,8 @@ func (q *queue) endSubject() string { return q.t.subject("e", token(q.name)) }
 func (t *Transport) opened(name string) (*queue, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.weak) > 0 {
-		return nil, errors.Join(slices.Collect(maps.Values(t.weak))...)
+	if len(t.weak) > 0 { // it may pass
+		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, errors.Join(slices.Collect(maps.Values(t.weak))...))
 	}
 	if q := t.queues[name]; q != nil {
 		return q, nil
@@ -760,12 +760,12 @@ func (q *queue) keep(d *delivery) bool {
 
 // Leave implements [remote.Transport].
 func (t *Transport) Leave(name string) {
-	q, err := t.opened(name)
-	if err != nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	q := t.queues[name]
+	if q == nil {
+		return
+	}
 	in := q.giveBack()
 	if in == nil {
 		return

@@ -3,12 +3,16 @@ package nats_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	client "github.com/nats-io/nats.go"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/nats"
 )
@@ -94,5 +98,49 @@ func TestCloseEndsAnInspection(t *testing.T) {
 	tr.Close()
 	if n := len(s.asked); n > 0 {
 		t.Errorf("it has asked %d times after the first, which nobody answers: Close has waited for that", n)
+	}
+}
+
+// While a server does not sync, sends and receives wait. They go on when it syncs again.
+func TestAWeaknessPasses(t *testing.T) {
+	tr, s := syncing(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		c, err := remote.Durable[int](ctx, n, tr, "orders", 10, remote.WithMeaning(remote.MeaningStoredSynced))
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		s.says.Store("false")
+		tr.CheckAgain()
+		received := n.Go("receive", func(ctx context.Context) error {
+			for it, err := range c.All(ctx) {
+				if err == nil && it.Value != 1 {
+					err = fmt.Errorf("received %v", it.Value)
+				}
+				if err != nil {
+					return err
+				}
+				return it.Ack(ctx)
+			}
+			return errors.New("the channel has ended")
+		})
+		short, cancel := coir.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		err = c.Send(short, 0)
+		if !errors.Is(err, remote.ErrUnavailable) || !strings.Contains(err.Error(), "is only stored now") {
+			t.Errorf("send while it is weaker: %v", err)
+		}
+		if received.State() == coir.StateEnded {
+			return nil // with its error
+		}
+		sent := n.Go("send", func(ctx context.Context) error { return c.Send(ctx, 1) })
+		s.says.Store("true")
+		tr.CheckAgain()
+		return errors.Join(sent.Wait(ctx), received.Wait(ctx))
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -162,8 +162,8 @@ func (t *Transport) inspect() {
 	}
 }
 
-// checkAgain checks the lists of consumers, and all streams. It makes Publish fail while one promises less than before.
-// What it cannot read now, it takes to be as it was.
+// checkAgain checks the lists of consumers, and all streams. While one promises less than before, operations of queues
+// and Put return remote.ErrUnavailable. What it cannot read now, it takes to be as it was.
 func (t *Transport) checkAgain() {
 	ctx, cancel := context.WithTimeout(t.life, 2*checkEvery)
 	defer cancel()
@@ -373,7 +373,7 @@ func (t *Transport) Request(ctx context.Context, subject string, data []byte) ([
 func (t *Transport) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
 	told, err := t.nc.Subscribe(t.path("t", subject), func(m *client.Msg) { f(m.Data) })
 	if err != nil {
-		return nil, fmt.Errorf("nats: serve %s: %w", subject, err)
+		return nil, serveError(subject, err)
 	}
 	asked, err := t.nc.QueueSubscribe(t.path("r", subject), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
 	s := server{told, asked}
@@ -384,9 +384,19 @@ func (t *Transport) Serve(subject string, f func(data []byte) []byte) (io.Closer
 	}
 	if err != nil {
 		_ = s.Close()
-		return nil, fmt.Errorf("nats: serve %s: %w", subject, err)
+		return nil, serveError(subject, err)
 	}
 	return s, nil
+}
+
+// serveError returns the error of Serve. All pass but that of a connection that was closed, and of a wrong subject.
+func serveError(subject string, err error) error {
+	for _, stays := range []error{client.ErrConnectionClosed, client.ErrConnectionDraining, client.ErrBadSubject} {
+		if errors.Is(err, stays) {
+			return fmt.Errorf("nats: serve %s: %w", subject, err)
+		}
+	}
+	return fmt.Errorf("nats: serve %s: %w: %w", subject, remote.ErrUnavailable, err)
 }
 
 // server is the subscriptions of a Serve.

@@ -11,6 +11,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/desk"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/attempt"
 	"github.com/coir-go/coir/remote/internal/unique"
 )
 
@@ -93,8 +94,11 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 	if err := d.openStore(ctx, set.store); err != nil {
 		return nil, fmt.Errorf("ticket: open the store of %s: %w", audience, err)
 	}
-	var err error
-	if d.serves, err = t.Serve(ownerSubject(d.node, d.owner), d.asked); err != nil {
+	err := attempt.Repeat(ctx, openTime, func(context.Context) (err error) {
+		d.serves, err = t.Serve(ownerSubject(d.node, d.owner), d.asked)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("ticket: serve %s: %w", audience, err)
 	}
 	if err := d.watch.Start(ctx, (*closer[T])(d)); err != nil {
