@@ -50,7 +50,8 @@ type queue struct {
 	ended bool        // it is known to have been ended
 	in    *intake     // if this process pulls from it
 	joins int         // calls of takeIn: messages may come before in is set
-	asked int         // how many messages the calls of Pull want that wait
+	wants int         // how many messages the calls of Pull want that wait
+	asked int         // how many of them in asks for; 0 without in
 	ready []*delivery // that were fetched, and not pulled
 }
 
@@ -322,19 +323,20 @@ func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (
 	}
 	q.cond.Lock()
 	if len(q.ready) == 0 && q.in == in {
-		before := q.asked
-		q.ask(in, before+credit)
+		q.wants += credit
+		q.ask()
 		q.cond.Unlock()
 		in.ask()
 		q.cond.Lock()
 		if len(q.ready) == 0 && q.in == in && q.ended == closed && q.doubt.Load() == (again && !closed) {
 			err = q.cond.Wait(short)
 		}
+		q.wants -= credit
 		if q.in != in { // it has another consumer, or none; the caller looks for it
+			q.ask()
 			q.cond.Unlock()
 			return nil, coir.Ended(ctx)
 		}
-		q.ask(in, min(q.asked, before))
 	}
 	defer q.cond.Unlock()
 	q.forgetOld()
@@ -342,16 +344,22 @@ func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (
 	for _, d := range q.ready[:n] {
 		ds = append(ds, d)
 	}
-	if q.ready = slices.Delete(q.ready, 0, n); n > 0 || again && coir.Ended(ctx) == nil {
+	q.ready = slices.Delete(q.ready, 0, n)
+	q.ask() // once: the intake must not see a number in between
+	if n > 0 || again && coir.Ended(ctx) == nil {
 		err = nil
 	}
 	return ds, err
 }
 
-// ask sets how many messages are wanted. The caller holds the lock.
-func (q *queue) ask(in *intake, n int) {
-	in.wanted.Add(int64(n - q.asked))
-	q.asked = n
+// ask sets how many messages the intake asks for: those that calls of Pull want, less those that have come for them.
+// The caller holds the lock.
+func (q *queue) ask() {
+	if q.in != nil {
+		n := max(q.wants-len(q.ready), 0)
+		q.in.wanted.Add(int64(n - q.asked))
+		q.asked = n
+	}
 }
 
 // checkLists looks whether the consumers still have the queues that this process pulls from: NATS has no way to change
@@ -751,9 +759,7 @@ func (q *queue) keep(d *delivery) bool {
 		return false
 	}
 	q.ready = append(q.ready, d)
-	if q.in != nil {
-		q.ask(q.in, max(q.asked-1, 0))
-	}
+	q.ask()
 	q.cond.Signal()
 	return true
 }
@@ -782,9 +788,9 @@ func (q *queue) giveBack() *intake {
 	q.forgetOld()
 	in, ds := q.in, q.ready
 	if in != nil {
-		q.ask(in, 0)
+		in.wanted.Add(-int64(q.asked))
 	}
-	q.in, q.ready = nil, nil
+	q.in, q.asked, q.ready = nil, 0, nil
 	q.cond.Broadcast() // for calls of Pull
 	q.cond.Unlock()
 	for _, d := range ds {

@@ -58,6 +58,7 @@ func Cases() []Case {
 		{"Full", full},
 		{"PullWaits", pullWaits},
 		{"PullCredit", pullCredit},
+		{"PullGivesUp", pullGivesUp},
 		{"LeaseEnds", leaseEnds},
 		{"ProgressRenews", progressRenews},
 		{"Nak", nak},

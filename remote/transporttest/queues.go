@@ -134,6 +134,55 @@ func pullCredit(ctx context.Context, e *Env) error {
 	return nil
 }
 
+// One of several calls of Pull gives up. The others get the messages that come, without being called again.
+func pullGivesUp(ctx context.Context, e *Env) error {
+	const waits = 3
+	if err := e.open(ctx, e.Name, waits); err != nil {
+		return err
+	}
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		short, cancel := coir.WithCancel(ctx)
+		defer cancel()
+		gone := n.Go("pull that gives up", func(context.Context) error {
+			_, err := e.B.Pull(short, e.Name, 1)
+			if !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("pull that was cancelled: %w", err)
+			}
+			return nil
+		})
+		if err := coir.Sleep(ctx, 100*time.Millisecond); err != nil { // so that it comes first
+			return err
+		}
+		in, stop := coir.WithTimeout(ctx, 30*time.Second)
+		defer stop()
+		var got [waits - 1]*coir.Fiber
+		for i := range got {
+			got[i] = n.Go("pull", func(context.Context) error {
+				ds, err := e.B.Pull(in, e.Name, 1)
+				if err != nil {
+					return fmt.Errorf("pull that waits: %w", err)
+				}
+				return ack(ctx, ds[0])
+			}, coir.WithIndex(i))
+		}
+		if err := coir.Sleep(ctx, 100*time.Millisecond); err != nil { // so that they wait
+			return err
+		}
+		cancel()
+		if err := gone.Wait(ctx); err != nil {
+			return err
+		}
+		if err := publish(ctx, e.A, e.Name, 1); err != nil {
+			return err
+		}
+		// The transport may have asked for this one before. The next it must ask for.
+		if _, err := coir.Select(ctx, got[0].DoneCase(nil), got[1].DoneCase(nil)); err != nil {
+			return err
+		}
+		return first(publish(ctx, e.A, e.Name, 2), got[0].Wait(ctx), got[1].Wait(ctx))
+	})
+}
+
 // A message whose lease ends without progress is delivered again.
 func leaseEnds(ctx context.Context, e *Env) error {
 	if err := first(e.open(ctx, e.Name, 2), publish(ctx, e.A, e.Name, 1)); err != nil {
