@@ -142,7 +142,8 @@ func newChan[T any](
 	return c
 }
 
-// join makes the end reachable for receivers: for those that give credit, and for those that begin.
+// join makes the end reachable for receivers: for those that give credit, and for those that begin. If it fails, it
+// leaves the end.
 func (c *Chan[T]) join(ctx context.Context) error {
 	if err := c.watch.Start(ctx, (*leaver[T])(c)); err != nil {
 		return err
@@ -153,15 +154,18 @@ func (c *Chan[T]) join(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.serve(ctx, helloSubject(c.name), func([]byte) []byte {
+			if c.line.len() > 0 {
+				c.want()
+			}
+			return nil
+		})
 	}
-	return c.serve(ctx, helloSubject(c.name), func([]byte) []byte {
-		if c.line.len() > 0 {
-			c.want()
-		}
-		return nil
-	})
+	if err != nil {
+		c.Leave()
+	}
+	return err
 }
 
 // want tells the receivers how many sends wait.

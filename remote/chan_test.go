@@ -329,3 +329,49 @@ func TestReceivingBeginsLater(t *testing.T) {
 		}
 	}
 }
+
+// halved is a transport that can serve a number of subjects, and counts those that are served.
+type halved struct {
+	remote.Transport
+	most int
+	now  *int
+}
+
+func (h halved) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
+	if *h.now == h.most {
+		return nil, errors.New("no more subjects")
+	}
+	*h.now++
+	s, err := h.Transport.Serve(subject, f)
+	return counted{s, h.now}, err
+}
+
+type counted struct {
+	io.Closer
+	now *int
+}
+
+func (c counted) Close() error {
+	*c.now--
+	return c.Closer.Close()
+}
+
+// A channel that cannot be opened leaves nothing behind.
+func TestAFailedOpenLeavesNothing(t *testing.T) {
+	for most := range 2 {
+		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			var now int
+			tr := halved{memory.New().Node("only"), most, &now}
+			if _, err := remote.Durable[int](ctx, n, tr, orders, 1); err == nil || now != 0 {
+				t.Errorf("Durable: %v, and %d subjects are still served", err, now)
+			}
+			if _, err := remote.Volatile[int](ctx, n, tr, orders, 1); err == nil || now != 0 {
+				t.Errorf("Volatile: %v, and %d subjects are still served", err, now)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
