@@ -738,11 +738,15 @@ func filters(c jetstream.ConsumerConfig) []string {
 // fetched keeps a message that has come for the calls of Pull.
 func (t *Transport) fetched(m *client.Msg) {
 	d := &delivery{t: t, reply: m.Reply, msg: remote.Msg{Data: m.Data}, came: time.Now()}
-	if meta, err := m.Metadata(); err == nil {
+	meta, errMeta := m.Metadata()
+	if errMeta == nil {
 		d.tries = int(meta.NumDelivered)
 	}
 	text := m.Header.Get(jetstream.MsgIDHeader)
-	_ = d.msg.ID.UnmarshalText([]byte(text[max(0, len(text)-32):])) // a foreign message has none
+	errID := d.msg.ID.UnmarshalText([]byte(text[max(0, len(text)-32):]))
+	if errID != nil && errMeta == nil { // a foreign message has none; no sender is 0
+		d.msg.ID = remote.ID{Seq: meta.Sequence.Stream}
+	}
 	t.mu.Lock()
 	to := t.subjects[m.Subject]
 	t.mu.Unlock()
