@@ -93,6 +93,9 @@ func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name stri
 		return nil, fmt.Errorf("remote: %s: a message is only %v by this transport, not %v: change the setting of the "+
 			"server, or accept it by WithMeaning", name, m, c.set.meaning)
 	}
+	if lease := t.Info().Lease; lease <= 0 {
+		return nil, fmt.Errorf("remote: %s: the transport's lease of %v must be positive: change its option", name, lease)
+	}
 	open := func(name string, capacity int) error {
 		return attempt.Repeat(ctx, openTime, func(ctx context.Context) error { return t.Open(ctx, name, capacity) })
 	}

@@ -375,3 +375,17 @@ func TestAFailedOpenLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A transport whose leases have no time is refused: nothing could renew them.
+func TestALeaseHasATime(t *testing.T) {
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		_, err := remote.Durable[int](ctx, n, memory.New(memory.WithLease(-1)).Node("only"), orders, 1)
+		if err == nil || !strings.Contains(err.Error(), "lease") {
+			t.Errorf("%v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -47,16 +47,31 @@ func WithGroup(group string) Option {
 	return func(s *settings) { s.group = group }
 }
 
-// WithReplicas sets how many servers store a message. The default is 3.
-func WithReplicas(n int) Option { return func(s *settings) { s.replicas = n } }
+// WithReplicas sets how many servers store a message. The default is 3. n must be positive.
+func WithReplicas(n int) Option {
+	if n < 1 {
+		panic(fmt.Sprintf("nats: WithReplicas(%d): at least one server stores a message", n))
+	}
+	return func(s *settings) { s.replicas = n }
+}
 
 // WithLease sets how long a message is leased without progress. The default is 30 seconds. It is the same for all
-// processes of a group.
-func WithLease(d time.Duration) Option { return func(s *settings) { s.lease = d } }
+// processes of a group. d must be positive.
+func WithLease(d time.Duration) Option {
+	if d <= 0 {
+		panic(fmt.Sprintf("nats: WithLease(%v): a lease must have a time, in which it is renewed", d))
+	}
+	return func(s *settings) { s.lease = d }
+}
 
 // WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. The servers need about 120
-// bytes for each ID.
-func WithWindow(d time.Duration) Option { return func(s *settings) { s.window = d } }
+// bytes for each ID. d must be positive.
+func WithWindow(d time.Duration) Option {
+	if d <= 0 {
+		panic(fmt.Sprintf("nats: WithWindow(%v): an ID must be remembered for some time, in which a send is repeated", d))
+	}
+	return func(s *settings) { s.window = d }
+}
 
 // WithSyncSubject sets the subject by which the servers tell whether they sync before they acknowledge. The default is
 // "coir.sync". The system account exports it, and the account of the application imports it:
