@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote/internal/aside"
 	"github.com/coir-go/coir/remote/internal/attempt"
 	"github.com/coir-go/coir/remote/internal/unique"
 )
@@ -34,6 +35,7 @@ type Chan[T any] struct {
 	leaving atomic.Bool // Leave was called
 
 	line  line                 // the senders that wait for room
+	aside aside.Fibers         // that receive
 	posts posts                // of a volatile channel: the values on their way to a receiving process
 	in    *coir.Chan[*Item[T]] // the values on their way to a receiver of this process
 
@@ -83,7 +85,8 @@ const crashes = 5
 // Durable fails if the transport promises less than [MeaningDurable], unless [WithMeaning] accepts that.
 //
 // ctx and n are those of the part of the program that uses the channel: when ctx ends, the end is left, as by
-// [Chan.Leave]; a receiving end has fibers in n.
+// [Chan.Leave]; a receiving end has fibers in n. They need a place of [coir.Nursery.Limit] to begin, which Recv gives
+// them, and none afterwards.
 func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int,
 	opts ...Option,
 ) (*Chan[T], error) {
@@ -236,13 +239,14 @@ type Stats struct {
 
 // Stats returns the counters.
 func (c *Chan[T]) Stats() Stats {
+	credits := c.line.credits() // not under the lock: it is an operation of its own
 	c.cond.Lock()
 	defer c.cond.Unlock()
 	st := c.stats
 	if c.stored {
 		st.Meaning = c.t.Info().Meaning
 	}
-	st.Credits = c.line.credits()
+	st.Credits = credits
 	return st
 }
 

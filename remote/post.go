@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote/internal/aside"
 	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
@@ -24,9 +25,9 @@ import (
 
 // posts are the sends of an end that wait for a request or for its answer.
 type posts struct {
-	cond   coir.Cond // guards what follows
-	waits  []*post   // that are not in a request yet, the oldest first
-	flying bool      // a fiber makes requests
+	cond   coir.Cond     // guards what follows
+	waits  []*post       // that are not in a request yet, the oldest first
+	flying *aside.Fibers // a fiber that makes requests; nil: there is none
 }
 
 // post is a value on its way to a receiving process.
@@ -50,18 +51,26 @@ func (c *Chan[T]) request(ctx context.Context, m Msg) error {
 	p := &post{m: m}
 	c.posts.cond.Lock()
 	c.posts.waits = append(c.posts.waits, p)
-	begin := !c.posts.flying
-	c.posts.flying = true
+	begin := c.posts.flying == nil
+	if begin {
+		c.posts.flying = new(aside.Fibers)
+	}
+	flying := c.posts.flying
 	c.posts.cond.Unlock()
 	if begin {
-		c.n.Go("send "+c.name, func(ctx context.Context) error {
-			c.fly(ctx)
-			return nil
+		flying.Go(c.n, "send "+c.name, func(in *coir.Nursery) {
+			in.Go("send "+c.name, func(ctx context.Context) error {
+				c.fly(ctx)
+				return nil
+			})
 		})
 	}
-	outcome, err := p.answer.Wait(ctx)
+	err := flying.Wait(ctx)
 	if err == nil {
-		return outcome
+		var outcome error
+		if outcome, err = p.answer.Wait(ctx); err == nil {
+			return outcome
+		}
 	}
 	c.posts.cond.Lock()
 	gone := p.gone
@@ -95,7 +104,7 @@ func (ps *posts) take() []*post {
 		n++
 	}
 	if n == 0 {
-		ps.flying = false
+		ps.flying = nil
 		return nil
 	}
 	together := slices.Clone(ps.waits[:n])

@@ -70,8 +70,14 @@ var ErrSettled = errors.New("remote: the value was settled before")
 //
 // On a volatile channel the value is removed from the buffer, and Ack, Nak and Reject do nothing.
 func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
-	c.begin(1)
-	it, err := c.in.Recv(ctx)
+	var it *Item[T]
+	var err error
+	if c.begin(1) {
+		err = c.aside.Wait(ctx)
+	}
+	if err == nil { // if the end was left, in is closed
+		it, err = c.in.Recv(ctx)
+	}
 	if err != nil {
 		c.served()
 		return nil, c.recvError(err)
@@ -82,6 +88,9 @@ func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
 
 // RecvCase returns a case that receives into *dst, which must not be nil. The value belongs to this end until it is
 // settled, or the end is left: a case does not know which fiber receives it. Call [Item.Hold] to bind it to a fiber.
+//
+// In a nursery with a limit, receiving begins when a place is free, for a moment: a select does not give up its own. A
+// Recv does.
 func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
 	c.begin(0) // if the end was left, the case finds a closed channel
 	return c.in.RecvCase(dst)
@@ -243,25 +252,31 @@ func (c *Chan[T]) removed() {
 	}
 }
 
-// begin begins to receive, unless it has begun. calls is 1 for a call that receives.
-func (c *Chan[T]) begin(calls int) {
+// begin begins to receive, unless it has begun, or the end was left before. It reports whether receiving has begun.
+// calls is 1 for a call that receives.
+func (c *Chan[T]) begin(calls int) (begun bool) {
 	c.cond.Lock()
 	c.calls += calls
-	begun := c.begun || c.left != nil
-	c.begun = true
+	first := !c.begun && c.left == nil
+	c.begun = c.begun || first
+	begun = c.begun
 	if c.resting {
 		c.resting = false
 		c.cond.Broadcast() // for rest
 	}
 	c.cond.Unlock()
-	switch {
-	case begun:
-	case c.stored:
-		c.start("pull", func(ctx context.Context) { c.receive(ctx, c.pull) })
-		c.start("keep", c.keep)
-	default:
-		c.start("pass on", func(ctx context.Context) { c.receive(ctx, c.passOn) })
+	if !first {
+		return begun
 	}
+	c.aside.Go(c.n, "receive "+c.name, func(in *coir.Nursery) {
+		if !c.stored {
+			c.start(in, "pass on", func(ctx context.Context) { c.receive(ctx, c.passOn) })
+			return
+		}
+		c.start(in, "pull", func(ctx context.Context) { c.receive(ctx, c.pull) })
+		c.start(in, "keep", c.keep)
+	})
+	return true
 }
 
 // receive makes the end reachable for senders, and calls f, which hands values to receivers. It ends the receives when
@@ -308,8 +323,8 @@ func (c *Chan[T]) served() {
 }
 
 // start starts a fiber of this end, which Leave ends.
-func (c *Chan[T]) start(name string, f func(ctx context.Context)) {
-	c.n.Go(name+" "+c.name, func(ctx context.Context) error {
+func (c *Chan[T]) start(in *coir.Nursery, name string, f func(ctx context.Context)) {
+	in.Go(name+" "+c.name, func(ctx context.Context) error {
 		ctx, cancel := coir.WithCancel(ctx)
 		defer cancel()
 		c.cond.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/desk"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/aside"
 	"github.com/coir-go/coir/remote/internal/attempt"
 	"github.com/coir-go/coir/remote/internal/unique"
 )
@@ -105,15 +106,22 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 		d.close()
 		return nil, err
 	}
-	n.Go("pass on stored answers of "+audience, func(ctx context.Context) error {
-		ctx, cancel := coir.WithCancel(ctx)
-		defer cancel()
-		d.stop.Store(&cancel)
-		if !d.closed.Load() { // otherwise it was closed before there was something to stop
-			d.passOn(ctx)
-		}
-		return nil
+	var fibers aside.Fibers
+	fibers.Go(n, "stored answers of "+audience, func(in *coir.Nursery) {
+		in.Go("pass on stored answers of "+audience, func(ctx context.Context) error {
+			ctx, cancel := coir.WithCancel(ctx)
+			defer cancel()
+			d.stop.Store(&cancel)
+			if !d.closed.Load() { // otherwise it was closed before there was something to stop
+				d.passOn(ctx)
+			}
+			return nil
+		})
 	})
+	if err := fibers.Wait(ctx); err != nil {
+		d.Close()
+		return nil, err
+	}
 	return d, nil
 }
 
