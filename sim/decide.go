@@ -47,7 +47,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 	if w.script != nil {
 		w.fork = search.Fork{N: n, Keep: goOn, After: after, World: w}
 		if d = w.script.Choose(&w.fork); d >= n {
-			w.stop(&Failure{Kind: KindDiverged, Text: "the program has changed since: after step " +
+			w.stop(&Failure{Kind: KindDiverged, Text: changedText + "after step " +
 				strconv.Itoa(w.nsteps) + " the recording chose way " + strconv.Itoa(d) + ", and now there are " + strconv.Itoa(n)})
 			d = 0
 		}

@@ -38,6 +38,7 @@ type Failure struct {
 	Switches int // decisions that were not 0
 
 	test     string // the test that found it; empty: none
+	options  string // that a replay needs, as arguments of Replay after others
 	script   []int
 	ways     []int    // how many each decision of script had
 	branches []branch // those decisions, if they were recorded
@@ -91,7 +92,7 @@ type column struct {
 //
 //go:norace
 func (f *Failure) freeze(w *world) {
-	f.Steps = w.nsteps
+	f.Steps, f.options = w.nsteps, w.options
 	f.before = w.forgotten()
 	f.trace = make([]event, w.nsteps-f.before)
 	for i := range f.trace {
@@ -193,7 +194,7 @@ func (f *Failure) replayLine() string {
 	case f.Token == "" || f.Kind == KindDiverged: // a diverged schedule is not the recorded one
 		return ""
 	case f.test == "":
-		return fmt.Sprintf("sim.Replay(%q, program)", f.Token)
+		return fmt.Sprintf("sim.Replay(%q, program%s)", f.Token, f.options)
 	}
 	return fmt.Sprintf("go test%s -run '^%s$' -sim.replay=%s", testedPackage(), strings.ReplaceAll(f.test, "/", "$/^"), f.Token)
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,6 +75,7 @@ func (s *Sim) Advance(d time.Duration) {
 type faultPlan struct {
 	sites  []faultSite
 	others [16]string // the first faults that the program reached, and that WithFaults does not name
+	asks   bool       // record others although WithFaults names none
 }
 
 type faultSite struct {
@@ -103,7 +105,7 @@ func (p *faultPlan) begin() {
 //
 //go:norace
 func (p *faultPlan) missed(name string) {
-	if len(p.sites) == 0 {
+	if len(p.sites) == 0 && !p.asks {
 		return
 	}
 	for i := range p.others {
@@ -114,6 +116,21 @@ func (p *faultPlan) missed(name string) {
 			return
 		}
 	}
+}
+
+// unnamed says, of a replay that diverges, which faults the program reached that WithFaults does not name.
+func (p *faultPlan) unnamed() string {
+	var names []string
+	for _, name := range p.others {
+		if name != "" {
+			names = append(names, strconv.Quote(name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; the replay needs the faults of the recording: the program reached " + strings.Join(names, ", ") +
+		", which sim.WithFaults does not name here"
 }
 
 // never returns the faults that have not fired. For one that was not reached it adds those that were, because its name

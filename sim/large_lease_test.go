@@ -234,7 +234,7 @@ func TestReportNamesBothLeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var token string
-	if m := regexp.MustCompile(`sim\.Replay\("(.*)", program\)`).FindSubmatch(text); m != nil {
+	if m := regexp.MustCompile(`sim\.Replay\("([^"]*)", program`).FindSubmatch(text); m != nil {
 		token = string(m[1])
 	}
 	f, err := Replay(token, twoLeaders, leaseFaults...)

@@ -2,6 +2,9 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/coir-go/coir/internal/search"
 )
@@ -9,7 +12,8 @@ import (
 // How the token of a failure is replayed: Replay decodes it (token.go), runs the program under its decisions
 // (world.script), and compares the operations with the hashes that the token has.
 
-// Replay runs fn under the schedule of a token. It returns the failure, or nil if fn did not fail. If the program has
+// Replay runs fn under the schedule of a token. It returns the failure, or nil if fn did not fail. It needs the options
+// [WithFaults] and [WithSteps] of the run that failed; the report has them. If the program or these options have
 // changed so that the schedule no longer fits, the kind of the failure is [KindDiverged].
 func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) (*Failure, error) {
 	// Spec: SM-05 (a token replays its schedule)
@@ -19,11 +23,12 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 	}
 	set := settle(opts)
 	w := newWorld(r.mode, set.limit)
-	w.quit = set.quit
+	w.quit, w.options = set.quit, set.replayed()
 	var f *Failure
 	left := w.inside(func(ctx context.Context) {
 		w.script, w.tells = &search.Script{Ways: r.script}, true
 		s := &Sim{w: w, faults: planFaults(set.faults)}
+		s.faults.asks = true
 		g := w.attended(ctx, s, fn, 0, false)
 		if w.left() {
 			return
@@ -33,17 +38,17 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 			h = f.hash
 			switch {
 			case f.Kind == KindDiverged:
-				f.Text += "; the operations differ " + r.differs(f.hashes, f.Steps)
+				f.Text += "; the operations differ " + r.differs(f.hashes, f.Steps) + s.faults.unnamed()
 			case uint32(h^h>>32) != r.hash:
-				f = &Failure{Kind: KindDiverged, Text: "the program has changed since: it fails, but the operations are not " +
-					"those that were recorded; they differ " + r.differs(g.hashes, g.Steps) + ": " + f.Text}
+				f = &Failure{Kind: KindDiverged, Text: changedText + "it fails, but the operations are not those that " +
+					"were recorded; they differ " + r.differs(g.hashes, g.Steps) + s.faults.unnamed() + ": " + f.Text}
 				f.freeze(w)
 			}
 		} else if uint32(h^h>>32) != r.hash {
 			f = &Failure{Kind: KindDiverged}
 			f.freeze(w)
-			f.Text = "the program has changed since: it does not fail under this schedule, and the operations are not " +
-				"those that were recorded; they differ " + r.differs(f.hashes, f.Steps)
+			f.Text = changedText + "it does not fail under this schedule, and the operations are not " +
+				"those that were recorded; they differ " + r.differs(f.hashes, f.Steps) + s.faults.unnamed()
 		}
 		w.tellStrays(f)
 	})
@@ -51,4 +56,27 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 		return left, nil
 	}
 	return f, nil
+}
+
+// changedText begins the text of each replay that diverges.
+const changedText = "the program or its options have changed since: "
+
+// replayed returns the options that decide, beside the token, what the program does, as arguments of Replay after
+// others. The mode of the clock is in the token. Test has no need of them: they are in the source of the test.
+func (set *settings) replayed() string {
+	var b strings.Builder
+	if len(set.faults) > 0 {
+		b.WriteString(", sim.WithFaults(")
+		for i, name := range set.faults {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(strconv.Quote(name))
+		}
+		b.WriteString(")")
+	}
+	if set.limit != defaultSteps {
+		fmt.Fprintf(&b, ", sim.WithSteps(%d)", set.limit)
+	}
+	return b.String()
 }

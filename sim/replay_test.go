@@ -405,3 +405,35 @@ func TestTimeBeginsAnewInEachSchedule(t *testing.T) {
 		t.Fatalf("replayed %v, %v", g, err)
 	}
 }
+
+// The line that a report gives has the options that decide what the program does. Without the fault that the failure
+// needs, the replay says so, and does not blame the program alone.
+func TestReplayLineHasTheOptions(t *testing.T) {
+	fn := func(ctx context.Context, s *Sim) {
+		_ = coir.Yield(ctx)
+		if s.Fault("disk \"full\"") {
+			s.Errorf("lost")
+		}
+	}
+	faults := WithFaults("never asked", "disk \"full\"")
+	f := found(t, KindError, fn, faults, WithSteps(500), WithClock(ClockRacing))
+	line := fmt.Sprintf("sim.Replay(%q, program, sim.WithFaults(\"never asked\", \"disk \\\"full\\\"\"), sim.WithSteps(500))\n", f.Token)
+	if text := f.Error(); !strings.HasSuffix(text, line) {
+		t.Errorf("no line %s in\n%s", line, text)
+	}
+	again, err := Replay(f.Token, fn, faults, WithSteps(500))
+	sameRun(t, f, again, err)
+	if text := again.Error(); !strings.HasSuffix(text, line) {
+		t.Errorf("no line %s in\n%s", line, text)
+	}
+	without, err := Replay(f.Token, fn)
+	if err != nil || without == nil || without.Kind != KindDiverged {
+		t.Fatalf("without the fault: %v, %v", without, err)
+	}
+	for _, text := range []string{"the program or its options have changed since: ",
+		"the program reached \"disk \\\"full\\\"\", which sim.WithFaults does not name here"} {
+		if !strings.Contains(without.Text, text) {
+			t.Errorf("no %q in %s", text, without.Text)
+		}
+	}
+}

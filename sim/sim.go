@@ -135,8 +135,10 @@ func Default(seed uint64) Strategy {
 	return Portfolio(Exhaustive(2), Random(seed), PCT(seed, 2), PCT(seed^1, 3))
 }
 
+const defaultSteps = 10_000
+
 func settle(opts []Option) settings {
-	set := settings{schedules: 1000, seed: 1, strategy: Default, limit: 10_000}
+	set := settings{schedules: 1000, seed: 1, strategy: Default, limit: defaultSteps}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -343,7 +345,7 @@ func complete(s Strategy) bool {
 func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	set := settle(opts)
 	w := newWorld(set.mode, set.limit)
-	w.strategy = set.strategy(set.seed)
+	w.strategy, w.options = set.strategy(set.seed), set.replayed()
 	_, w.whole = w.strategy.(*dpor)
 	s := &Sim{w: w, faults: planFaults(set.faults)}
 	var res Result

@@ -118,9 +118,9 @@ func TestTestSaysThatTheProgramHasChanged(t *testing.T) {
 	text, failed = told(t, token, fn(false, false))
 	expect(t, text, failed, false, "does not fail under this schedule any more")
 	text, failed = told(t, token, fn(false, true))
-	expect(t, text, failed, true, "diverged", "the program has changed since: it does not fail under this schedule")
+	expect(t, text, failed, true, "diverged", "the program or its options have changed since: it does not fail under this schedule")
 	text, failed = told(t, token, fn(true, true))
-	expect(t, text, failed, true, "diverged", "the program has changed since: it fails, but", "wrong")
+	expect(t, text, failed, true, "diverged", "the program or its options have changed since: it fails, but", "wrong")
 }
 
 // The failure occurs in a single run, and the next run differs: in its end, or in its operations.

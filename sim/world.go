@@ -31,6 +31,8 @@ type world struct {
 	mode  ClockMode
 	limit int // steps
 
+	options string // see settings.replayed
+
 	// Of the current schedule.
 	sim     *Sim
 	running bool
