@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/report"
 )
 
@@ -12,6 +13,7 @@ import (
 const (
 	mostSaid    = 60 // letters of a text of Errorf
 	mostDecided = 12 // decisions that each give their fibers a column
+	mostCut     = 3  // fibers with cancelled operations that each have a column
 )
 
 // traced returns the failure in the form that package report writes.
@@ -26,7 +28,7 @@ func (r *findings) traced() *report.Trace {
 	t.Total, t.FailedAt, t.Forked, t.Long = r.Steps, r.failedAt(), r.forked, r.index
 	r.drawing()
 	t.Failing = r.failing()
-	t.Twin = r.passing()
+	t.Twin, t.Broken = r.passing(), r.broken()
 	if r.Switches <= mostDecided {
 		for _, b := range slices.Backward(r.branches) {
 			if b.chosen != 0 && b.to < 0 {
@@ -37,6 +39,32 @@ func (r *findings) traced() *report.Trace {
 		}
 	}
 	return t
+}
+
+// broken returns the rows of operations that were cut short before the failure. First come sends whose value did not
+// arrive, because it may be the one that is missing in the end; then other operations that were cancelled, if few
+// fibers did them. Of each, the last come first.
+func (r *findings) broken() (rows []int) {
+	var others, of []int
+	for s := range slices.Backward(r.trace) {
+		e := &r.trace[s]
+		row := r.told.Events[s].Row
+		if row < 0 || r.before+s+1 > r.failedAt() && r.failedAt() > 0 {
+			continue
+		}
+		switch send := e.op.Kind == policy.Send; {
+		case send && (e.how == policy.Cancelled || e.how == policy.TimedOut || e.how == policy.Closed):
+			rows = append(rows, row)
+		case e.how == policy.Cancelled:
+			if others = append(others, row); !slices.Contains(of, int(e.fiber)) {
+				of = append(of, int(e.fiber))
+			}
+		}
+	}
+	if len(of) > mostCut {
+		return rows
+	}
+	return append(rows, others...)
 }
 
 // failing returns the fibers that fail: in a deadlock those of a cycle, and those that hold what others wait for; those

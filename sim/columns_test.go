@@ -214,3 +214,38 @@ func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
 			"| holder ", "| stuck ", " | sleep 1m0s ", " | sleep 1s ")
 	}
 }
+
+// A fiber that counts a value before its send, and whose send is cancelled, has a column with that send, although eight
+// other fibers do more and end later.
+func TestColumnsShowASendThatWasCancelled(t *testing.T) {
+	var acked, got int
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		acked, got = 0, 0
+		lines := coir.NewChan[int](0, coir.WithName("lines"))
+		in, cancel := coir.WithCancel(ctx)
+		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
+			n.Go("source", func(context.Context) error {
+				acked++ // too early
+				_ = lines.Send(in, 1)
+				return nil
+			})
+			for i := range 9 {
+				n.Go("bystander", func(ctx context.Context) error {
+					for range 4 {
+						_ = coir.NewChan[int](1, coir.WithName("own")).Send(ctx, 1)
+					}
+					return coir.Sleep(ctx, time.Duration(i+1)*time.Second)
+				}, coir.WithIndex(i))
+			}
+			_ = coir.Sleep(ctx, time.Millisecond)
+			cancel()
+			if _, err := lines.TryRecv(); err == nil {
+				got++
+			}
+		})
+		if acked != got {
+			s.Errorf("%d lines were acknowledged, and %d came", acked, got)
+		}
+	}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
+	says(t, f, "| source ", "| send lines → cancelled ")
+}

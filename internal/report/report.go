@@ -29,6 +29,7 @@ type Trace struct {
 	FailedAt int                     // the number of the step at which the schedule fails; 0: it never ends
 	Failing  []int                   // the actors that fail, the first of them first
 	Decided  []int                   // the actors of the decisions that matter, the last of them first
+	Broken   []int                   // the steps that were cut short, so that a value may be lost; the most telling first
 	Forked   int                     // the number of the step after which the same decisions led another way; 0: none
 	Exact    time.Duration           // the unit to which times are rounded; 0: they are not
 	Long     func() string           // the text above a long table; nil: none

@@ -167,6 +167,12 @@ func (c *table) pinned() map[int]bool {
 		keep[i] = true
 		keep[i+1] = keep[i+1] || n <= mostSaid // perhaps what was drawn for it
 	}
+	cut := map[int]bool{} // the actors whose last step that was cut short is kept
+	for _, i := range c.Broken {
+		if i < len(c.all) && !cut[c.all[i].Actor] {
+			keep[i], cut[c.all[i].Actor] = true, true
+		}
+	}
 	left := beforeFail
 	for _, f := range c.Failing { // what they did last before they failed; of the first more than that
 		for i := len(c.all) - 1; i >= 0 && left > 0; i-- {
@@ -426,8 +432,8 @@ func (c *table) does(rows []int) string {
 // columns chooses the actors that get a column, if there are too many. Only actors with a row can have one. In this
 // order it chooses: the actors that fail; those at the row where the schedule diverges; the actor of the last step
 // before the failure; the namesakes of an actor that fails; those in which faults happened; those of the decisions that
-// matter, if they are few; and of the actors that wait at the end, the last at each line. If these are few, it adds
-// others, by their last step that has a text.
+// matter, if they are few; of the actors that wait at the end, the last at each line; and those with steps that were
+// cut short. If these are few, it adds others, by their last step that has a text.
 func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
 	acts, have, n, most := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0, mostColumns
 	for i := range all {
@@ -488,6 +494,11 @@ func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
 		if since := t.Of[i].Since; since >= 0 && since < len(all) && !told[Place(all[since].Title)] {
 			told[Place(all[since].Title)] = true
 			add(i)
+		}
+	}
+	for _, i := range t.Broken {
+		if i < end {
+			add(all[i].Actor)
 		}
 	}
 	if n > mostColumns {

@@ -53,3 +53,28 @@ func TestColumnsOfTheGuilty(t *testing.T) {
 		t.Error(all)
 	}
 }
+
+// An actor with a step that was cut short has a column, in which that step and its last one are shown.
+func TestColumnOfAStepThatWasCutShort(t *testing.T) {
+	c := &chart.Chart{Actors: "fibers"}
+	for i := range 12 {
+		c.Of = append(c.Of, chart.Actor{Name: fmt.Sprint("fiber", i)})
+	}
+	for i := range 400 {
+		c.Steps = append(c.Steps, chart.Step{Number: i + 1, Actor: 1 + i%11, Text: fmt.Sprint("send c", i)})
+	}
+	for i := 60; i < 400; i++ {
+		if s := &c.Steps[i]; s.Actor == 2 {
+			s.Actor = 3
+		}
+	}
+	c.Steps[399].Actor = 0
+	tr := &Trace{Chart: c, Total: 400, FailedAt: 400, Failing: []int{0}, Broken: []int{12}}
+	var b strings.Builder
+	tr.Table(&b)
+	for _, text := range []string{"| fiber2 ", "   13 | ", "   57 | "} { // its last step is 57
+		if !strings.Contains(b.String(), text) {
+			t.Errorf("no %q in\n%s", text, b.String())
+		}
+	}
+}
