@@ -380,7 +380,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			w.did.Store(int64(res.Steps))
 			outside := f == nil && set.failed != nil && set.failed()
 			if outside {
-				f = &Failure{Kind: KindError, Text: outsideText}
+				f = &Failure{Kind: KindError, Text: outsideText(race.Enabled)}
 				f.freeze(w)
 				f.Token = encode(w.mode, f.script, f.hash, f.hashes)
 			}
@@ -430,10 +430,20 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 }
 
 const (
-	useErrorf   = ". Use s.Errorf or s.Fatalf: then the schedule is run again, made smaller, and reported once"
-	outsideText = "the test has failed in this schedule: the program called t.Error or t.Fatal, or there was a data race" + useErrorf
-	exitText    = "the program ended its goroutine in this schedule, as t.Fatal does" + useErrorf
+	useErrorf = ". Use s.Errorf or s.Fatalf: then the schedule is run again, made smaller, and reported once"
+	exitText  = "the program ended its goroutine in this schedule, as t.Fatal does" + useErrorf
 )
+
+// outsideText tells that a testing.T has failed. In a race build that may be a data race, of which only the detector
+// knows: sim sees that the test has failed, and not why.
+func outsideText(detects bool) string {
+	const failed, called = "the test has failed in this schedule", "the program called t.Error or t.Fatal" + useErrorf
+	if !detects {
+		return failed + ": " + called
+	}
+	return failed + ". If a report of a data race is above, that is why: order its two accesses, by an operation of coir " +
+		"or a mutex. If none is, " + called
+}
 
 // Run runs fn under one schedule, chosen at random by the seed. It returns the failure, or nil.
 func Run(seed uint64, fn func(ctx context.Context, s *Sim), opts ...Option) *Failure {

@@ -168,7 +168,7 @@ func TestErrorOfTheTestHasAToken(t *testing.T) {
 		})
 	}()
 	text = l.said.String()
-	expect(t, text, failed, true, "the program called t.Error or t.Fatal, or there was a data race", "| intn 3 → 2 ", "-sim.replay=s3.")
+	expect(t, text, failed, true, "the program called t.Error or t.Fatal. Use s.Errorf", "| intn 3 → 2 ", "-sim.replay=s3.")
 }
 
 // A call of Sometimes that no schedule reaches fails the test, as one does whose condition was never true.
@@ -223,6 +223,19 @@ func TestPassLineHasTheCoverage(t *testing.T) {
 	}, WithSchedules(200))
 	expect(t, text, false, false, ", and still growing")
 	if text, _ = told(t, nil, func(context.Context, *Sim) {}); strings.Contains(text, "pair") {
+		t.Error(text)
+	}
+}
+
+// In a race build the test may have failed by a data race. The advice for that stands alone: it is not to use s.Errorf.
+func TestReportOfADataRace(t *testing.T) {
+	text := outsideText(true)
+	race, called, ok := strings.Cut(text, " If none is, ")
+	if !ok || !strings.Contains(race, "data race") || strings.Contains(race, "Errorf") ||
+		!strings.HasPrefix(called, "the program called t.Error or t.Fatal. Use s.Errorf") {
+		t.Error(text)
+	}
+	if text := outsideText(false); strings.Contains(text, "race") {
 		t.Error(text)
 	}
 }
