@@ -17,9 +17,11 @@ import (
 
 // site is where the program did an operation.
 type site struct {
-	file string // empty: not known
-	line int
-	call string // the function of the library that the program called there, if that is more than one operation
+	file   string // empty: not known
+	line   int
+	call   string // the function of the library that the program called there, if that is more than one operation
+	begins bool   // it is the beginning of the program's function, and no operation
+
 	path uint64 // a hash of the lines of the library that led from there to the operation
 
 	served int // operations when its wait in the operation ended; 0: it did not wait, or waits still

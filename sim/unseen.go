@@ -95,17 +95,20 @@ func (w *world) look(i int32, how coro.Wait) {
 	}
 }
 
-// between returns words for the places between which something happened, if they are known.
+// between returns words for the operations between which something happened, if they are known. The place of what
+// happened is not: it is over, and its stack is gone.
 //
 //go:norace
 func between(last, now site) string {
 	switch {
 	case last.file != "" && now.file != "":
-		return ", between " + place(last.file, last.line) + " and " + place(now.file, now.line)
+		return ", between the operations at " + place(last.file, last.line) + " and " + place(now.file, now.line)
+	case last.file != "" && last.begins:
+		return ", in the function at " + place(last.file, last.line)
 	case last.file != "":
-		return ", after " + place(last.file, last.line)
+		return ", after the operation at " + place(last.file, last.line)
 	case now.file != "":
-		return ", before " + place(now.file, now.line)
+		return ", before the operation at " + place(now.file, now.line)
 	}
 	return ""
 }
@@ -142,6 +145,7 @@ func (w *world) looked(fn func(context.Context, *Sim)) {
 // functionAt returns where a function of the program begins.
 func functionAt(fn func(context.Context, *Sim)) (at site) {
 	if f := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()); f != nil {
+		at.begins = true
 		at.file, at.line = f.FileLine(f.Entry())
 	}
 	return at

@@ -124,14 +124,20 @@ func TestAWaitThatHasEndedHasAPlace(t *testing.T) {
 		_ = coir.Yield(ctx)
 	}
 	f := found(t, KindBlocked, program)
-	says(t, f, "fiber main waits outside of coir, in time.Sleep, between "+from+" and "+to, "coir.Sleep in place of time.Sleep")
+	says(t, f, "fiber main waits outside of coir, in time.Sleep, between the operations at "+from+" and "+to, "coir.Sleep in place of time.Sleep")
 	again, err := Replay(f.Token, program)
 	if err != nil || again == nil || again.Text != f.Text {
 		t.Errorf("replayed: %v, %v", again, err)
 	}
 	at := line(1)
 	f = found(t, KindBlocked, func(context.Context, *Sim) { time.Sleep(time.Nanosecond) })
-	says(t, f, "fiber main waits outside of coir, in time.Sleep, after "+at)
+	says(t, f, "fiber main waits outside of coir, in time.Sleep, in the function at "+at+".")
+	at = line(2)
+	f = found(t, KindBlocked, func(ctx context.Context, _ *Sim) {
+		_ = coir.Yield(ctx)
+		time.Sleep(time.Nanosecond)
+	})
+	says(t, f, "fiber main waits outside of coir, in time.Sleep, after the operation at "+at+".")
 }
 
 // A program that does no operation of coir has tested nothing, and fails. One that only draws numbers is explored.
