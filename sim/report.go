@@ -228,6 +228,10 @@ func (r *findings) words(op policy.Op, object int32, of span) string {
 		return op.Kind.String() + " " + r.fiber(op, object)
 	case policy.Sleep:
 		return op.Kind.String() + " " + op.For.String()
+	case policy.Yield:
+		if op.For == sleepsNot {
+			return policy.Sleep.String() + " 0s"
+		}
 	}
 	if op.Name == "" && object < 0 {
 		return op.Word()

@@ -621,3 +621,17 @@ func TestReportOfTries(t *testing.T) {
 		"| try acquire slots → would block ", "| try read-lock table   ", "| try lock table → would block ", "| is set due → no ")
 	saysNot(t, f, "| await", "| lock free", "| acquire")
 }
+
+// A sleep for no time lets others run, and is told as what the program has written.
+func TestReportOfASleepForNoTime(t *testing.T) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		_ = coir.Sleep(ctx, 0)
+		_ = coir.Yield(ctx)
+		in, cancel := coir.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_ = coir.Sleep(in, time.Minute)
+		_ = coir.Sleep(in, 0)
+		s.Errorf("wrong")
+	})
+	says(t, f, "| sleep 0s ", "| yield ", "| sleep 1m0s → timed out ", "| sleep 0s → timed out ")
+}

@@ -21,6 +21,7 @@ type site struct {
 	line   int
 	call   string // the function of the library that the program called there, if that is more than one operation
 	begins bool   // it is the beginning of the program's function, and no operation
+	sleeps bool   // the program called Sleep there: for 0 that is a Yield
 
 	path uint64 // a hash of the lines of the library that led from there to the operation
 
@@ -90,6 +91,7 @@ func here() (at site) {
 		switch {
 		case f.Function == "":
 		case ours(f.Function, f.File):
+			at.sleeps = at.sleeps || at.file == "" && f.Function == library+".Sleep"
 			call, ok := callOf(f.Function, f.File)
 			if ok {
 				at.call = call
@@ -190,6 +192,9 @@ func composed(name string) bool {
 	return false
 }
 
+// sleepsNot is the For of a Yield that the program called as a Sleep for no time.
+const sleepsNot = -1
+
 // keepSite records the place of the operation that has just been recorded.
 //
 //go:norace
@@ -254,6 +259,9 @@ func (f *Failure) tell(w *world) {
 	f.sites = make([]site, len(f.trace))
 	for i := range f.sites {
 		f.sites[i] = w.sites[(f.before+i)&(len(w.trace)-1)]
+		if f.sites[i].sleeps && f.trace[i].op.Kind == policy.Yield {
+			f.trace[i].op.For = sleepsNot
+		}
 	}
 	f.branches = make([]branch, w.ndec)
 	for i := range f.branches {
