@@ -63,6 +63,7 @@ type Failure struct {
 	over     bool        // it was blocked, by a wait that has ended
 	strays   []string    // what goroutines outside have done, if it is a deadlock
 	hash     uint64
+	lengths  uint64 // see recorder
 	hashes   []byte // see token.go
 }
 
@@ -127,7 +128,7 @@ func (f *Failure) freeze(w *world) {
 	}
 	f.tell(w)
 	f.holds = w.holds.clone()
-	f.hash, f.hashes = w.hash, w.hashes.clone()
+	f.hash, f.lengths, f.hashes = w.hash, w.lengths, w.hashes.clone()
 	f.fibers = make([]column, w.nfibers)
 	for i := range f.fibers {
 		x := &w.fibers[i]

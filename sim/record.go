@@ -13,6 +13,8 @@ import (
 //   - The lengths of trace and cases, which are rings, are powers of two.
 //   - The hash is of all operations, and of nothing that differs from process to process. For each markEvery of them
 //     there is a byte in hashes.
+//   - lengths is a hash of how long each sleep is. It is compared only with that of another run in the same process:
+//     the hash that tokens have is without it.
 //   - Objects are numbered in the order in which operations name them.
 type recorder struct {
 	whole bool // keep all operations, and a log
@@ -25,6 +27,7 @@ type recorder struct {
 	cases   []choice // the last cases of selects; see keepCases
 	ncases  int
 	hash    uint64
+	lengths uint64
 	hashes  list[byte] // a byte of it for each markEvery operations
 
 	log       list[happening] // all happenings, in order, if whole is set
@@ -76,6 +79,7 @@ type span struct {
 func (r *recorder) reset() {
 	r.objects.clear()
 	r.nsteps, r.ncases, r.hash, r.hashes.n = 0, 0, 14695981039346656037, 0
+	r.lengths = 0
 	r.log.n, r.chose, r.watchable = 0, -1, false
 	r.made.n, r.marks.n = 0, 0
 }
@@ -91,6 +95,9 @@ func (r *recorder) record(e event) {
 		r.trace = doubled(r.trace)
 	}
 	*r.traced(r.nsteps) = e
+	if e.op.For != 0 {
+		r.lengths = (r.lengths ^ uint64(e.op.For) ^ uint64(r.nsteps)<<48) * 1099511628211
+	}
 	r.nsteps++
 }
 

@@ -461,7 +461,7 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 	first := new(Failure)
 	first.freeze(w)
 	f := w.follow(ctx, s, fn, first.script, nil)
-	if f == nil && w.hash != first.hash {
+	if f == nil && (w.hash != first.hash || w.lengths != first.lengths) {
 		f = &Failure{Kind: KindNondeterministic}
 		f.freeze(w)
 		var where string
@@ -482,7 +482,8 @@ func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *S
 		return
 	}
 	again := w.follow(ctx, s, fn, f.script, nil)
-	f.unsure = (again == nil || again.Kind != f.Kind || again.hash != f.hash) && len(w.strays.sorted()) == 0
+	same := again != nil && again.Kind == f.Kind && again.hash == f.hash && again.lengths == f.lengths
+	f.unsure = !same && len(w.strays.sorted()) == 0
 }
 
 // KindNondeterministic is the failure of a program that behaves differently under the same decisions.
@@ -497,6 +498,9 @@ func (f *Failure) fork(g *Failure) (where string, step int) {
 		x, _ := f.casesOf(a.cases)
 		y, _ := g.casesOf(b.cases)
 		same := func(x, y choice) bool { return x.op.Kind == y.op.Kind && x.object == y.object }
+		if a.fiber == b.fiber && a.op.Kind == b.op.Kind && a.op.For != b.op.For {
+			return fmt.Sprintf("at step %d: %s once, and %s again", i+1, lasts(a), lasts(b)), i
+		}
 		if a.fiber != b.fiber || a.op.Kind != b.op.Kind || a.object != b.object || !slices.EqualFunc(x, y, same) {
 			if i == from && from > 0 {
 				return fmt.Sprintf("before step %d, the first that was kept", i+1), 0
@@ -507,6 +511,9 @@ func (f *Failure) fork(g *Failure) (where string, step int) {
 	step = min(f.Steps, g.Steps)
 	return fmt.Sprintf("after step %d", step), step
 }
+
+// lasts returns an operation with its length, as a report does.
+func lasts(e *event) string { return new(findings).words(e.op, -1, e.cases) }
 
 func (w *world) close() {
 	close(w.closed)

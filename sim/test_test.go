@@ -182,3 +182,27 @@ func TestIntnOfNothing(t *testing.T) {
 	says(t, found(t, KindPanic, func(_ context.Context, s *Sim) { s.Intn(0) }),
 		"sim: Intn(0): there is no number below that")
 }
+
+// A program whose sleeps differ under the same decisions is not deterministic, although its operations are the same.
+func TestASleepOfAnotherLengthIsNotDeterministic(t *testing.T) {
+	runs := 0
+	lengths := func(ctx context.Context, s *Sim) {
+		_ = coir.Yield(ctx)
+		runs++
+		_ = coir.Sleep(ctx, time.Duration(runs)*time.Second)
+	}
+	f := found(t, KindNondeterministic, lengths, WithStrategy(Random))
+	says(t, f, "the same decisions led another way at step 2: sleep 16s once, and sleep 17s again", "=>2 | sleep ")
+	runs = 0
+	f = found(t, KindNondeterministic, func(_ context.Context, s *Sim) {
+		runs++
+		s.Advance(time.Duration(runs) * time.Second)
+	}, WithStrategy(Random))
+	says(t, f, "at step 1: advance 16s once, and advance 17s again")
+	runs = 0
+	f = found(t, KindError, func(ctx context.Context, s *Sim) {
+		lengths(ctx, s)
+		s.Errorf("wrong")
+	})
+	says(t, f, "the program is not deterministic")
+}
