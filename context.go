@@ -137,6 +137,7 @@ func WaitCancel(ctx context.Context) error {
 		}
 	}
 	race.Enable()
+	f.tellEnding(sc)
 	return sc.ending().op
 }
 

@@ -635,3 +635,17 @@ func TestReportOfASleepForNoTime(t *testing.T) {
 	})
 	says(t, f, "| sleep 0s ", "| yield ", "| sleep 1m0s → timed out ", "| sleep 0s → timed out ")
 }
+
+// A WaitCancel that a deadline ends has timed out.
+func TestReportTellsHowAWaitForACancelEnds(t *testing.T) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		short, stop := coir.WithTimeout(ctx, time.Second)
+		defer stop()
+		_ = coir.WaitCancel(short)
+		other, cancel := coir.WithCancel(ctx)
+		cancel()
+		_ = coir.WaitCancel(other)
+		s.Errorf("the end")
+	})
+	says(t, f, "| wait for a cancel → timed out ", "| wait for a cancel → cancelled ")
+}
