@@ -31,7 +31,8 @@ import (
 // held, and is not handed over. A delivery of a value that was seen is acknowledged again: the first acknowledgement
 // was lost.
 
-// Item is a value that was received, and the right to settle it.
+// Item is a value that was received, and the right to settle it. One that was made in another way has no such right: it
+// counts as settled.
 type Item[T any] struct {
 	Value T
 	ID    ID  // the same for all deliveries of the value
@@ -57,6 +58,10 @@ const (
 // ErrSettled is the error of Ack and Reject of a value that was settled before: by one of them, by Nak, or because the
 // fiber that received it has ended.
 var ErrSettled = errors.New("remote: the value was settled before")
+
+// ErrPoison is for errors of an effect: if the effect of [Chan.RecvTx] returns an error that is ErrPoison, because the
+// value is wrong in itself, the value becomes a [DeadLetter] at once, and is not tried again. See [Item.Fail].
+var ErrPoison = errors.New("remote: the value can have no effect")
 
 // Recv receives the next value. It waits while there is none. It returns an error that is [coir.ErrClosed] if the
 // channel was closed and all its values have been removed, or if this end was left. While the transport cannot be
@@ -105,6 +110,8 @@ func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
 //
 // RecvTx returns nil when the removal is stored. An error that is [ErrUnknown] means that effect has returned nil, and
 // that the value may be delivered again.
+//
+// If the value is wrong in itself, let effect return an error that is [ErrPoison].
 func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, it *Item[T]) error) error {
 	it, err := c.Recv(ctx)
 	if err != nil {
@@ -133,6 +140,9 @@ func (c *Chan[T]) recvError(err error) error {
 func (it *Item[T]) received(ctx context.Context) {
 	fiber := coir.Self(ctx)
 	c := it.c
+	if c == nil {
+		return
+	}
 	c.cond.Lock()
 	defer c.cond.Unlock()
 	it.holder, it.patient = fiber, ctx
@@ -146,6 +156,9 @@ func (it *Item[T]) Hold(ctx context.Context) { it.received(ctx) }
 // [Transport] says, as package remote/postgres can: a program settles the value by the methods of the item. It is nil
 // on a volatile channel.
 func (it *Item[T]) Delivery() Delivery {
+	if it.c == nil {
+		return nil
+	}
 	it.c.cond.Lock()
 	defer it.c.cond.Unlock()
 	return it.d
@@ -156,6 +169,9 @@ func (it *Item[T]) Delivery() Delivery {
 // again. It returns [ErrSettled] if the value was settled before.
 func (it *Item[T]) Ack(ctx context.Context) error {
 	c := it.c
+	if c == nil {
+		return it.settledBefore()
+	}
 	c.cond.Lock()
 	if it.state != itemHeld {
 		c.cond.Unlock()
@@ -182,6 +198,9 @@ func (it *Item[T]) Ack(ctx context.Context) error {
 }
 
 func (it *Item[T]) settledBefore() error {
+	if it.c == nil {
+		return fmt.Errorf("%w: this item is not the one that was received, and cannot be settled", ErrSettled)
+	}
 	return fmt.Errorf("%w: %v of %s", ErrSettled, it.ID, it.c.name)
 }
 
@@ -189,6 +208,9 @@ func (it *Item[T]) settledBefore() error {
 // value was settled before.
 func (it *Item[T]) Nak(delay time.Duration) {
 	c := it.c
+	if c == nil {
+		return
+	}
 	c.cond.Lock()
 	settled := it.state != itemHeld
 	it.state = itemSettled
@@ -202,12 +224,19 @@ func (it *Item[T]) Nak(delay time.Duration) {
 }
 
 // Fail says that the effect of the value has failed. The value is delivered again, after a delay that grows with its
-// tries. If it has been delivered as often as [WithTries] says, it becomes a [DeadLetter], as by Reject, unless ctx has
-// ended, or err is [ErrUnknown] or [ErrUnavailable]. Fail returns what Reject would.
+// tries. If it has been delivered as often as [WithTries] says, or if err is [ErrPoison], it becomes a [DeadLetter], as
+// by Reject, unless ctx has ended, or err is [ErrUnknown] or [ErrUnavailable]. Fail returns what Reject would.
 func (it *Item[T]) Fail(ctx context.Context, err error) error {
-	if it.Tries < it.c.set.tries || attempt.Open(err) || coir.Ended(ctx) != nil {
+	if it.c == nil {
+		return it.settledBefore()
+	}
+	poison := errors.Is(err, ErrPoison)
+	if it.Tries < it.c.set.tries && !poison || attempt.Open(err) || coir.Ended(ctx) != nil {
 		it.Nak(min(failTime<<min(it.Tries, 16), time.Minute))
 		return nil
+	}
+	if poison {
+		return it.Reject(ctx, err.Error())
 	}
 	return it.Reject(ctx, fmt.Sprintf("it has failed, and was delivered %d times: %v", it.Tries, err))
 }
@@ -216,6 +245,9 @@ func (it *Item[T]) Fail(ctx context.Context, err error) error {
 // are stored. If it returns another error than [ErrSettled], the value is delivered again, and may be in both.
 func (it *Item[T]) Reject(ctx context.Context, reason string) error {
 	c := it.c
+	if c == nil {
+		return it.settledBefore()
+	}
 	c.cond.Lock()
 	held := it.state == itemHeld
 	d := it.d

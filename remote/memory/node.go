@@ -184,8 +184,8 @@ func ask[R any](ctx context.Context, n *Node, what string,
 	})
 	alive := n.step(&e)
 	n.b.unlock(e)
-	if !alive {
-		return none, ErrCrashed
+	if !alive { // what was sent may still arrive
+		return none, fmt.Errorf("%w: %w", remote.ErrUnknown, ErrCrashed)
 	}
 	err := p.Wait(ctx)
 	n.b.cond.Lock()

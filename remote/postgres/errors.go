@@ -22,8 +22,14 @@ func outcome(what string, err error) error {
 		return nil
 	case errors.As(err, &refused) && refused.Code == "42P01", errors.As(err, &refused) && refused.Code == "3F000":
 		return fmt.Errorf("postgres: %s: the tables are not there: run the statements of postgres.SQL: %w", what, err)
-	case errors.As(err, &refused) && !canPass(refused.Code), errors.Is(err, pgx.ErrTxCommitRollback):
+	case errors.As(err, &refused) && !canPass(refused.Code):
 		return fmt.Errorf("postgres: %s: %w", what, err)
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return fmt.Errorf("postgres: %s: a statement of the effect has failed, and the effect did not return its error: %w",
+			what, err)
+	case errors.Is(err, pgx.ErrTxClosed):
+		return fmt.Errorf("postgres: %s: the effect has ended the transaction, which it must not do: %w: %w",
+			what, remote.ErrUnknown, err)
 	case errors.As(err, &refused) && refused.Code != completionUnknown,
 		errors.As(err, &connect), pgconn.SafeToRetry(err):
 		return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnavailable, err)

@@ -21,8 +21,11 @@ import (
 // lease. Set idle_in_transaction_session_timeout on the server, so that a process that hangs does not hold a value for
 // ever. If this process ends, the server rolls back.
 //
-// effect neither ends the transaction nor settles the value. It calls the server, which blocks: start a receiver that
-// mostly does so with coir.OnGoroutine, or call tx inside coir.Blocking.
+// effect does not end the transaction. Its item has the value, and cannot settle it: Ack, Fail and Reject return
+// [remote.ErrSettled]. To make the value a dead letter, let effect return an error that is [remote.ErrPoison].
+//
+// effect calls the server, which blocks: start a receiver that mostly does so with coir.OnGoroutine, or call tx inside
+// coir.Blocking.
 //
 // If effect fails, RecvTx rolls back and returns its error, and the value is delivered again, after a delay that grows
 // with its tries. RecvTx returns an error that is [remote.ErrUnknown] if the answer to the commit is missing: then
@@ -32,20 +35,21 @@ func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 	effect func(ctx context.Context, tx pgx.Tx, it *remote.Item[T]) error,
 ) error {
 	for {
-		var d *delivery
-		gone := false
+		gone, committed := false, false
 		err := c.RecvTx(ctx, func(ctx context.Context, it *remote.Item[T]) (err error) {
-			var ok bool
-			if d, ok = it.Delivery().(*delivery); !ok {
+			d, ok := it.Delivery().(*delivery)
+			if !ok {
 				return fmt.Errorf("postgres: RecvTx of %s, which is not on a transport of this package: use Chan.RecvTx",
 					c.Name())
 			}
-			gone, err = d.settle(ctx, func(tx pgx.Tx) error { return effect(ctx, tx, it) })
+			only := &remote.Item[T]{Value: it.Value, ID: it.ID, Tries: it.Tries} // the transaction settles it
+			gone, err = d.settle(ctx, func(tx pgx.Tx) error { return effect(ctx, tx, only) })
+			committed = err == nil && !gone
 			return err
 		})
 		switch {
 		case gone: // look for the next
-		case d != nil && d.state.Load() == isRemoved:
+		case committed:
 			return nil // also if the value was given back meanwhile, because ctx has ended
 		default:
 			return err
@@ -69,6 +73,7 @@ func (d *delivery) settle(ctx context.Context, effect func(tx pgx.Tx) error) (go
 		_, _ = coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, rollBack(tx) })
 	}()
 	if err := effect(tx); err != nil {
+		d.state.CompareAndSwap(isBound, isLeased)
 		return false, err
 	}
 	_, err = coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, tx.Commit(ctx) })

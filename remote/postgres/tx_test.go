@@ -5,6 +5,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +177,69 @@ func TestRecvTxOneEffect(t *testing.T) {
 }
 
 // A channel of another transport is refused.
+// The item of an effect cannot settle its value: an effect that tries, and returns the error, is rolled back, and the
+// value comes again. One that rejects it makes it a dead letter, at once.
+func TestRecvTxItemsCannotSettle(t *testing.T) {
+	pool := prepared(t, database(t))
+	exec(t, pool, "create table effect (value int)")
+	tr := transport(t, pool)
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		c, err := durable[int](ctx, n, tr, "q", 4)
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		if err := c.Send(ctx, 7); err != nil {
+			return err
+		}
+		for _, settle := range []func(context.Context, *remote.Item[int]) error{
+			func(ctx context.Context, it *remote.Item[int]) error { return it.Ack(ctx) },
+			func(ctx context.Context, it *remote.Item[int]) error { return it.Reject(ctx, "wrong") },
+			func(ctx context.Context, it *remote.Item[int]) error { return it.Fail(ctx, errors.New("wrong")) },
+		} {
+			err := postgres.RecvTx(ctx, c, func(ctx context.Context, tx pgx.Tx, it *remote.Item[int]) error {
+				it.Nak(0)
+				it.Hold(ctx)
+				return errors.Join(book(ctx, tx, it), settle(ctx, it))
+			})
+			if !errors.Is(err, remote.ErrSettled) {
+				t.Errorf("the effect settles: %v", err)
+			}
+		}
+		err = postgres.RecvTx(ctx, c, func(ctx context.Context, tx pgx.Tx, it *remote.Item[int]) error {
+			return errors.Join(book(ctx, tx, it), fmt.Errorf("%d is odd: %w", it.Value, remote.ErrPoison))
+		})
+		if !errors.Is(err, remote.ErrPoison) {
+			t.Errorf("the effect rejects: %v", err)
+		}
+		dead, err := durable[remote.DeadLetter](ctx, n, tr, remote.DeadName("q"), remote.DeadCapacity)
+		if err != nil {
+			return err
+		}
+		defer dead.Leave()
+		it, err := dead.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		if it.Value.Reason != "7 is odd: remote: the value can have no effect" || string(it.Value.Data) != "7" {
+			t.Errorf("%+v", it.Value)
+		}
+		if n := number(t, pool, "select count(*) from effect"); n != 0 {
+			t.Errorf("effects that were rolled back have left %d rows", n)
+		}
+		if err := it.Ack(ctx); err != nil {
+			return err
+		}
+		if n := number(t, pool, "select count(*) from coir.message"); n != 0 {
+			t.Errorf("%d messages are left", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRecvTxOfAnotherTransport(t *testing.T) {
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		c, err := durable[int](ctx, n, memory.New().Node("a"), "q", 1)
