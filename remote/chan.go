@@ -82,7 +82,8 @@ const crashes = 5
 //     order. A value that is delivered again may come after later ones, and a value whose Send returned [ErrUnknown]
 //     may be stored after later ones.
 //
-// Durable fails if the transport promises less than [MeaningDurable], unless [WithMeaning] accepts that.
+// Durable fails if the transport promises less than [MeaningDurable], unless [WithMeaning] accepts that. It panics if
+// the name is empty, or the capacity less than 1.
 //
 // ctx and n are those of the part of the program that uses the channel: when ctx ends, the end is left, as by
 // [Chan.Leave]; a receiving end has fibers in n. They need a place of [coir.Nursery.Limit] to begin, which Recv gives
@@ -93,8 +94,8 @@ func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name stri
 	c := newChan[T](ctx, n, t, name, capacity, opts)
 	c.stored = true
 	if m := t.Info().Meaning; m < c.set.meaning {
-		return nil, fmt.Errorf("remote: %s: a message is only %v by this transport, not %v: change the setting of the "+
-			"server, or accept it by WithMeaning", name, m, c.set.meaning)
+		return nil, fmt.Errorf("remote: %s: a message is only %v by this transport, not %v: change the settings of the "+
+			"server that the transport's package names, or accept it by WithMeaning", name, m, c.set.meaning)
 	}
 	if lease := t.Info().Lease; lease <= 0 {
 		return nil, fmt.Errorf("remote: %s: the transport's lease of %v must be positive: change its option", name, lease)
@@ -137,6 +138,9 @@ func Volatile[T any](ctx context.Context, n *coir.Nursery, t Transport, name str
 func newChan[T any](
 	ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int, opts []Option,
 ) *Chan[T] {
+	if name == "" {
+		panic("remote: a channel needs a name: its ends find each other by it")
+	}
 	if capacity < 1 {
 		panic(fmt.Sprintf("remote: the channel %s has a capacity of %d: there is no rendezvous over a network, so it must "+
 			"hold at least one value", name, capacity))
