@@ -186,12 +186,12 @@ func TestIntnOfNothing(t *testing.T) {
 // A program whose sleeps differ under the same decisions is not deterministic, although its operations are the same.
 func TestASleepOfAnotherLengthIsNotDeterministic(t *testing.T) {
 	runs := 0
-	lengths := func(ctx context.Context, s *Sim) {
+	lengths := func(ctx context.Context) {
 		_ = coir.Yield(ctx)
 		runs++
 		_ = coir.Sleep(ctx, time.Duration(runs)*time.Second)
 	}
-	f := found(t, KindNondeterministic, lengths, WithStrategy(Random))
+	f := found(t, KindNondeterministic, func(ctx context.Context, _ *Sim) { lengths(ctx) }, WithStrategy(Random))
 	says(t, f, "the same decisions led another way at step 2: sleep 16s once, and sleep 17s again", "=>2 | sleep ")
 	runs = 0
 	f = found(t, KindNondeterministic, func(_ context.Context, s *Sim) {
@@ -201,7 +201,7 @@ func TestASleepOfAnotherLengthIsNotDeterministic(t *testing.T) {
 	says(t, f, "at step 1: advance 16s once, and advance 17s again")
 	runs = 0
 	f = found(t, KindError, func(ctx context.Context, s *Sim) {
-		lengths(ctx, s)
+		lengths(ctx)
 		s.Errorf("wrong")
 	})
 	says(t, f, "the program is not deterministic")
