@@ -114,7 +114,11 @@ func (ps *posts) take() []*post {
 
 // flyOnce makes one request.
 func (c *Chan[T]) flyOnce(ctx context.Context, together []*post) {
-	var data []byte
+	size := 0
+	for _, p := range together {
+		size += valueHead + len(p.m.Data)
+	}
+	data := make([]byte, 0, size)
 	for _, p := range together {
 		data = appendValue(data, p.m)
 	}
@@ -148,6 +152,9 @@ const (
 	answerFull    = 'f'
 	answerRefused = 'n' // followed by the reason
 )
+
+// valueHead is the size of what appendValue adds to the bytes of a value.
+const valueHead = 8 + 8 + 4
 
 func appendValue(b []byte, m Msg) []byte {
 	b = binary.BigEndian.AppendUint64(b, m.ID.Sender)
