@@ -31,11 +31,16 @@ type buildEvent struct {
 	Output     string `json:",omitempty"`
 }
 
+// noIntrinsics makes the compiler call the functions of package sync/atomic, instead of using single instructions.
+const noIntrinsics = "-d=ssa/intrinsics/off=1"
+
 // build builds the tests of a package. If it has none the package itself is built, as by go test, and binary is empty.
 func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string, errs io.Writer) *built {
 	args := append([]string{"test", "-c", "-json", "-vet=off", "-overlay=" + t.overlay, "-o", binary}, o.build...)
-	if o.atomics { // else the compiler replaces calls of package sync/atomic by single instructions
-		args = append(args, "-gcflags=all=-d=ssa/intrinsics/off=1", "-gcflags=std=")
+	if o.atomics {
+		// The standard library's own atomics are no points. But a method of sync/atomic that is not inlined, such as in a
+		// closure of a function that is, runs as it was compiled with its package.
+		args = append(args, "-gcflags=all="+noIntrinsics, "-gcflags=std=", "-gcflags=sync/atomic="+noIntrinsics)
 	}
 	c := exec.CommandContext(ctx, t.goCommand, append(args, p.args()...)...)
 	c.Env = append(t.env[:len(t.env):len(t.env)], "GODEBUG="+jsonBuild(t.env))

@@ -203,3 +203,24 @@ func TestEditsAreParsed(t *testing.T) {
 		}
 	}
 }
+
+// Package runtime knows the directories of the standard library: with -trimpath nothing else tells its files from those
+// of a module whose path has no dot.
+func TestTheDirectoriesAreKnown(t *testing.T) {
+	text, err := os.ReadFile("_goroot/runtime/coir_point.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "const coirStdDirs = ")
+	known := strings.FieldsFunc(list, func(r rune) bool { return r < 'a' || r > 'z' })
+	entries, err := os.ReadDir(filepath.Join(goEnv(t, "GOROOT"), "src"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() && name != "cmd" && name != "testdata" && !slices.Contains(known, name) {
+			t.Errorf("coirStdDirs lacks %s", name)
+		}
+	}
+}
