@@ -112,6 +112,34 @@ func TestSlowMachine(t *testing.T) {
 	}
 }
 
+// A deadlock or a panic that needs a timer to fire while goroutines can run is a failure, also beside what the test
+// itself reports, which is a note.
+func TestBugsOnASlowMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	got := explored(t, "-schedules=2000", "./testdata/early")
+	for test, kind := range map[string]string{
+		"TestDeadlock": "deadlock", "TestDeadlockBesideTimeout": "deadlock", "TestPanic": "panic", "TestNoDeadlock": "",
+		"TestFailsAndWaits": "",
+	} {
+		o := got[test]
+		if o.Failure == nil {
+			if kind != "" || (o.Slow != nil) != (test == "TestFailsAndWaits") {
+				t.Errorf("%s: no %s: %s", test, kind, o.Output)
+			}
+			continue
+		}
+		if o.Failure.Kind != kind || !strings.Contains(o.Failure.Headline, " when a timer fires while others are busy, in ") {
+			t.Errorf("%s: want a %s: %s", test, kind, o.Output)
+		}
+		again := explored(t, "-run=^"+test+"$", "-replay="+o.Failure.Token, "./testdata/early")[test]
+		if again.Failure == nil || again.Failure.Report != o.Failure.Report {
+			t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again.Output, o.Output)
+		}
+	}
+}
+
 // The number of schedules is that of ordinary ones, in each form of the output. Those with a racing clock, which look
 // for failures on a slow machine, are counted apart.
 func TestSlowSchedulesAreCountedApart(t *testing.T) {

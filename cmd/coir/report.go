@@ -78,7 +78,11 @@ func (r *result) headline() string {
 		text += ": " + oneLine(f.text) + ","
 	}
 	if racing, _ := readToken(f.token); racing {
-		text = "on a slow machine: " + text
+		if f.kind == coir.KindFail {
+			text = "on a slow machine: " + text
+		} else {
+			text += " when a timer fires while others are busy,"
+		}
 	}
 	text += fmt.Sprintf(" in schedule %s (seed %d)", chart.Grouped(f.schedule), f.seed)
 	n := chart.Grouped(f.switches) + " switches"

@@ -4,6 +4,7 @@ import (
 	"internal/coir"
 	"internal/replay"
 	"internal/search"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -31,7 +32,8 @@ type coirExplorer struct {
 	plainHash     uint64
 	shrinksTimers bool // it shrinks a deadlock in which only timers go on
 	seeksTwin     bool // it searches for the twin of a failure
-	slowly        bool // a failure was found by searchSlowly
+	early         bool // searchSlowly runs
+	slowly        bool // the failure that it has found is a note
 	repeats       bool // a failure is run again, or the plain schedule
 	shrinks       bool // a failure is being shrunk
 	once          int  // failures that did not come again
@@ -286,23 +288,51 @@ func (x *coirExplorer) failLeak(s *coirSearch) {
 }
 
 // searchSlowly spends the last part of the budget on schedules in which timers also fire while goroutines can run, as
-// they do on a slow machine. It reports whether one fails, and was recorded. Only a test that relies on time can fail
-// so.
+// they do on a slow machine. It reports whether one fails, and was recorded. A deadlock or a panic is a bug on each
+// machine, since a timer may fire at any moment there. What the test itself reports may only mean that it relies on
+// time. It is kept, and recorded as a note if nothing worse is found.
 func (x *coirExplorer) searchSlowly() bool {
+	x.early = true
+	var kept *coirFailure
 	for n := 0; x.count < coirSet.schedules && time.Since(x.began) < coirSet.budget; n++ {
 		r := x.run(coirSet.racingConfig(n))
 		switch r.kind {
-		case coir.KindFail, coir.KindPanic, coir.KindDeadlock:
-			x.slowly = true
-			return x.fail(&r, x.count)
+		case coir.KindPanic, coir.KindDeadlock:
+			if x.slowly = r.logsLate(); x.fail(&r, x.count) {
+				return true
+			}
+			continue
+		case coir.KindFail:
+			if kept != nil {
+				continue
+			}
+			kept = newFailure(&r, x.count)
+			x.repeats = true
+			stop := kept.outside || x.isSpoiled()
+			x.repeats = false
+			if stop {
+				return x.reportNote(kept)
+			}
+			continue
 		case coir.KindKernel, coir.KindUncontrolled, coir.KindLong, coir.KindSimulates:
-			return false
+			return x.reportNote(kept)
 		}
 		if r.leftBehind {
 			x.leftBehind-- // a timer that fires early may leave something behind
 		}
 	}
-	return false
+	return x.reportNote(kept)
+}
+
+// logsLate reports whether a schedule panicked because a test logged after its end.
+func (r *coirRun) logsLate() bool {
+	return r.kind == coir.KindPanic && strings.Contains(r.text, "Log in goroutine after ")
+}
+
+// reportNote reports a failure that is a note, if there is one.
+func (x *coirExplorer) reportNote(f *coirFailure) bool {
+	x.slowly = true
+	return f != nil && x.report(f)
 }
 
 // failed returns the tokens of the schedules to begin with.

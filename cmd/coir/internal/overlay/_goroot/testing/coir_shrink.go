@@ -21,21 +21,28 @@ type coirFailure struct {
 
 // fail repeats a failure, makes it smaller and records it. It reports whether it did: a failure of searchSlowly is left
 // alone if it is not stable, and the first failures if they do not come again.
-func (x *coirExplorer) fail(r *coirRun, found int) bool {
+func (x *coirExplorer) fail(r *coirRun, found int) bool { return x.report(newFailure(r, found)) }
+
+// newFailure keeps the decisions of the schedule that has failed, and was the last.
+func newFailure(r *coirRun, found int) *coirFailure {
 	f := &coirFailure{coirRun: r, found: found, outside: r.touched(), decided: r.allDecisions()}
 	f.script = replay.Script(f.decided)
-	x.shrinksTimers = r.OnlyTimers
+	return f
+}
+
+func (x *coirExplorer) report(f *coirFailure) bool {
+	x.shrinksTimers = f.OnlyTimers
 	x.repeats = true
-	defer func() { x.repeats = false }()
+	defer func() { x.repeats, x.shrinksTimers = false, false }()
 	if f.outside {
-		x.keep(r, found)
+		x.keep(f.coirRun, f.found)
 	} else if x.isSpoiled() {
 		return x.runElsewhere(f)
 	}
 	x.repeat(f)
 	if f.repeats {
 		x.shrink(f)
-	} else if x.once < coirMostOnce && !f.outside && r.kind != coir.KindLeak {
+	} else if x.once < coirMostOnce && !f.outside && f.kind != coir.KindLeak {
 		x.once++
 		return false
 	}
@@ -140,7 +147,7 @@ func (x *coirExplorer) recordShown(f *coirFailure, rec *coirRecord, c coirConfig
 		x.t.Fail()
 		return true
 	}
-	if x.slowly && !f.stable {
+	if x.early && !f.stable {
 		return false
 	}
 	x.recordFailure(rec, &last, f.kind, f.found, f.stable)

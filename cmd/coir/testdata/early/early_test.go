@@ -1,0 +1,86 @@
+// Package early has bugs that need a timer to fire while goroutines are busy.
+package early
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+type shop struct {
+	stock, holds sync.Mutex
+	expired      chan struct{}
+}
+
+func (s *shop) hold() {
+	s.stock.Lock()
+	defer s.stock.Unlock()
+	s.holds.Lock()
+	defer s.holds.Unlock()
+}
+
+func (s *shop) expire() {
+	defer close(s.expired)
+	s.holds.Lock()
+	defer s.holds.Unlock()
+	s.stock.Lock()
+	defer s.stock.Unlock()
+}
+
+func (s *shop) expireInOrder() {
+	defer close(s.expired)
+	s.hold()
+}
+
+// The timer takes the locks in the other order.
+func TestDeadlock(*testing.T) {
+	s := &shop{expired: make(chan struct{})}
+	time.AfterFunc(time.Second, s.expire)
+	s.hold()
+	<-s.expired
+}
+
+func TestNoDeadlock(*testing.T) {
+	s := &shop{expired: make(chan struct{})}
+	time.AfterFunc(time.Second, s.expireInOrder)
+	s.hold()
+	<-s.expired
+}
+
+// The test fails in most of these schedules, by its own judgement, and there is a deadlock too.
+func TestDeadlockBesideTimeout(t *testing.T) {
+	s := &shop{expired: make(chan struct{})}
+	began := time.Now()
+	time.AfterFunc(time.Second, s.expire)
+	s.hold()
+	if time.Since(began) >= time.Second {
+		t.Error("too slow")
+	}
+	<-s.expired
+}
+
+// The timer closes a channel that a goroutine sends on.
+func TestPanic(*testing.T) {
+	queue := make(chan int, 2)
+	time.AfterFunc(time.Second, func() { close(queue) })
+	queue <- 1
+	queue <- 2
+	time.Sleep(2 * time.Second)
+}
+
+// A test that has failed and then waits for good is a test that has failed.
+func TestFailsAndWaits(t *testing.T) {
+	done := make(chan struct{})
+	select {
+	case <-time.After(time.Second):
+		t.Error("too slow")
+		<-done
+	case <-ready():
+	}
+}
+
+func ready() chan struct{} {
+	c := make(chan struct{})
+	go close(c)
+	return c
+}
