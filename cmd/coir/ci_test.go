@@ -304,6 +304,7 @@ var junitSchema = map[string]struct{ in, attributes string }{
 	"skipped":    {"testcase", "message"},
 	"failure":    {"testcase", "message type"},
 	"error":      {"testcase", "message type"},
+	"system-out": {"testcase", ""},
 }
 
 // checkElements checks that a report has only known elements and attributes.
@@ -443,5 +444,36 @@ func TestJUnitThatCannotBeWritten(t *testing.T) {
 	e := readJUnit(t, filepath.Join(dir, "report.xml")).find(t, "coir test", "the results are not complete").Error
 	if e == nil || !strings.Contains(e.Text, "there are no packages to test") {
 		t.Errorf("%+v", e)
+	}
+}
+
+// CI systems show a test that passes and may fail on a slow machine.
+func TestSlowMachineInCI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	dir := t.TempDir()
+	summary, name := filepath.Join(dir, "summary.md"), filepath.Join(dir, "report.xml")
+	t.Setenv("GITHUB_ACTIONS", "true")
+	t.Setenv("GITHUB_STEP_SUMMARY", summary)
+	var out, errs bytes.Buffer
+	args := []string{"test", "-schedules=500", "-run=^Test(SleepsToWait|NoTime)$", "-junit=" + name, "./testdata/slow"}
+	if code := run(args, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
+	}
+	const headline = "on a slow machine: the test fails in schedule "
+	if n := strings.Count(out.String(), "\n::warning "); n != 1 || !strings.Contains(out.String(), "line=37,") ||
+		!strings.Contains(out.String(), "::"+headline) {
+		t.Errorf("no annotation, or %d:\n%s", n, &out)
+	}
+	text, err := os.ReadFile(summary)
+	if err != nil || !strings.Contains(string(text), "It passes, and may fail on a slow machine:\n\n```\n"+headline) {
+		t.Errorf("the summary is %v\n%s", err, text)
+	}
+	for _, c := range readJUnit(t, name).Suites[0].Cases {
+		told := c.SystemOut != nil && strings.HasPrefix(c.SystemOut.Text, headline)
+		if c.Failure != nil || told != (c.Name == "TestSleepsToWait") {
+			t.Errorf("the report of JUnit has %+v", c)
+		}
 	}
 }

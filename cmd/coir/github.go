@@ -21,10 +21,16 @@ import (
 // Limits: GitHub shows 10 annotations of a kind per step, and refuses a summary of more than a megabyte.
 const mostAnnotations, mostSummary = 10, 900_000
 
-// annotate prints an annotation for each test that failed, and for each package without results.
+// annotate prints an annotation for each test that failed, for each package without results, and as warnings for the
+// tests that may fail on a slow machine.
 func (s *suites) annotate(out io.Writer) {
+	annotateAll(out, "error", "failure", s.failures())
+	annotateAll(out, "warning", "warning", s.warnings())
+}
+
+func annotateAll(out io.Writer, level, what string, all []failed) {
 	more := 0
-	for n, c := range s.failures() {
+	for n, c := range all {
 		if n >= mostAnnotations {
 			more++
 			continue
@@ -33,13 +39,13 @@ func (s *suites) annotate(out io.Writer) {
 		if c.replay != "" {
 			text += "replay: " + c.replay
 		}
-		fmt.Fprintf(out, "::error %stitle=%s::%s\n", annotatedLine(c.at, os.Getenv("GITHUB_WORKSPACE")),
+		fmt.Fprintf(out, "::%s %stitle=%s::%s\n", level, annotatedLine(c.at, os.Getenv("GITHUB_WORKSPACE")),
 			escapeProperty(c.title()), escapeData(strings.TrimSpace(text)))
 	}
 	if more > 0 {
 		fmt.Fprintf(out, "::notice title=coir test::%s\n", escapeData(fmt.Sprintf(
 			"%s more: GitHub shows %d annotations per step. The summary of the job and the log have all",
-			report.Count(more, "failure"), mostAnnotations)))
+			report.Count(more, what), mostAnnotations)))
 	}
 }
 
@@ -61,6 +67,18 @@ func (s *suites) failures() (all []failed) {
 	for _, of := range s.all {
 		for _, c := range of.tests {
 			if c.action == "fail" || c.action == "error" {
+				all = append(all, failed{c, of.path})
+			}
+		}
+	}
+	return all
+}
+
+// warnings returns the tests that pass, and may fail on a slow machine.
+func (s *suites) warnings() (all []failed) {
+	for _, of := range s.all {
+		for _, c := range of.tests {
+			if c.slow {
 				all = append(all, failed{c, of.path})
 			}
 		}
@@ -203,9 +221,13 @@ func (s *suites) summary() string {
 			break
 		}
 	}
-	all := s.failures()
+	all := slices.Concat(s.failures(), s.warnings())
 	for i, c := range all {
-		text := fmt.Sprintf("\n### %s\n\n", c.title()) + fenced("", c.headline+"\n"+c.waits)
+		text := fmt.Sprintf("\n### %s\n\n", c.title())
+		if c.slow {
+			text += "It passes, and may fail on a slow machine:\n\n"
+		}
+		text += fenced("", c.headline+"\n"+c.waits)
 		if c.replay != "" {
 			text += "\n" + fenced("sh", c.replay)
 		}

@@ -43,6 +43,7 @@ type junitCase struct {
 	Skipped    *junitProblem    `xml:"skipped"`
 	Failure    *junitProblem    `xml:"failure"`
 	Error      *junitProblem    `xml:"error"`
+	SystemOut  *junitText       `xml:"system-out"` // how a test that passes may fail
 }
 
 type junitProperties struct {
@@ -52,6 +53,10 @@ type junitProperties struct {
 type junitProperty struct {
 	Name  string `xml:"name,attr"`
 	Value string `xml:"value,attr"`
+}
+
+type junitText struct {
+	Text string `xml:",chardata"`
 }
 
 type junitProblem struct {
@@ -97,6 +102,10 @@ func (s *suites) report() *junitSuites {
 			case "error":
 				x.Error = problem
 				to.Errors++
+			case "pass":
+				if c.text != "" {
+					x.SystemOut = &junitText{c.text}
+				}
 			case "skip":
 				x.Skipped = &junitProblem{Message: c.headline}
 				to.Skipped++

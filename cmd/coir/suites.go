@@ -31,8 +31,9 @@ type testcase struct {
 	took      time.Duration
 	schedules int
 	note      string // if it passes
+	slow      bool   // it passes, and may fail on a slow machine
 
-	// Of a test that failed, was skipped, or has no result.
+	// Of a test that failed, was skipped, or has no result, and of one that may fail on a slow machine.
 	kind     string // deadlock, ..., not controlled, died
 	headline string
 	waits    string // which goroutine waits for what, or what the test printed
@@ -74,13 +75,7 @@ func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f 
 	case action == "pass":
 		c.text = ""
 	case f != nil:
-		c.kind, c.headline, c.waits = f.Kind, f.Headline, r.explain(p.Dir)
-		c.token, c.replay, c.page = f.Token, f.Replay, f.Chart
-		for _, log := range []string{r.log, r.shown} {
-			if log = r.said(log); log != "" {
-				c.waits += "its output:\n" + indent(tail(log, 10))
-			}
-		}
+		c.failed(p, r, f)
 	case verdict == coir.VerdictStrict || verdict == coir.VerdictUncontrolled || verdict == coir.VerdictLong:
 		c.kind = "not controlled"
 		c.headline, c.waits, _ = strings.Cut(r.notControlled(p.Dir), "\n")
@@ -98,6 +93,29 @@ func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f 
 	}
 	of := s.suite(p)
 	of.tests = append(of.tests, c)
+}
+
+// slow adds the result of a test that passes, and may fail on a slow machine, as f.
+func (s *suites) slow(p *pkg, r *result, f *events.Failure, note string) {
+	c := &testcase{name: r.test, action: "pass", took: r.elapsed, schedules: r.schedules, note: note, slow: true}
+	c.failed(p, r.slow, f)
+	c.text = f.Headline + "\n" + f.Report
+	if s.github {
+		c.at = r.slow.telling(p)
+	}
+	of := s.suite(p)
+	of.tests = append(of.tests, c)
+}
+
+// failed keeps what a failure shows.
+func (c *testcase) failed(p *pkg, r *result, f *events.Failure) {
+	c.kind, c.headline, c.waits = f.Kind, f.Headline, r.explain(p.Dir)
+	c.token, c.replay, c.page = f.Token, f.Replay, f.Chart
+	for _, log := range []string{r.log, r.shown} {
+		if log = r.said(log); log != "" {
+			c.waits += "its output:\n" + indent(tail(log, 10))
+		}
+	}
 }
 
 // without adds to a package that it has no result, or none of a test, and why.

@@ -302,6 +302,9 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		if r.outcome == coir.VerdictSkip {
 			action = "skip"
 		}
+		if r.slow != nil && (w.o.verbose || w.suites.junit != "" || w.suites.github) {
+			slow = w.failed(p, r.slow)
+		}
 		if w.o.verbose {
 			w.line(p, r.test, "--- %s: %s (%s, %.2fs)\n", strings.ToUpper(action), r.test, w.ran(r), seconds)
 			if r.left > 0 {
@@ -313,8 +316,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			if r.once != nil {
 				w.line(p, r.test, "%s", indent(r.once.failedOnce(p.Dir)))
 			}
-			if r.slow != nil {
-				slow = w.failed(p, r.slow)
+			if slow != nil {
 				w.line(p, r.test, "    %s\n%s    replay: %s\n", slow.Headline, indent(slow.Report), slow.Replay)
 			}
 		}
@@ -361,7 +363,11 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	if w.few(r) {
 		note = w.fewText(strconv.Itoa(r.schedules))
 	}
-	w.suites.test(p, r, action, outcome, f, w.said.String(), note)
+	if action == "pass" && slow != nil {
+		w.suites.slow(p, r, slow, note)
+	} else {
+		w.suites.test(p, r, action, outcome, f, w.said.String(), note)
+	}
 	if w.o.json {
 		w.event(events.Event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f, Slow: slow,
 			Schedules: r.schedules, Racing: r.racing, Note: note, Complete: r.complete, Trace: r.trace, Outside: r.outside,
