@@ -425,6 +425,32 @@ func TestCallsOfCoir(t *testing.T) {
 	}
 }
 
+// The schedule of a leak does not fail if leaks are no failures: that is not ok.
+func TestAReplayThatDoesNotFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	got := explored(t, "-schedules=100", "-leaks=true", "./testdata/left")
+	n := 0
+	for test, o := range got {
+		if o.Failure == nil || o.Failure.Kind != "leak" || o.Failure.Token == "" {
+			continue
+		}
+		n++
+		var out, errs bytes.Buffer
+		code := run([]string{"test", "-leaks=false", "-run=^" + test + "$", "-replay=" + o.Failure.Token, "./testdata/left"}, &out, &errs)
+		if code != 1 || !strings.Contains(out.String(), "\n    "+healedText+"\n") || strings.Contains(out.String(), "ok  ") {
+			t.Errorf("%s: exit code %d\n%s%s", test, code, &out, &errs)
+		}
+		if n == 2 {
+			break
+		}
+	}
+	if n == 0 {
+		t.Errorf("there is no leak: %+v", got)
+	}
+}
+
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -433,6 +459,8 @@ func TestFlags(t *testing.T) {
 		{"-strategy=clever .", "there is no strategy"},
 		{"-schedules=0 .", "above 0"},
 		{"-replay=c1.AA .", "-replay needs -run"},
+		{"-run=TestA -replay=c1. .", "is damaged"},
+		{"-run=TestA -replay=c1.AAAA .", "is damaged"},
 		{"-cover .", "-cover"},
 		{"-c .", "-c needs -o"},
 		{"-atomics -gcflags=-N .", "cannot be given together"},

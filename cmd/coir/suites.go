@@ -81,6 +81,8 @@ func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f 
 		c.headline, c.waits, _ = strings.Cut(r.notControlled(p.Dir), "\n")
 	case verdict == coir.VerdictChanged:
 		c.kind, c.headline = string(verdict), changedText
+	case verdict == coir.VerdictHealed:
+		c.kind, c.headline = string(verdict), healedText
 	case action == "skip":
 		c.headline = "the test skips itself"
 	case verdict == coir.VerdictSimulates:

@@ -223,8 +223,8 @@ func parse(args []string) (*options, error) {
 		return nil, errors.New("-replay needs -run with the test that the token is of")
 	}
 	if o.replay != "" {
-		if _, ok := readToken(o.replay); !ok {
-			return nil, fmt.Errorf("the token %s is damaged", o.replay)
+		if _, hash, ok := parseToken(o.replay); !ok || hash == 0 {
+			return nil, fmt.Errorf("the token %s is damaged: copy all of it from the line after replay:", o.replay)
 		}
 	}
 	if o.strategy == "dpor" && !flagged {
@@ -260,9 +260,15 @@ func faultBits(names string) (bits int, err error) {
 	return bits, nil
 }
 
-// readToken reports whether a token can be read, and whether the clock races in its schedule. The explorer reads the
-// rest, in a process of the test.
+// readToken reports whether a token can be read, and whether the clock races in its schedule.
 func readToken(token string) (racing, ok bool) {
+	racing, _, ok = parseToken(token)
+	return racing, ok
+}
+
+// parseToken also returns the hash of what the schedule did. No token that was printed has 0. The explorer reads the
+// rest, in a process of the test.
+func parseToken(token string) (racing bool, hash uint64, ok bool) {
 	letters, ok := strings.CutPrefix(token, "c1.")
 	if !ok {
 		letters, ok = strings.CutPrefix(token, "f1.")
@@ -274,11 +280,12 @@ func readToken(token string) (racing, ok bool) {
 				return nil, false
 			}
 			racing = racing || i == 1 && x > 0
+			hash = x
 			b = b[n:]
 		}
 		return b, true
 	})
-	return racing, ok && err == nil
+	return racing, hash, ok && err == nil
 }
 
 // test runs the command coir test.

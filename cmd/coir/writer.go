@@ -285,7 +285,13 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		outcome == coir.VerdictUncontrolled || outcome == coir.VerdictLong) {
 		outcome = coir.VerdictStrict
 	}
+	if w.o.replay != "" && outcome == coir.VerdictPass {
+		outcome = coir.VerdictHealed
+	}
 	switch outcome {
+	case coir.VerdictHealed:
+		action, failed = "fail", true
+		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n%s", r.test, seconds, indent(healedText+"\n"+healedWhy))
 	case coir.VerdictStrict:
 		action, failed = "fail", true
 		w.line(p, r.test, "--- FAIL: %s (%s, %.2fs)\n%s", r.test, w.ran(r), seconds, indent(r.notControlled(p.Dir)))
@@ -456,6 +462,12 @@ to keep a failure before the code is changed: -save; coir test then begins with 
 if the code is the same, something else has changed: the flags, the version of Go, the month, or what the test reads
 `
 }
+
+const (
+	healedText = "the schedule of the token does not fail"
+	healedWhy  = "a failure may need the flags that it was found with, such as -race or -racing: " +
+		"copy the whole line after replay:\n"
+)
 
 const changedText = "the code has changed since the token was made, so the token says nothing about the bug any more"
 

@@ -105,7 +105,7 @@ const (
 // A Verdict is the result of exploring a test, as the summary of its record has it.
 type Verdict string
 
-// The verdicts. Only the command uses the last two.
+// The verdicts. Only the command uses the last three.
 const (
 	VerdictPass         Verdict = "pass"
 	VerdictFail         Verdict = "fail"
@@ -124,4 +124,5 @@ const (
 	VerdictError        Verdict = "error"        // coir could not run the test
 	VerdictDied         Verdict = "died"         // the process ended without a record
 	VerdictStrict       Verdict = "strict"       // it was not controlled, and -strict is given
+	VerdictHealed       Verdict = "healed"       // the schedule of -replay does not fail
 )
