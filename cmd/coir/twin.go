@@ -109,8 +109,30 @@ func (r *result) why(p *parting, dir string) string {
 
 // way returns what a goroutine did, as a sentence.
 func (r *result) way(s *step, dir string) string {
-	return fmt.Sprintf("%s did %s%s", r.end.Of[r.end.Steps[r.rows[s]].Actor].Label(), r.words(*s),
-		s.place.said(", at %s", dir))
+	who := r.end.Of[r.end.Steps[r.rows[s]].Actor].Label()
+	return does(who, r.words(*s)) + s.place.said(", at %s", dir)
+}
+
+// does puts the name of a goroutine before the words of a step. Most are an operation, as in lock mutex#1.
+func does(who, words string) string {
+	switch client, asks := strings.CutPrefix(words, "client "); {
+	case strings.HasPrefix(words, "waits for "):
+		return who + " " + words
+	case strings.HasPrefix(words, "handler "):
+		if who == words || strings.HasPrefix(who, words+" (") {
+			return who + " began"
+		}
+		return who + " began to handle " + strings.TrimPrefix(words, "handler ")
+	case asks && strings.Contains(client, " -> "):
+		return who + " sent " + client
+	case asks:
+		if request, answer, ok := strings.Cut(client, " <- "); ok {
+			return who + " got " + answer + " for " + request
+		}
+		request, _, _ := strings.Cut(client, ": ")
+		return who + " got an error for " + request
+	}
+	return who + " did " + words
 }
 
 // passing returns the twin, as the chart has it; nil if there is none.
