@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -148,11 +149,36 @@ func (r *result) explain(dir string) string {
 		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
 	}
 	if s := r.failStep(); s != nil && s.place.file != "" {
-		fmt.Fprintf(&b, "%s calls %s%s\n", names[r.by(s.g, s.n)], r.words(*s), s.place.said(", at %s", dir))
+		fmt.Fprintf(&b, "%s calls %s%s%s\n", names[r.by(s.g, s.n)], r.words(*s), s.place.said(", at %s", dir), r.message(s))
 	}
 	r.waiters(&b, dir)
 	r.ending(dir).SayCauses(&b)
 	return b.String()
+}
+
+// logged matches the first line of what a test has logged.
+var logged = regexp.MustCompile(`(?m)^\s*([^\s:]+\.go:\d+): *(\S.*)$`)
+
+// mostMessage is how many letters of a message stand in the line that has it. The output has all.
+const mostMessage = 200
+
+// message returns what the test said when it failed, at a step, with a colon before it. That is what was logged at that
+// line, or all that was logged: a helper logs with the line of its caller.
+func (r *result) message(s *step) string {
+	at := fmt.Sprintf("%s:%d", filepath.Base(s.place.file), s.place.line)
+	for _, log := range []string{r.shown, r.log} {
+		all := logged.FindAllStringSubmatch(r.said(log), -1)
+		for _, m := range all {
+			if m[1] == at || len(all) == 1 {
+				text := []rune(oneLine(m[2]))
+				if len(text) > mostMessage {
+					text = append(text[:mostMessage], []rune("...")...)
+				}
+				return ": " + string(text)
+			}
+		}
+	}
+	return ""
 }
 
 // waiters describes what goroutines wait for. Those that wait for the same thing at the same line are grouped.
