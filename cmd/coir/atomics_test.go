@@ -255,3 +255,31 @@ func (op atomicOp) replacer(name string) *strings.Replacer {
 		"WITHX", strings.Replace(op.args, "(", "(x, ", 1), "ARGS", op.args, "OP", op.of+op.args, "OF", op.of,
 		"TYPE", op.typ, "NAME", name)
 }
+
+// A package that uses sync/atomic is told of -atomics, if it passes without.
+func TestAtomicsAreHintedAt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	module(t, map[string]string{"a_test.go": `package a
+
+import (
+	"sync/atomic"
+	"testing"
+)
+
+func TestAdd(t *testing.T) {
+	var n atomic.Int64
+	done := make(chan bool)
+	go func() { n.Add(1); done <- true }()
+	n.Add(1)
+	<-done
+}
+`})
+	for _, flags := range [][]string{nil, {"-atomics"}} {
+		o := explored(t, append(flags, "-schedules=10", ".")...)[""]
+		if strings.Contains(o.Output, "note: "+atomicsHint+"\n") != (flags == nil) {
+			t.Errorf("%q: %s", flags, o.Output)
+		}
+	}
+}

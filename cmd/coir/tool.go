@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,7 +121,14 @@ type pkg struct {
 	ImportPath, Name, Dir string
 	Module                *struct{ Path, Dir string }
 
+	Imports, TestImports, XTestImports []string
+
 	files []string // the arguments that name it, if they are files
+}
+
+// usesAtomics reports whether the package or its tests import sync/atomic.
+func (p *pkg) usesAtomics() bool {
+	return slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports), "sync/atomic")
 }
 
 // args returns the arguments that name the package for the go command.
@@ -146,7 +154,7 @@ func (p *pkg) binary() string {
 }
 
 func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
-	args := append([]string{"list", "-e", "-json=ImportPath,Name,Dir,Module"}, o.listFlags()...)
+	args := append([]string{"list", "-e", "-json=ImportPath,Name,Dir,Module,Imports,TestImports,XTestImports"}, o.listFlags()...)
 	text, err := t.command(ctx, "", t.goCommand, append(args, o.packages...)...)
 	if err != nil {
 		return nil, fmt.Errorf("go list: %v\n%s", err, text)

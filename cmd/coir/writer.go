@@ -266,6 +266,9 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	if len(few) > 0 {
 		w.line(p, "", "note: %s\n", w.fewText(report.Names(few, 3)))
 	}
+	if !failed && !w.o.atomics && schedules > tests && p.usesAtomics() {
+		w.line(p, "", "note: %s\n", atomicsHint)
+	}
 	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, text)
 	if w.o.json {
 		action := map[bool]string{false: "pass", true: "fail"}[failed]
@@ -523,6 +526,8 @@ func (w *writer) fewText(which string) string {
 	return fmt.Sprintf("the budget of %v was enough for few schedules: %s; the result of -schedules n does "+
 		"not depend on how busy the machine is", w.o.budget, which)
 }
+
+const atomicsHint = "this package uses sync/atomic: -atomics explores those operations too"
 
 // within describes how many preemptions the schedules of the exhaustive strategy have.
 func (w *writer) within() string {
