@@ -54,8 +54,8 @@ func atomicOps(all bool) []atomicOp {
 
 type atomicPlace struct{ name, body, decls string }
 
-// atomicPlaces are the syntactic positions of an operation. TYPE is the type of the variable, OF the method or function,
-// ARGS are its arguments, OP is the call, and NAME is another for each operation.
+// atomicPlaces are the syntactic positions of an operation. TYPE is the type of the variable, OF the method or
+// function, ARGS are its arguments, OP is the call, and NAME is another for each operation.
 var atomicPlaces = []atomicPlace{
 	{"Function", `funcNAME(x)`, `func funcNAME(x *TYPE) { OP }`},
 	{"Noinline", `noinlineNAME(x)`, "//go:noinline\nfunc noinlineNAME(x *TYPE) { OP }"},

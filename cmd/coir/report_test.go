@@ -408,3 +408,20 @@ func TestGoroutinesThatWaitForTheSame(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+// The last line counts what was explored apart from what made failures small.
+func TestShrinkingIsCountedApart(t *testing.T) {
+	for _, c := range []struct {
+		r    result
+		want int
+	}{
+		{result{outcome: coir.VerdictPass, schedules: 41}, 41},
+		{result{outcome: coir.VerdictFail, schedules: 41, failure: &failure{kind: coir.KindDeadlock, schedule: 17}}, 17},
+		{result{outcome: coir.VerdictFail, schedules: 41, failure: &failure{kind: coir.KindLeak, schedule: 17}}, 41},
+		{result{outcome: coir.VerdictFail, schedules: 1, failure: &failure{kind: coir.KindFail, schedule: 17}}, 1},
+	} {
+		if got := c.r.explored(); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.r, got, c.want)
+		}
+	}
+}

@@ -181,7 +181,7 @@ func (w *writer) tell(p *pkg, r *result) {
 func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	tests, schedules, skipped, outside, left, all, simulated := 0, 0, 0, 0, 0, 0, 0
+	tests, schedules, shrinking, skipped, outside, left, all, simulated := 0, 0, 0, 0, 0, 0, 0, 0
 	var uncontrolled, once, slow, few []string
 	missing, seeds := 0, 0
 	for _, r := range results {
@@ -194,7 +194,9 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		} else {
 			tests++
 		}
-		schedules += r.schedules
+		n := r.explored()
+		schedules += n
+		shrinking += r.schedules - n
 		all += r.all
 		if r.left > 0 && r.outcome == coir.VerdictPass {
 			left++
@@ -226,6 +228,9 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	text := report.Count(tests, "test") + ", " + report.Count(schedules, "schedule")
 	if schedules > 0 && all == schedules {
 		text = report.Count(tests, "test") + ", all " + report.Count(schedules, "schedule") + w.within()
+	}
+	if shrinking > 0 {
+		text += ", and " + chart.Grouped(shrinking) + " to shrink failures"
 	}
 	if seeds > 0 && tests == 0 {
 		text = "the seeds of " + report.Count(seeds, "fuzz test")
@@ -383,6 +388,15 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 			Uncontrolled: r.uncontrolled})
 	}
 	return failed
+}
+
+// explored returns how many schedules of a test were run until it failed. The others made the failure small, unless
+// it is a leak, after which the search goes on.
+func (r *result) explored() int {
+	if f := r.failure; r.outcome == coir.VerdictFail && f != nil && f.kind != coir.KindLeak && f.schedule > 0 {
+		return min(r.schedules, f.schedule)
+	}
+	return r.schedules
 }
 
 // leakTold returns the test of the package whose report names the same go statements as this one, if the only failure
