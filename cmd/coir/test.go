@@ -224,7 +224,7 @@ func parse(args []string) (*options, error) {
 	}
 	if o.replay != "" {
 		if _, hash, ok := parseToken(o.replay); !ok || hash == 0 {
-			return nil, fmt.Errorf("the token %s is damaged: copy all of it from the line after replay:", o.replay)
+			return nil, fmt.Errorf("the token %s is damaged: copy all of it from the line that begins with replay:, to its end", o.replay)
 		}
 	}
 	if o.strategy == "dpor" && !flagged {
