@@ -288,21 +288,23 @@ func (x *coirExplorer) failLeak(s *coirSearch) {
 }
 
 // searchSlowly spends the last part of the budget on schedules in which timers also fire while goroutines can run, as
-// they do on a slow machine. It reports whether one fails, and was recorded. A deadlock or a panic is a bug on each
-// machine, since a timer may fire at any moment there. What the test itself reports may only mean that it relies on
-// time. It is kept, and recorded as a note if nothing worse is found.
+// they do on a slow machine. It reports whether one fails, and was recorded. Locks that are taken in a cycle, and a
+// panic, are bugs on each machine, since a timer may fire at any moment there. What the test itself reports may only
+// mean that it relies on time, and so may a wait without an end: whom it waits for may have given up. Such a failure
+// is kept, and recorded as a note if nothing worse is found.
 func (x *coirExplorer) searchSlowly() bool {
 	x.early = true
 	var kept *coirFailure
 	for n := 0; x.count < coirSet.schedules && time.Since(x.began) < coirSet.budget; n++ {
 		r := x.run(coirSet.racingConfig(n))
-		switch r.kind {
-		case coir.KindPanic, coir.KindDeadlock:
+		cycle := r.kind == coir.KindDeadlock && x.inCycle()
+		switch {
+		case cycle || r.kind == coir.KindPanic:
 			if x.slowly = r.logsLate(); x.fail(&r, x.count) {
 				return true
 			}
 			continue
-		case coir.KindFail:
+		case r.kind == coir.KindFail || r.kind == coir.KindDeadlock:
 			if kept != nil {
 				continue
 			}
@@ -314,6 +316,8 @@ func (x *coirExplorer) searchSlowly() bool {
 				return x.reportNote(kept)
 			}
 			continue
+		}
+		switch r.kind {
 		case coir.KindKernel, coir.KindUncontrolled, coir.KindLong, coir.KindSimulates:
 			return x.reportNote(kept)
 		}
