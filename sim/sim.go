@@ -345,7 +345,8 @@ func complete(s Strategy) bool {
 func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	set := settle(opts)
 	w := newWorld(set.mode, set.limit)
-	w.strategy, w.options = set.strategy(set.seed), set.replayed()
+	w.strategy = set.strategy(set.seed)
+	w.options = set.replayed()
 	_, w.whole = w.strategy.(*dpor)
 	s := &Sim{w: w, faults: planFaults(set.faults)}
 	var res Result
