@@ -232,7 +232,7 @@ const (
 	startEvery = 8  // later, only each eighth is checked, because counting goroutines takes half a microsecond
 	settleFor  = 100 * time.Microsecond
 
-	preemptAfter = 5 * time.Millisecond // the runtime interrupts a goroutine that has run for 10 ms
+	preemptAfter = 2 * time.Millisecond // a run that took longer may have been interrupted
 )
 
 // onOne is held while the process has one processor.
