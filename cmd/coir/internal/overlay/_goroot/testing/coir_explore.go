@@ -297,14 +297,13 @@ func (x *coirExplorer) searchSlowly() bool {
 	var kept *coirFailure
 	for n := 0; x.count < coirSet.schedules && time.Since(x.began) < coirSet.budget; n++ {
 		r := x.run(coirSet.racingConfig(n))
-		cycle := r.kind == coir.KindDeadlock && x.inCycle()
 		switch {
-		case cycle || r.kind == coir.KindPanic:
+		case r.kind == coir.KindPanic, r.kind == coir.KindDeadlock && x.inCycle():
 			if x.slowly = r.logsLate(); x.fail(&r, x.count) {
 				return true
 			}
 			continue
-		case r.kind == coir.KindFail || r.kind == coir.KindDeadlock:
+		case r.kind == coir.KindFail, r.kind == coir.KindDeadlock:
 			if kept != nil {
 				continue
 			}
@@ -316,9 +315,8 @@ func (x *coirExplorer) searchSlowly() bool {
 				return x.reportNote(kept)
 			}
 			continue
-		}
-		switch r.kind {
-		case coir.KindKernel, coir.KindUncontrolled, coir.KindLong, coir.KindSimulates:
+		case r.kind == coir.KindKernel, r.kind == coir.KindUncontrolled, r.kind == coir.KindLong,
+			r.kind == coir.KindSimulates:
 			return x.reportNote(kept)
 		}
 		if r.leftBehind {
