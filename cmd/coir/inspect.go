@@ -35,7 +35,7 @@ A file is a dump that such a program has written:
 
 const (
 	dumpPatience = 30 * time.Second // for a whole answer
-	dumpMost     = 128 << 20        // bytes of an answer: more than 100,000 fibers, the most that a program sends
+	dumpMost     = 128 << 20        // bytes of an answer: some hundred thousand fibers; a larger dump goes by a file
 )
 
 // inspectDump runs the command coir inspect.
