@@ -17,8 +17,8 @@ var sections = []section{
 	{"Start", []entry{
 		{"README.md", "What coir is"},
 		{"docs/README.md", "Guides by task"},
-		{"docs/why.md", "What hurts, and what coir gives"},
-		{"docs/questions.md", "Questions people ask"},
+		{"docs/why.md", "Why coir"},
+		{"docs/questions.md", "Questions and answers"},
 		{"docs/examples.md", "Examples by task"},
 	}},
 	{"Finding bugs in plain Go", []entry{
@@ -39,7 +39,7 @@ var sections = []section{
 		{"docs/guide/remote.md", "Channels across processes"},
 		{"docs/guide/buffers.md", "Buffers"},
 	}},
-	{"Testing what uses coir", []entry{
+	{"Testing with coir", []entry{
 		{"docs/guide/testing.md", "The simulator"},
 		{"docs/guide/from-synctest.md", "From synctest"},
 	}},
@@ -53,9 +53,9 @@ var sections = []section{
 	}},
 	{"Working on coir", []entry{
 		{"CONTRIBUTING.md", "Contributing"},
-		{"docs/HACKING.md", "How to work on it"},
+		{"docs/HACKING.md", "How to work on coir"},
 		{"docs/ARCHITECTURE.md", "The code on one page"},
-		{"docs/internals.md", "What coir leans on"},
+		{"docs/internals.md", "What coir relies on"},
 	}},
 	{"Design", []entry{
 		{"docs/design/0001-waking-workers.md", "1: waking workers"},
