@@ -14,7 +14,8 @@ var errEncode = errors.New("buf: a Buf names memory of its process and cannot be
 // not accept from a MarshalJSON since Go 1.27.
 func (b Buf) MarshalJSON() ([]byte, error) { return nil, errEncode }
 
-// MarshalBinary returns an error that is [errors.ErrUnsupported], for encoding/gob and the like: see [Buf.MarshalJSON].
+// MarshalBinary returns an error that matches [errors.ErrUnsupported], for encoding/gob and the like: see
+// [Buf.MarshalJSON].
 func (b Buf) MarshalBinary() ([]byte, error) {
 	// Spec: BU-07 (missing descriptor support is ErrUnsupported)
 	return nil, fmt.Errorf("%w: %w", errEncode, errors.ErrUnsupported)

@@ -110,8 +110,8 @@ func (p *Pool) fill() error {
 }
 
 // Get returns an empty buffer, which the caller owns. It waits while all are lent; waiting callers are served in the
-// order of arrival. It returns an error that is [coir.ErrClosed] if the pool is closed, and the error of ctx if ctx is
-// done.
+// order of arrival. It returns an error that matches [coir.ErrClosed] if the pool is closed, and the error of ctx if
+// ctx is done.
 func (p *Pool) Get(ctx context.Context) (Buf, error) {
 	if _, ok := p.fast.FastIn(ctx); ok {
 		if i, ok := p.stack.pop(p.slots); ok {
@@ -260,8 +260,8 @@ func (p *Pool) buffer(i uint32) Buf {
 	return b
 }
 
-// Close closes the pool. Waiting and later calls of Get return an error that is [coir.ErrClosed]. Buffers that are lent
-// stay valid until they are released. Close reports whether this call closed the pool.
+// Close closes the pool. Waiting and later calls of Get return an error that matches [coir.ErrClosed]. Buffers that are
+// lent stay valid until they are released. Close reports whether this call closed the pool.
 func (p *Pool) Close() bool {
 	p.mu.Lock()
 	first := !p.ended

@@ -112,7 +112,7 @@ func NewRegion(bytes int, opts ...Option) (*Region, error) {
 // OffHeap reports whether the region is off the Go heap.
 func (r *Region) OffHeap() bool { return r.mapped }
 
-// Close closes the region and its pools. Calls of Get that wait, and later ones, return an error that is
+// Close closes the region and its pools. Calls of Get that wait, and later ones, return an error that matches
 // [coir.ErrClosed]. The memory is given back when the last buffer has been released, which may be now or later. If
 // buffers have not been released, Close returns an error that says how many, and if the region is checked, where they
 // were made. It may be called again to look again.

@@ -17,10 +17,10 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// Desk is a table of open tickets, whose answers are values of type T. It is made by [New]. It need not be closed: a
-// desk without open tickets that is no longer used is garbage, even if the contexts of its tickets have not ended.
-// Until then it may keep a few contexts in which the last tickets were opened, so that further tickets in them cost
-// less.
+// Desk is a table of open tickets, whose answers are values of type T. Create one with [New]. You need not close it: a
+// desk without open tickets can be garbage collected when it is no longer used, even if the contexts of its tickets
+// have not ended. Until then it may refer to the contexts in which the last tickets were opened, which makes further
+// tickets in them cheaper.
 type Desk[T any] struct {
 	name   string
 	number uint16 // in the IDs
@@ -45,17 +45,17 @@ type failure struct {
 	times atomic.Uint64
 }
 
-// The reasons for which Resolve and Reject fail. Compare with errors.Is: the returned errors name the desk.
+// The errors of Resolve and Reject. Check for them with errors.Is, because the returned errors also name the desk.
 var (
-	// ErrLate means that the ticket has ended without an answer: by its deadline, by a cancel, or by FailAll.
+	// ErrLate means that the ticket ended without an answer: by its deadline, by a cancel, or by FailAll.
 	ErrLate = errors.New("desk: the ticket has ended before the answer came")
-	// ErrDuplicate means that the ticket has been completed before.
+	// ErrDuplicate means that the ticket has already been completed.
 	ErrDuplicate = errors.New("desk: the ticket has already been completed")
-	// ErrUnknown means that no ticket has that ID: it was never issued, or its ticket has ended long ago. A desk
-	// remembers a ticket until at least 64 others have ended after it, and often longer; a desk with millions of open
-	// tickets may forget earlier.
+	// ErrUnknown means that no ticket has that ID: it was never issued, or its ticket ended long ago. A desk remembers
+	// a ticket until at least 64 others have ended after it, and often longer; a desk with millions of open tickets may
+	// forget earlier.
 	ErrUnknown = errors.New("desk: no such ticket")
-	// ErrForeign means that the ID is that of another desk.
+	// ErrForeign means that the ID belongs to another desk.
 	ErrForeign = errors.New("desk: the ticket belongs to another desk")
 )
 
@@ -68,7 +68,7 @@ type options struct {
 	over  coir.OverflowPolicy
 }
 
-// WithName gives the desk a name, which errors and reports show. It is also the name of tickets that have no other.
+// WithName gives the desk a name, which errors and reports show. Tickets without a name of their own have it too.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
 
 // WithLimit bounds the number of tickets that may be open at the same time. Without it, memory is the only bound. n
@@ -81,8 +81,8 @@ func WithLimit(n int) Option {
 }
 
 // WithOverflow sets what Open does when as many tickets are open as [WithLimit] allows. With [coir.OverflowWait], the
-// default, it waits until one has ended. With [coir.OverflowFail] it returns an error that is [coir.ErrWouldBlock].
-// There is nothing to drop, so there are no other policies.
+// default, it waits until one has ended. With [coir.OverflowFail] it returns an error that matches
+// [coir.ErrWouldBlock]. Other policies are not allowed, because there is nothing to drop.
 func WithOverflow(p coir.OverflowPolicy) Option {
 	if p != coir.OverflowWait && p != coir.OverflowFail {
 		panic(fmt.Sprintf("desk: WithOverflow(%v): a desk waits or fails", p))
@@ -137,7 +137,7 @@ func (e *namedError) Error() string { return e.text }
 
 func (e *namedError) Unwrap() error { return e.err }
 
-// Open opens a ticket, which ends at the latest when ctx ends. If the desk is full it waits, or fails: see
+// Open opens a ticket, which ends when ctx ends, if not before. If the desk is full, Open waits or fails: see
 // [WithOverflow]. It returns ctx's error if ctx has ended, or ends while Open waits. [coir.WithName] gives the ticket a
 // name, which reports show.
 //
@@ -151,8 +151,8 @@ func (d *Desk[T]) Open(ctx context.Context, opts ...coir.NameOption) (*Ticket[T]
 	return t, nil
 }
 
-// OpenTimeout is Open with a deadline: the ticket also ends when limit has passed, by the caller's clock. Waiting for a
-// place in a full desk does not count. If limit is not positive, OpenTimeout returns [coir.ErrTimeout].
+// OpenTimeout is like Open, but the ticket also ends when limit has passed, by the caller's clock. The time to wait for
+// a place in a full desk does not count. If limit is not positive, OpenTimeout returns [coir.ErrTimeout].
 func (d *Desk[T]) OpenTimeout(ctx context.Context, limit time.Duration, opts ...coir.NameOption) (*Ticket[T], error) {
 	t := new(timedTicket[T])
 	if err := d.open(ctx, &t.Ticket, t, limit, opts); err != nil {
@@ -274,8 +274,8 @@ func (d *Desk[T]) shard(i int) *shard[T] {
 	return p.Load()
 }
 
-// Resolve completes the ticket with v. It returns nil if it did. Otherwise nothing has changed, and the error is
-// [ErrLate], [ErrDuplicate], [ErrUnknown] or [ErrForeign].
+// Resolve completes the ticket with v, and returns nil. If it cannot, it changes nothing, and returns an error that
+// matches [ErrLate], [ErrDuplicate], [ErrUnknown] or [ErrForeign].
 func (d *Desk[T]) Resolve(id ID, v T) error {
 	t, err := d.take(id, resolved)
 	if err != nil {
@@ -285,7 +285,7 @@ func (d *Desk[T]) Resolve(id ID, v T) error {
 	return nil
 }
 
-// Reject completes the ticket with an error, which is not nil. It returns the same errors as [Desk.Resolve].
+// Reject completes the ticket with an error, which must not be nil. It returns the same errors as [Desk.Resolve].
 func (d *Desk[T]) Reject(id ID, err error) error {
 	if err == nil {
 		panic("desk: Reject(nil): a ticket that has a value is completed by Resolve")
@@ -343,8 +343,8 @@ func (f *failure) count() error {
 	return f.err
 }
 
-// FailAll ends all open tickets with an error, which is not nil, and returns how many it has ended. It is for a
-// connection that is lost. Tickets that are opened meanwhile may stay open. If a function of OnDone panics, FailAll
+// FailAll ends all open tickets with an error, which must not be nil, and returns how many it has ended. Use it when a
+// connection is lost. Tickets that are opened during the call may stay open. If a function of OnDone panics, FailAll
 // ends the other tickets before the panic continues; if several panic, the first panic continues.
 func (d *Desk[T]) FailAll(err error) int {
 	// Spec: TK-14 (FailAll ends every open ticket)
@@ -393,8 +393,8 @@ func failRest[T any](open *[]*Ticket[T], err error, all *bool) {
 	*all, returned = true, true
 }
 
-// All iterates over the open tickets, in no particular order, for code that shows them. It may or may not yield tickets
-// that are opened or end meanwhile. The loop may use the desk.
+// All iterates over the open tickets, in no particular order, for monitoring. It may or may not yield tickets that are
+// opened or end during the loop. The body of the loop may use the desk.
 func (d *Desk[T]) All() iter.Seq[*Ticket[T]] {
 	return func(yield func(*Ticket[T]) bool) {
 		var found []*Ticket[T]

@@ -1,6 +1,6 @@
-// Package desk matches answers from outside with the callers that wait for them: a callback, a reply from a socket, a
-// message of a queue. A caller opens a [Ticket] at a [Desk], sends its id along with the request, and waits. The code
-// that gets the answer resolves the id:
+// Package desk matches answers from outside, such as callbacks, replies from a socket or messages from a queue, with
+// the callers that wait for them. A caller opens a [Ticket] at a [Desk], sends its id along with the request, and
+// waits. The code that receives the answer resolves the id:
 //
 //	var replies = desk.New[Reply](desk.WithName("replies"))
 //
@@ -23,13 +23,13 @@
 //		}
 //	}
 //
-// Go programs use a map of channels for this. Such a map leaks entries when a caller times out, when a request cannot
-// be sent and when the peer is gone. A Desk keeps none: a ticket leaves it when it is completed, when it is cancelled,
-// at its deadline, or when the context in which it was opened ends, and no goroutine is needed for that.
+// Go programs often use a map of channels for this. Such a map leaks entries when a caller times out, when a request
+// cannot be sent, or when the peer disconnects. A Desk leaks none: a ticket leaves it when it is completed, when it is
+// cancelled, at its deadline, or when the context in which it was opened ends. This needs no goroutine.
 //
-// An [ID] may be given to others. It has 64 random bits, which cannot be guessed, and is valid only at its own desk,
-// for its own ticket, until the ticket has ended.
+// You may send an [ID] to other programs. It has 64 random bits, so it cannot be guessed, and it is valid only at its
+// own desk, for its own ticket, until the ticket has ended.
 //
 // Both fibers and goroutines may use a Desk. The call that completes a ticket is ordered before the return of a wait
-// for it. The locks of a Desk may order other calls too; do not rely on that.
+// for it. Other calls may be ordered too; do not rely on that.
 package desk

@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// ID identifies a ticket, also outside of the program. It has 128 bits: the ticket's slot, and a random number. A
-// caller that has not been given the ID cannot guess it.
+// ID identifies a ticket, inside and outside of the program. It has 128 bits: the ticket's slot, and a random number,
+// so it cannot be guessed.
 //
 // IDs are comparable and can be keys of a map. No ticket has the zero ID.
 type ID struct {
@@ -57,14 +57,14 @@ func sameNonce(a, b uint64) bool {
 	return subtle.ConstantTimeEq(int32(x>>32), 0)&subtle.ConstantTimeEq(int32(x), 0) == 1
 }
 
-// ErrSyntax is the error for text that is not an [ID]. Compare with errors.Is.
+// ErrSyntax is the error for text that is not an [ID]. Check for it with errors.Is.
 var ErrSyntax = errors.New("desk: an id is 32 hexadecimal digits in lower case")
 
 // textLen is the length of an ID as text.
 const textLen = 32
 
 // ParseID returns the ID whose text is s. Each ID has exactly one text, which String returns; for any other text
-// ParseID returns an error that is [ErrSyntax].
+// ParseID returns an error that matches [ErrSyntax].
 func ParseID(s string) (ID, error) {
 	var id ID
 	err := id.UnmarshalText([]byte(s))

@@ -46,16 +46,16 @@ type timedTicket[T any] struct {
 // ID returns the ticket's ID, which completes it at its desk.
 func (t *Ticket[T]) ID() ID { return t.id }
 
-// Name returns the name of the ticket, or that of the desk if it was given none.
+// Name returns the name of the ticket, or that of the desk if the ticket has none.
 func (t *Ticket[T]) Name() string { return t.promise.Name() }
 
-// Wait waits until the ticket has ended. It returns the value or the error that the ticket was completed with. If the
-// ticket timed out, the error is [coir.ErrTimeout], with the ticket's name; if it was cancelled, [context.Canceled]; if
-// its context was cancelled, the error that an operation in that context returns. If ctx ends first, Wait returns ctx's
-// error, and the ticket stays open.
+// Wait waits until the ticket has ended, and returns the value or the error with which it was completed. If the ticket
+// timed out, the error matches [coir.ErrTimeout], and has the ticket's name; if it was cancelled, the error is
+// [context.Canceled]; if its context was cancelled, the error is the one that an operation in that context returns. If
+// ctx ends first, Wait returns ctx's error, and the ticket stays open.
 //
-// A ticket ends with the context that it was opened in, so a goroutine may also wait in [context.Background]: that is
-// faster than in a context that can end.
+// A ticket ends with the context in which it was opened, so a goroutine may wait in [context.Background], which is
+// faster than a context that can end.
 func (t *Ticket[T]) Wait(ctx context.Context) (T, error) {
 	// Spec: TK-03 (the payload comes before the waiter runs)
 	// Spec: TK-18 (tickets end with a channel's errors)
@@ -69,10 +69,11 @@ func (t *Ticket[T]) DoneCase(v *T, err *error) coir.Case {
 	return t.promise.DoneCase(v, err)
 }
 
-// OnDone makes the ticket call f with its result, once. A call of Resolve, Reject, Cancel or FailAll that ends the
-// ticket calls f before it returns, and a panic in f continues in its caller. If the ticket ends with its context or at
-// its deadline, a new goroutine calls f, and a panic in f ends the program; the canceller, or the clock, continues when
-// f has returned. If the ticket has ended, OnDone calls f itself. f must be short, and must not wait.
+// OnDone registers f, which the ticket calls with its result, once. A call of Resolve, Reject, Cancel or FailAll that
+// ends the ticket calls f before it returns, and a panic in f continues in its caller. If the ticket ends with its
+// context or at its deadline, a new goroutine calls f, and a panic in f ends the program; the canceller, or the clock,
+// continues when f has returned. If the ticket has already ended, OnDone calls f itself. f must be short, and must not
+// wait.
 func (t *Ticket[T]) OnDone(f func(v T, err error)) {
 	// Spec: TK-20 (OnDone runs once)
 	if f == nil {

@@ -24,7 +24,7 @@ func NewBarrier(size int, opts ...coir.NameOption) *Barrier {
 	return &Barrier{cond: coir.NewCond(opts...), size: size}
 }
 
-// Wait waits until all have arrived. It returns the number of the round, from 0, and reports whether the caller was the
+// Wait waits until all have arrived. It returns the number of the round, counted from 0, and whether the caller was the
 // last to arrive. If ctx has ended, or ends first, Wait returns ctx's error, and the caller does not count as arrived.
 //
 // All calls of Wait of a round are ordered before the return of each of them.

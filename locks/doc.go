@@ -1,4 +1,4 @@
-// Package locks has locks whose waits end when their context does: a mutex, a readers-writer mutex, a weighted
+// Package locks provides locks whose waits end when their context does: a mutex, a readers-writer mutex, a weighted
 // semaphore, an initialization that may be retried, and a barrier.
 //
 //	accounts := locks.NewMutex(coir.WithName("accounts"))
@@ -8,10 +8,10 @@
 //	}
 //	defer accounts.Unlock()
 //
-// A fiber that waits for a lock does not block its worker, and may wait for a mutex or a semaphore and for other things
-// in one [coir.Select]. A fiber may hold a lock while it waits for something else; with a lock of package sync, that
-// would block the workers of fibers that want the lock. Goroutines may use the same locks.
+// A fiber that waits for a lock does not block its worker. A mutex or a semaphore can be a case of a [coir.Select]. A
+// fiber may hold a lock while it waits for something else; with a lock of package sync, that would block the workers of
+// other fibers that want the lock. Goroutines may use the same locks.
 //
-// Waiters are served in the order of arrival. In a test under package sim each operation is a step, and a deadlock is
-// reported with the names of the locks and of the fibers that hold them.
+// Waiters are served in the order of arrival. In a test under package sim each operation is a step, and the report of a
+// deadlock names the locks and the fibers that hold them.
 package locks

@@ -44,7 +44,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	return m.q.Take(ctx, (*mutex)(m), 1)
 }
 
-// TryLock locks m if it is unlocked. It reports whether it did.
+// TryLock locks m if it is unlocked, and reports whether it did.
 func (m *Mutex) TryLock() bool {
 	if m.q.Fast() {
 		if m.word.CompareAndSwap(unlocked, locked) {
@@ -54,7 +54,7 @@ func (m *Mutex) TryLock() bool {
 			return false
 		}
 	}
-	return m.q.TryTake((*mutex)(m), 1) // a select that looks whether m is unlocked may hold it for a moment
+	return m.q.TryTake((*mutex)(m), 1) // a select that checks whether m is unlocked may hold it for a moment
 }
 
 // Unlock unlocks m, and passes it to the first waiter. It panics if m is not locked.
@@ -71,8 +71,8 @@ func (m *Mutex) Unlock() {
 // LockCase returns a case that locks m.
 func (m *Mutex) LockCase() coir.Case { return m.q.TakeCase((*mutex)(m), 1) }
 
-// Locker returns m as a [sync.Locker], for code that expects one. Its Lock waits in ctx, but does not end when ctx
-// does.
+// Locker returns m as a [sync.Locker], for code that expects one. Its Lock waits in ctx, but the end of ctx does not
+// end the wait.
 func (m *Mutex) Locker(ctx context.Context) sync.Locker { return &locker{m, coir.Shield(ctx)} }
 
 // String returns a short description of m.
@@ -83,8 +83,8 @@ type locker struct {
 	ctx context.Context
 }
 
-// Lock fails only if package sim ends the wait, after a failure that it reports. The caller must not continue then as
-// if it held the mutex.
+// Lock fails only if package sim ends the wait, after a failure that it reports. The caller must not continue as if it
+// held the mutex.
 func (l *locker) Lock() {
 	if err := l.Mutex.Lock(l.ctx); err != nil {
 		panic(err)

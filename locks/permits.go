@@ -2,9 +2,9 @@ package locks
 
 import "sync/atomic"
 
-// permits counts how much of a size is taken. Each change is one compare-and-swap, so that taking and giving back need
-// no lock while there are no waiters. The highest bit says that there may be waiters: then only the queue may take and
-// give back, which keeps the order of the waiters.
+// permits counts the permits that are taken. Each change is one compare-and-swap, so that taking and returning permits
+// needs no lock while there are no waiters. The highest bit means that there may be waiters: then only the queue may
+// take and return permits, which keeps the order of the waiters.
 type permits struct{ word atomic.Uint64 }
 
 const waited = 1 << 63
@@ -17,7 +17,7 @@ func (p *permits) takeFast(n, size int) bool {
 	return w&waited == 0 && w+uint64(n) <= uint64(size) && p.word.CompareAndSwap(w, w+uint64(n))
 }
 
-// putFast gives n back if there are no waiters and n are taken.
+// putFast returns n permits if there are no waiters and at least n are taken.
 //
 //go:norace
 func (p *permits) putFast(n int) bool {
@@ -25,7 +25,7 @@ func (p *permits) putFast(n int) bool {
 	return w&waited == 0 && w >= uint64(n) && p.word.CompareAndSwap(w, w-uint64(n))
 }
 
-// take takes n of size, or records that its caller waits.
+// take takes n of size permits, or records that its caller waits.
 //
 //go:norace
 func (p *permits) take(n, size int) bool {
@@ -41,7 +41,7 @@ func (p *permits) take(n, size int) bool {
 	}
 }
 
-// put gives n back. It reports false if less than that is taken.
+// put returns n permits. It reports false if fewer than n are taken.
 //
 //go:norace
 func (p *permits) put(n int, waiting bool) bool {
@@ -60,7 +60,7 @@ func (p *permits) put(n int, waiting bool) bool {
 	}
 }
 
-// taken returns how much is taken.
+// taken returns the number of permits that are taken.
 //
 //go:norace
 func (p *permits) taken() int { return int(p.word.Load() &^ waited) }

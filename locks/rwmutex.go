@@ -6,9 +6,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// RWMutex is a lock that any number of readers hold at the same time, or one writer. Waiters are served in order: a
-// reader that comes after a waiting writer waits too, so that writers are not starved. A fiber that holds a read lock
-// must not take another one: if a writer waits in between, both wait forever.
+// RWMutex is a lock that either any number of readers or one writer can hold. Waiters are served in order: a reader
+// that comes after a waiting writer waits too, so that writers are not starved. A fiber that holds a read lock must not
+// take another one: if a writer waits in between, both wait forever.
 //
 // The zero value is unlocked and has no name. An RWMutex must not be copied after first use.
 type RWMutex struct {
@@ -49,10 +49,10 @@ func (m *RWMutex) take(ctx context.Context, n int) error {
 	return m.q.Take(ctx, (*rwmutex)(m), n)
 }
 
-// TryLock locks m for writing if it is unlocked. It reports whether it did.
+// TryLock locks m for writing if it is unlocked, and reports whether it did.
 func (m *RWMutex) TryLock() bool { return m.try(everything) }
 
-// TryRLock locks m for reading if no writer holds it or waits. It reports whether it did.
+// TryRLock locks m for reading if no writer holds it or waits for it, and reports whether it did.
 func (m *RWMutex) TryRLock() bool { return m.try(1) }
 
 func (m *RWMutex) try(n int) bool {
@@ -70,7 +70,7 @@ func (m *RWMutex) Unlock() {
 	}
 }
 
-// RUnlock gives one read lock back. It panics if m is not locked for reading.
+// RUnlock releases one read lock. It panics if m is not locked for reading.
 func (m *RWMutex) RUnlock() {
 	if m.q.Fast() && m.held.taken() != everything && m.held.putFast(1) {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Semaphore has a number of permits that fibers and goroutines take and give back, one or more at a time. Waiters are
+// Semaphore has a number of permits that fibers and goroutines acquire and release, one or more at a time. Waiters are
 // served in order: a waiter that needs many permits is not overtaken by others that need fewer. Permits do not belong
 // to a fiber: one may acquire them and another release them.
 type Semaphore struct {
@@ -29,8 +29,8 @@ func NewSemaphore(size int, opts ...coir.NameOption) *Semaphore {
 }
 
 // Acquire takes n permits. It waits until they are free and earlier waiters have been served. It returns ctx's error if
-// ctx has ended, or ends first, and an error immediately if the semaphore has fewer than n permits; then it has taken
-// none. It panics if n is less than 1.
+// ctx has ended, or ends first. It returns an error immediately if the size of the semaphore is less than n. If it
+// returns an error, it has taken none. It panics if n is less than 1.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	if n < 1 || n > s.size {
 		s.check(n)
@@ -42,14 +42,14 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.q.Take(ctx, (*semaphore)(s), n)
 }
 
-// TryAcquire takes n permits if they are free and there are no waiters. It reports whether it did. It panics if n is
+// TryAcquire takes n permits if they are free and there are no waiters, and reports whether it did. It panics if n is
 // less than 1.
 func (s *Semaphore) TryAcquire(n int) bool {
 	s.check(n)
 	return s.q.Fast() && s.free.takeFast(n, s.size) || s.q.TryTake((*semaphore)(s), n)
 }
 
-// Release gives n permits back. It panics if fewer are taken, or n is less than 1.
+// Release returns n permits. It panics if fewer than n are taken, or n is less than 1.
 func (s *Semaphore) Release(n int) {
 	if s.q.Fast() && n > 0 && s.free.putFast(n) {
 		return
@@ -59,8 +59,8 @@ func (s *Semaphore) Release(n int) {
 	}
 }
 
-// AcquireCase returns a case that takes n permits. If the semaphore has fewer, the case never happens. It panics if n
-// is less than 1.
+// AcquireCase returns a case that takes n permits. If the size of the semaphore is less than n, the case never happens.
+// It panics if n is less than 1.
 func (s *Semaphore) AcquireCase(n int) coir.Case {
 	if s.check(n); n > s.size {
 		return coir.Case{}

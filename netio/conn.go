@@ -152,7 +152,7 @@ func (c *Conn) OnReadable(f func()) error {
 	return c.failed("read", err)
 }
 
-// Close closes the connection. Operations that wait return an error that is [net.ErrClosed].
+// Close closes the connection. Operations that wait return an error that matches [net.ErrClosed].
 func (c *Conn) Close() error {
 	if c.sim != nil {
 		return c.failed("close", c.sim.close())
@@ -189,7 +189,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.set(c.d.setDeadlines(t))
 }
 
-// SetReadDeadline sets the deadline of reads, including those that wait. After it they return an error that is
+// SetReadDeadline sets the deadline of reads, including those that wait. After it they return an error that matches
 // [os.ErrDeadlineExceeded]. The zero time means no deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	if c.sim != nil {

@@ -119,8 +119,8 @@
 //	netio small buffer  a direction of the connection holds 16 bytes. 64 KiB take some 30,000 operations, so a program
 //	                    that sends as much needs sim.WithSteps(50_000)
 //
-// Not simulated: packets, whose functions return an error that is [errors.ErrUnsupported], [FD], options of sockets,
-// and the channel Cancel of a Dialer if it is closed during the dial. Package net/http is not for a simulation: it
-// starts goroutines, and waits for them. A schedule that does so fails, however fast the answer is. Nor is crypto/tls
-// for one, which draws random numbers, and holds mutexes while it waits.
+// Not simulated: packets, whose functions return an error that matches [errors.ErrUnsupported], [FD], options of
+// sockets, and the channel Cancel of a Dialer if it is closed during the dial. Package net/http is not for a
+// simulation: it starts goroutines, and waits for them. A schedule that does so fails, however fast the answer is. Nor
+// is crypto/tls for one, which draws random numbers, and holds mutexes while it waits.
 package netio

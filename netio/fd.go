@@ -75,14 +75,14 @@ func (f *FD) Control(fn func(fd int)) error {
 	return f.failed("control", err)
 }
 
-// SetReadDeadline sets the time after which reads fail with an error that is [os.ErrDeadlineExceeded], including those
-// that wait. The zero time means no deadline.
+// SetReadDeadline sets the time after which reads fail with an error that matches [os.ErrDeadlineExceeded], including
+// those that wait. The zero time means no deadline.
 func (f *FD) SetReadDeadline(t time.Time) error { return f.failed("set", f.d.setDeadline(&f.d.r, t)) }
 
 // SetWriteDeadline is SetReadDeadline for writes.
 func (f *FD) SetWriteDeadline(t time.Time) error { return f.failed("set", f.d.setDeadline(&f.d.w, t)) }
 
-// Close closes the descriptor. Operations that wait return an error that is [os.ErrClosed].
+// Close closes the descriptor. Operations that wait return an error that matches [os.ErrClosed].
 func (f *FD) Close() error { return f.failed("close", f.d.close()) }
 
 func (f *FD) failed(op string, err error) error {

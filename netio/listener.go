@@ -109,8 +109,8 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	return newConn(fd, l.network, local, toAddr(l.network, peer)), nil
 }
 
-// Close closes the listener. Callers of Accept that wait return an error that is [net.ErrClosed]. The name of a Unix
-// socket is removed if [Listen] created it, and stays if [NewListener] took over the listener.
+// Close closes the listener. Callers of Accept that wait return an error that matches [net.ErrClosed]. The name of a
+// Unix socket is removed if [Listen] created it, and stays if [NewListener] took over the listener.
 func (l *Listener) Close() error {
 	if l.sim != nil {
 		return l.failed("close", l.sim.close())
@@ -126,7 +126,7 @@ func (l *Listener) Close() error {
 // Addr returns the listener's address.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// SetDeadline sets the time after which Accept fails with an error that is [os.ErrDeadlineExceeded]. The zero time
+// SetDeadline sets the time after which Accept fails with an error that matches [os.ErrDeadlineExceeded]. The zero time
 // means no deadline.
 func (l *Listener) SetDeadline(t time.Time) error {
 	if l.sim != nil {

@@ -1,4 +1,4 @@
-// Package pace has a [Ticker] and a rate [Limiter] for fibers and goroutines.
+// Package pace provides a [Ticker] and a rate [Limiter] for fibers and goroutines.
 //
 //	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 //		api := pace.NewLimiter(time.Second/20, 5, coir.WithName("api")) // 20 a second, 5 at once
@@ -23,9 +23,9 @@
 //	})
 //
 // Both use the clock of the caller's runtime, which is virtual in a simulation by package sim and in a runtime with a
-// [coir.Clock]. Use each in one runtime only, and in a simulation in one schedule only, because each starts a new
-// clock: make them in the function that sim runs. Neither holds a timer while no caller waits, so there is nothing to
-// stop.
+// [coir.Clock]. Use each only in one runtime, and in a simulation only in one schedule, because every runtime and every
+// schedule has its own clock: create them in the function that sim runs. Neither holds a timer while no caller waits,
+// so you need not stop them.
 //
 // Neither orders memory. Two fibers that write the same variable, each after a Wait of the same Limiter, have a data
 // race, and the race detector reports it.

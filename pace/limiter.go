@@ -10,22 +10,22 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Limiter limits how often something happens, by a token bucket: each use takes a token or more, and a new token comes
-// in every interval until there are as many as the burst allows. A Limiter begins with a full bucket.
+// Limiter is a rate limiter with a token bucket: each use takes one or more tokens, and a new token is added every
+// interval, until the bucket holds as many as the burst allows. The bucket is full at first.
 //
-// Callers get their tokens in the order of arrival. A caller that gives up takes no tokens, and the next one moves up.
-// Any number of fibers and goroutines may use a Limiter.
+// Callers get their tokens in the order of arrival. If a caller's context ends, it takes no tokens, and the next caller
+// moves up. Any number of fibers and goroutines may use a Limiter.
 //
-// A Limiter has no case for a select. The time of a caller depends on all callers before it in the queue, so a case
-// would have to move up while its fiber is parked, and leave without a trace if another case is chosen. Start a fiber
-// that waits for the token and sends on a channel.
+// A Limiter has no case for a select: the time at which a caller gets its tokens depends on all callers before it, so a
+// case would have to move up in the queue while its fiber is parked, and leave without a trace if another case is
+// chosen. Instead, start a fiber that waits for the token and sends on a channel.
 type Limiter struct {
 	timer  *coir.Timer
 	bucket bucket
 	name   string
 }
 
-// ErrTooMany is the error of a call that needs more tokens than the bucket can hold. Compare with errors.Is.
+// ErrTooMany is the error of a call that needs more tokens than the bucket can hold. Check for it with errors.Is.
 var ErrTooMany = errors.New("pace: more tokens than the bucket holds")
 
 // NewLimiter returns a Limiter that gets a token every interval, and holds up to burst tokens. Both must be positive.
@@ -50,10 +50,10 @@ func NewLimiter(interval time.Duration, burst int, opts ...coir.NameOption) *Lim
 func (l *Limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
 // WaitN waits until there are n tokens, and takes them; for 0 tokens it does not wait. If it returns an error, it has
-// taken none. The error is ctx's error if ctx has ended, for any n, or ends before there are enough tokens. It is
-// [ErrTooMany], immediately, if the bucket cannot hold n tokens. If the tokens are known to come after the deadline of
-// ctx, WaitN returns an error that is [coir.ErrTimeout] without waiting for that deadline; this is known once no other
-// caller is before this one.
+// taken none. It returns ctx's error if ctx has ended, for any n, or ends before there are enough tokens. It returns
+// [ErrTooMany] immediately if the bucket cannot hold n tokens. If it can tell that the tokens will come after the
+// deadline of ctx, WaitN returns an error that matches [coir.ErrTimeout] without waiting for that deadline; it can tell
+// once no other caller is ahead in the queue.
 func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	if n <= 0 || n > l.bucket.burst {
 		return l.withoutWait(ctx, n)
@@ -65,7 +65,7 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	return err
 }
 
-// TryTake takes n tokens if there are enough and no caller waits. It reports whether it did.
+// TryTake takes n tokens if there are enough and no caller waits, and reports whether it did.
 func (l *Limiter) TryTake(n int) bool {
 	if n == 0 {
 		return true
@@ -126,8 +126,8 @@ func tokens(n int) string {
 	return strconv.Itoa(n) + " tokens"
 }
 
-// bucket is the schedule of a Limiter. It counts in time instead of tokens, and so in whole numbers: taking a token
-// moves empty, the time at which the bucket was or would have been empty, by an interval.
+// bucket is the schedule of a Limiter. It counts in time instead of tokens, so that it needs no fractions: taking a
+// token moves empty, the time at which the bucket was or would have been empty, by an interval.
 //
 // Invariant: after Due, empty is between now - full and now, and the bucket holds (now - empty) / interval tokens.
 type bucket struct {

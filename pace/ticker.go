@@ -8,8 +8,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Ticker ticks at fixed intervals. A tick that comes while no caller waits is kept for the next caller. Further ticks
-// are missed: they are counted, not queued.
+// Ticker ticks at fixed intervals. If no caller waits, one tick is kept for the next caller; further ticks are counted
+// as missed.
 //
 // A Ticker does not keep a program alive: package sim reports a deadlock if nothing but ticks can happen. While other
 // fibers sleep for very many ticks, a simulation may skip some of them.
@@ -32,11 +32,11 @@ func NewTicker(period time.Duration, opts ...coir.NameOption) *Ticker {
 }
 
 // Wait waits for the next tick. It returns the number of ticks since the last tick that a caller got: 1, plus the
-// number of missed ticks. It returns an error of ctx if ctx ends earlier.
+// number of missed ticks. It returns ctx's error if ctx ends first.
 func (t *Ticker) Wait(ctx context.Context) (int, error) { return t.timer.Wait(ctx, 1) }
 
 // TickCase returns a case that happens at the next tick. It stores the result that Wait would return in *ticks, unless
-// ticks is nil; 0 means that another caller got that tick. The case is for one select: each select needs a new one.
+// ticks is nil; 0 means that another caller got that tick. Use each case in one select only.
 func (t *Ticker) TickCase(ticks *int) coir.Case { return t.timer.WaitCase(ticks) }
 
 // Period returns the time between two ticks.

@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// Broadcast passes each value to all subscribers. All subscribers get the values in the same order. It is made by
+// Broadcast passes each value to all subscribers. All subscribers get the values in the same order. Create one with
 // [NewBroadcast].
 type Broadcast[T any] struct {
 	order *locks.Mutex       // held by Publish, which may wait
@@ -28,13 +28,15 @@ func NewBroadcast[T any](opts ...coir.NameOption) *Broadcast[T] {
 	return b
 }
 
-// Publish passes v to each subscriber. It first passes v to those that can take it now, and then waits for those whose
-// channels are full, if they have [coir.OverflowWait]. If another Publish waits, it waits for that first.
+// Publish passes v to each subscriber. It first passes v to the subscribers that can take it now, and then waits for
+// those whose channels are full and have [coir.OverflowWait]. If another Publish is waiting, it waits for that call
+// first.
 //
-// If ctx ends, or the Broadcast is closed, before v has been passed to all, Publish returns ctx's error, or one that is
-// [coir.ErrClosed]. Then v may have been passed to some.
+// If ctx ends, or the Broadcast is closed, before all subscribers have v, Publish returns ctx's error, or an error that
+// matches [coir.ErrClosed]. In that case some subscribers may have v.
 //
-// The call of Publish is ordered before the return of a receive of v. Subscribers are not ordered among each other.
+// The call of Publish is ordered before the return of a receive of v. Receives of different subscribers are not
+// ordered.
 func (b *Broadcast[T]) Publish(ctx context.Context, v T) error {
 	if err := b.order.Lock(ctx); err != nil {
 		return err
@@ -92,11 +94,12 @@ func (b *Broadcast[T]) forgetLate() {
 }
 
 // Subscribe adds a subscriber, which gets the values that are published from now on. The capacity and the options are
-// those of its channel: see [coir.NewChan]. [coir.WithOverflow] says what happens when the subscriber is slow; without
-// it publishers wait. With the other policies it misses values, which [Subscription.Lagged] counts, and Publish returns
-// nil. [coir.OnUndelivered] gets the values that it misses, but for those of [coir.OverflowFail], which drops the
-// newest like [coir.OverflowDropNewest]; it must not call Publish. The channel has the name of the Broadcast, unless
-// [coir.WithName] gives it another. After Close, a new subscriber finds its channel closed.
+// those of its channel: see [coir.NewChan]. [coir.WithOverflow] sets what happens when the subscriber is slow; by
+// default, publishers wait. With the other policies the subscriber misses values, which [Subscription.Lagged] counts,
+// and Publish returns nil. The function of [coir.OnUndelivered] gets the missed values, except with
+// [coir.OverflowFail], which drops the newest like [coir.OverflowDropNewest]; it must not call Publish. The channel has
+// the name of the Broadcast, unless [coir.WithName] gives it another. After Close, a new subscriber finds its channel
+// closed.
 func (b *Broadcast[T]) Subscribe(capacity int, opts ...coir.ChanOption) *Subscription[T] {
 	return b.add(capacity, opts)
 }
@@ -208,7 +211,7 @@ type Subscription[T any] struct {
 	missed atomic.Uint64
 }
 
-// Recv receives the next value. It returns an error that is [coir.ErrClosed] when the publisher has closed and all
+// Recv receives the next value. It returns an error that matches [coir.ErrClosed] when the publisher has closed and all
 // values have been received, or after Close.
 func (s *Subscription[T]) Recv(ctx context.Context) (T, error) { return s.ch.Recv(ctx) }
 

@@ -1,5 +1,5 @@
 // Package pubsub passes values from publishers to many subscribers. A [Broadcast] passes every value to every
-// subscriber; a [Latest] is one value that changes, and passes the newest.
+// subscriber. A [Latest] holds a value that changes, and passes on the newest.
 //
 //	prices := pubsub.NewBroadcast[Price](coir.WithName("prices"))
 //	...
@@ -17,6 +17,6 @@
 //	...
 //	err := prices.Publish(ctx, p)
 //
-// Each subscriber has a channel of its own, with a capacity and an overflow policy of its own: its policy says whether
-// a slow subscriber makes publishers wait or loses values, which are counted.
+// Each subscriber has its own channel, with its own capacity and overflow policy. The policy decides whether a slow
+// subscriber makes publishers wait or loses values, which are counted.
 package pubsub

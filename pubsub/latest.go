@@ -9,7 +9,7 @@ import (
 )
 
 // Latest is a value that changes, such as a configuration. A watcher gets the newest value that it has not seen yet: it
-// may miss values that were replaced before it received them, but not the last one. It is made by [NewLatest].
+// may miss values that were replaced before it received them, but not the last one. Create one with [NewLatest].
 type Latest[T any] struct {
 	guard *locks.RWMutex // guards value; no operation waits for a watcher while it holds this
 	value T
@@ -24,7 +24,7 @@ func NewLatest[T any](v T, opts ...coir.NameOption) *Latest[T] {
 }
 
 // Set replaces the value, and passes it to the watchers. It does not wait for them. After Close it changes nothing, and
-// returns an error that is [coir.ErrClosed].
+// returns an error that matches [coir.ErrClosed].
 //
 // The call of Set is ordered before the return of a receive or a Get of the value.
 func (l *Latest[T]) Set(v T) error {
@@ -60,9 +60,9 @@ func (l *Latest[T]) Get() T {
 }
 
 // Watch adds a watcher. The first value that it receives is the current one, or a newer one. The options are those of
-// its channel, which is [coir.Conflated]. [coir.OnUndelivered] gets the values that are replaced before the watcher has
-// received them; it must not call methods of the Latest. After Close, a new watcher receives the last value, and then
-// an error that is [coir.ErrClosed].
+// its channel, which is [coir.Conflated]. The function of The function of [coir.OnUndelivered] gets the values that are
+// replaced before the watcher has received them; it must not call methods of the Latest. After Close, a new watcher
+// receives the last value, and then an error that matches [coir.ErrClosed].
 func (l *Latest[T]) Watch(opts ...coir.ChanOption) *Subscription[T] {
 	l.lockValue()
 	defer l.guard.Unlock()

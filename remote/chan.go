@@ -262,8 +262,8 @@ func (c *Chan[T]) count(f func(st *Stats)) {
 }
 
 // Close ends the channel for all its ends. It returns nil if the end is stored. Values that are stored are still
-// delivered; then every Recv returns an error that is [coir.ErrClosed]. Send returns such an error too: at this end
-// from now on, at others when they have heard of it. So close a channel when no other end sends any longer: a value
+// delivered; then every Recv returns an error that matches [coir.ErrClosed]. Send returns such an error too: at this
+// end from now on, at others when they have heard of it. So close a channel when no other end sends any longer: a value
 // that another end sends at the same time may be stored when the last receiver has left. Close may be repeated. It
 // returns [ErrUnknown] if ctx ends before the outcome is known.
 //
@@ -279,8 +279,8 @@ func (c *Chan[T]) Close(ctx context.Context) error {
 }
 
 // Leave gives up this end. Its fibers end, values that it has not acknowledged are delivered again, and its operations
-// return an error that is [coir.ErrClosed]. If the end is left because its context has ended, that error is also the
-// error of the context. The other ends are not affected.
+// return an error that matches [coir.ErrClosed]. If the end is left because its context has ended, that error is also
+// the error of the context. The other ends are not affected.
 func (c *Chan[T]) Leave() {
 	if c.leaving.CompareAndSwap(false, true) { // a watch is stopped once
 		c.watch.Stop()

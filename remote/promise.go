@@ -106,8 +106,8 @@ func promiseSubject(key string) string { return "promise." + key }
 func storeKey(key string) string { return "promise." + key }
 
 // Wait waits until the promise is completed, in this process or another, also before this process began. It returns the
-// value, or an error that is [ErrRejected]. It waits while the broker cannot be reached. If ctx ends first, it returns
-// the error of ctx.
+// value, or an error that matches [ErrRejected]. It waits while the broker cannot be reached. If ctx ends first, it
+// returns the error of ctx.
 //
 // In a select, use a fiber that waits, and its DoneCase.
 func (p *Promise[T]) Wait(ctx context.Context) (v T, err error) {

@@ -63,7 +63,7 @@ var ErrSettled = errors.New("remote: the value was settled before")
 // value is wrong in itself, the value becomes a [DeadLetter] at once, and is not tried again. See [Item.Fail].
 var ErrPoison = errors.New("remote: the value can have no effect")
 
-// Recv receives the next value. It waits while there is none. It returns an error that is [coir.ErrClosed] if the
+// Recv receives the next value. It waits while there is none. It returns an error that matches [coir.ErrClosed] if the
 // channel was closed and all its values have been removed, or if this end was left. While the transport cannot be
 // reached, Recv waits. An error of the transport that does not pass ends all receives of this end, which return it.
 //
@@ -111,7 +111,7 @@ func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
 // RecvTx returns nil when the removal is stored. An error that is [ErrUnknown] means that effect has returned nil, and
 // that the value may be delivered again.
 //
-// If the value is wrong in itself, let effect return an error that is [ErrPoison].
+// If the value is wrong in itself, let effect return an error that matches [ErrPoison].
 func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, it *Item[T]) error) error {
 	it, err := c.Recv(ctx)
 	if err != nil {

@@ -188,8 +188,8 @@ func Ticks(period time.Duration) Stream[int] {
 }
 
 // Lines returns a stream of the lines of a reader, without their line ends. A line is at most 1 MiB long: a longer one
-// fails the stream with an error that is [bufio.ErrTooLong]. Reads are made by [coir.Blocking], of up to 64 KiB each,
-// or more if a line is longer, and only when there is no line left of the read before. The end of ctx does not
+// fails the stream with an error that matches [bufio.ErrTooLong]. Reads are made by [coir.Blocking], of up to 64 KiB
+// each, or more if a line is longer, and only when there is no line left of the read before. The end of ctx does not
 // interrupt a read: close the reader for that. A reader can be read once, and so can the stream.
 //
 //	Lines(os.Stdin)   "a"-"b"-|

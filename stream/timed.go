@@ -233,8 +233,8 @@ func Latch[T any](s Stream[T]) Stream[T] {
 	})
 }
 
-// Timeout fails with an error that is [coir.ErrTimeout] if the consumer has to wait for an element longer than limit.
-// The stages before it run in a fiber of their own, one element ahead.
+// Timeout fails with an error that matches [coir.ErrTimeout] if the consumer has to wait for an element longer than
+// limit. The stages before it run in a fiber of their own, one element ahead.
 //
 //	               a-b-------c-|
 //	Timeout(3s)    a-b---X

@@ -1,4 +1,4 @@
-// Package supervise runs children that may fail, and restarts them.
+// Package supervise runs functions, called children, and restarts those that fail.
 //
 //	app := supervise.New([]supervise.Child{
 //		{Name: "db", Run: db.Run},
@@ -22,21 +22,21 @@
 //		return err
 //	})
 //
-// # What a supervisor does
+// # How a supervisor works
 //
 // [Supervisor.Run] starts the children in the order given, each in a fiber of its own, and restarts those that end,
 // according to their [Restart]. A panic of a child is a failure like any other; its error is a [*coir.PanicError] with
 // the stack. The [Strategy] says which other children are stopped and restarted with it. Before a restart the
-// supervisor waits, longer after each failure in a row, for a time that is partly random; under package sim the
-// schedule chooses it.
+// supervisor waits for a partly random time, which grows with each failure in a row; under package sim the schedule
+// chooses it.
 //
 // If there are more restarts within a period than [WithIntensity] allows, the supervisor stops its children and returns
-// a [*GaveUpError]. A supervisor can be the child of another one: its Run method is the child's function. The failure
-// then reaches the outer supervisor, which restarts the inner one.
+// a [*GaveUpError]. A supervisor can be a child of another one, with its Run method as the child's function. When the
+// inner supervisor gives up, the outer one restarts it.
 //
-// Run returns nil when all children have ended for good. If its context ends, it stops the children one by one, the one
-// that was started last first, and returns when the last has ended. To stop a child, the supervisor cancels its context
-// and waits for it, even if the child ignores its context.
+// Run returns nil when all children have ended and none is to be restarted. If its context ends, it stops the children
+// one by one, in the reverse of the order in which they were started, and returns when the last one has ended. To stop
+// a child, the supervisor cancels its context and waits for it, even if the child ignores its context.
 //
 // The end of a run of a child is ordered before the child's next run.
 package supervise

@@ -58,7 +58,7 @@ type GaveUpError struct {
 	Err        error         // of the last failure; nil if the child ended without an error
 }
 
-// Error says which child failed, how often and in what time there were restarts, and why.
+// Error returns a text that names the child, the number of restarts, their period, and the last failure.
 func (e *GaveUpError) Error() string {
 	why := "ended without an error"
 	if e.Err != nil {

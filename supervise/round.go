@@ -99,8 +99,8 @@ func (r *round) supervise(ctx context.Context) error {
 	}
 }
 
-// next waits for the next exit, and meanwhile starts the children whose time has come. It returns a child of -1 if
-// there is nothing left to wait for.
+// next waits for the next exit, and in the meantime starts the children that are due. It returns a child of -1 if there
+// is nothing left to wait for.
 func (r *round) next(ctx context.Context) (exit, error) {
 	for len(r.late) == 0 {
 		running, waiting, soonest := false, false, time.Duration(0)
@@ -170,7 +170,7 @@ func panicError(ctx context.Context, v any) error {
 	return &coir.PanicError{Fiber: coir.Self(ctx).Name(), Value: v, Stack: debug.Stack()}
 }
 
-// ended decides what follows the end of a child. It returns an error if the supervisor gives up.
+// ended handles the end of a child: it may schedule restarts. It returns an error if the supervisor gives up.
 func (r *round) ended(e exit) error {
 	k := &r.kids[e.child]
 	k.running = false

@@ -70,8 +70,8 @@ func WithStrategy(s Strategy) Option {
 	return func(v *Supervisor) { v.strategy = s }
 }
 
-// WithIntensity sets how many restarts there may be within a period. When one more is needed, the supervisor gives up.
-// The default is 10 within a minute.
+// WithIntensity sets how many restarts are allowed within a period. If one more is needed, the supervisor gives up. The
+// default is 10 within a minute.
 func WithIntensity(restarts int, within time.Duration) Option {
 	if restarts < 0 || within <= 0 {
 		panic(fmt.Sprintf("supervise: WithIntensity(%d, %v): the number is not negative, and the period is positive",
@@ -80,10 +80,10 @@ func WithIntensity(restarts int, within time.Duration) Option {
 	return func(v *Supervisor) { v.most, v.within = restarts, within }
 }
 
-// WithBackoff sets how long the supervisor waits before a restart: after the first failure of a child between half of
-// first and first, after each further failure up to twice as long, but no longer than longest. A child that has run for
-// longer than longest begins with first again. Without it, first is 100 milliseconds and longest 10 seconds. If both
-// are 0 there is no wait.
+// WithBackoff sets how long the supervisor waits before a restart: after the first failure of a child a random time
+// between first/2 and first, and after each further failure in a row up to twice as long, but never more than longest.
+// After a child has run for longer than longest, the waits begin with first again. By default, first is 100
+// milliseconds and longest 10 seconds. If both are 0, there is no wait.
 func WithBackoff(first, longest time.Duration) Option {
 	if first < 0 || longest < first {
 		panic(fmt.Sprintf("supervise: WithBackoff(%v, %v): the first wait is not negative, and not longer than the longest",
@@ -92,7 +92,7 @@ func WithBackoff(first, longest time.Duration) Option {
 	return func(v *Supervisor) { v.first, v.longest = first, longest }
 }
 
-// Supervisor runs children, and restarts those that fail. Make it with [New].
+// Supervisor runs children, and restarts those that fail. Create one with [New].
 type Supervisor struct {
 	name     string
 	children []Child
@@ -110,7 +110,7 @@ type Supervisor struct {
 // keptEvents is the number of events that are kept for a slow reader.
 const keptEvents = 64
 
-// New returns a supervisor of the children. They are started by [Supervisor.Run], in this order.
+// New returns a supervisor for the children. [Supervisor.Run] starts them in this order.
 func New(children []Child, opts ...Option) *Supervisor {
 	s := &Supervisor{
 		children: slices.Clone(children), most: 10, within: time.Minute,
@@ -146,18 +146,18 @@ func (s *Supervisor) String() string {
 	return fmt.Sprintf("supervise.Supervisor(%s, %v, %d children)", s.name, s.strategy, len(s.children))
 }
 
-// Events returns a reader of the events of the children. A slow reader holds nothing up: the supervisor keeps the last
-// 64 events and drops older ones, which Stats of the reader counts. Events stay open when Run has returned, since Run
-// may be called again.
+// Events returns a reader for the events of the children. The supervisor never waits for the reader: it keeps the last
+// 64 events and drops older ones, which the Stats of the reader count. The reader stays open when Run has returned,
+// since Run may be called again.
 func (s *Supervisor) Events() *coir.Reader[Event] { return s.reader }
 
 // errRunning is the error of a second Run.
 var errRunning = errors.New("supervise: Run is called while the supervisor runs")
 
 // Run starts the children and supervises them. It returns nil when all have ended for good, a [*GaveUpError] if there
-// were too many restarts, and an error of ctx if that has ended. In all cases all children have ended. An error that a
-// child returned while it was stopped, other than that of its context, is joined to Run's error. Run may be called
-// again when it has returned.
+// were too many restarts, and ctx's error if ctx has ended. When Run returns, all children have ended. If a child
+// returns an error other than that of its context while it is being stopped, that error is joined to Run's error. Run
+// may be called again after it has returned.
 func (s *Supervisor) Run(ctx context.Context) error {
 	if !s.running.TryLock() {
 		if s.name == "" {

@@ -30,9 +30,9 @@
 // Sends, receives, time limits, cancels and Close are those of a [buf.Chan] whose capacity is the number of buffers. A
 // send that fails leaves the buffer with its sender. Between two processes there is more to say:
 //
-//   - When the other process ends without Close, for example because it is killed, what it had sent is still
-//     received. Then operations return an error that is [coir.ErrClosed] and [ErrGone]. The sender does not know
-//     whether the last buffers that it sent have been received.
+//   - When the other process ends without Close, for example because it is killed, what it had sent is still received.
+//     Then operations return an error that matches [coir.ErrClosed] and [ErrGone]. The sender does not know whether the
+//     last buffers that it sent have been received.
 //   - The other process is not trusted with memory or time. Whatever it writes to the memory or the socket, this side
 //     does not panic, reads nothing outside of the buffers, and ends every wait with its context. A side that finds the
 //     protocol broken ends the link: operations return [ErrProtocol].

@@ -43,7 +43,7 @@ func NewReceiver(ctx context.Context, conn net.Conn, opts ...Option) (*Receiver,
 
 // Recv receives the next buffer, which the caller then owns, and must not write. When it is released it goes back to
 // the sender. Recv waits while there is none. When the sender has closed the link, and all has been received, Recv
-// returns an error that is [coir.ErrClosed]; if the sender's process has ended without that, the error is also
+// returns an error that matches [coir.ErrClosed]; if the sender's process has ended without that, the error is also
 // [ErrGone].
 func (r *Receiver) Recv(ctx context.Context) (buf.Buf, error) {
 	if err := coir.Ended(ctx); err != nil {
@@ -79,11 +79,11 @@ func (r *Receiver) All(ctx context.Context) iter.Seq2[buf.Buf, error] {
 	}
 }
 
-// Close ends the link. Waiting and later operations return an error that is [coir.ErrClosed], and so do those of the
-// sender. Buffers that were sent and not received are dropped. Those that were received stay valid until they are
+// Close ends the link. Waiting and later operations return an error that matches [coir.ErrClosed], and so do those of
+// the sender. Buffers that were sent and not received are dropped. Those that were received stay valid until they are
 // released; the memory is given back then. Close reports whether this call ended the link.
 //
-// A receiver that has returned an error that is [coir.ErrClosed] needs no Close.
+// A receiver that has returned an error that matches [coir.ErrClosed] needs no Close.
 func (r *Receiver) Close() bool { return r.link.close() }
 
 // Cap returns the number of buffers.

@@ -57,7 +57,7 @@ func NewSender(ctx context.Context, conn net.Conn, size, count int, opts ...Opti
 }
 
 // Get returns an empty buffer, which the caller owns. It waits while all are in use, here or by the receiver. It
-// returns an error that is [coir.ErrClosed] if the link has ended, and the error of ctx if ctx is done.
+// returns an error that matches [coir.ErrClosed] if the link has ended, and the error of ctx if ctx is done.
 func (s *Sender) Get(ctx context.Context) (buf.Buf, error) {
 	if err := coir.Ended(ctx); err != nil {
 		return buf.Buf{}, err
@@ -136,8 +136,8 @@ func (s *Sender) send(ctx context.Context, b buf.Buf, try bool) error {
 }
 
 // Close ends the link. What was sent is still received, and then the receiver finds the link closed. Waiting and later
-// operations of this end return an error that is [coir.ErrClosed]. Buffers that were not sent stay valid until they are
-// released; the memory is given back then. Close reports whether this call ended the link.
+// operations of this end return an error that matches [coir.ErrClosed]. Buffers that were not sent stay valid until
+// they are released; the memory is given back then. Close reports whether this call ended the link.
 func (s *Sender) Close() bool { return s.link.close() }
 
 // Cap returns the number of buffers.

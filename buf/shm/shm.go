@@ -44,7 +44,7 @@ func WithName(name string) Option { return func(o *options) { o.name = name } }
 // process reads only what was sent to it, and cannot change what was received from it.
 func WithCopy() Option { return func(o *options) { o.copies = true } }
 
-// WithShared makes the constructor return an error that is [errors.ErrUnsupported] where memory cannot be shared.
+// WithShared makes the constructor return an error that matches [errors.ErrUnsupported] where memory cannot be shared.
 // Without it, the bytes are copied through the connection then.
 func WithShared() Option {
 	// Spec: BU-07 (missing descriptor support is ErrUnsupported)

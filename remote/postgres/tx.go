@@ -22,13 +22,13 @@ import (
 // ever. If this process ends, the server rolls back.
 //
 // effect does not end the transaction. Its item has the value, and cannot settle it: Ack, Fail and Reject return
-// [remote.ErrSettled]. To make the value a dead letter, let effect return an error that is [remote.ErrPoison].
+// [remote.ErrSettled]. To make the value a dead letter, let effect return an error that matches [remote.ErrPoison].
 //
 // effect calls the server, which blocks: start a receiver that mostly does so with coir.OnGoroutine, or call tx inside
 // coir.Blocking.
 //
 // If effect fails, RecvTx rolls back and returns its error, and the value is delivered again, after a delay that grows
-// with its tries. RecvTx returns an error that is [remote.ErrUnknown] if the answer to the commit is missing: then
+// with its tries. RecvTx returns an error that matches [remote.ErrUnknown] if the answer to the commit is missing: then
 // either the effect has happened and the value is gone, or neither. A value that another receiver has removed, because
 // the lease of this one had ended, is skipped.
 func RecvTx[T any](ctx context.Context, c *remote.Chan[T],

@@ -133,8 +133,8 @@ func (d *Desk[T]) now() time.Time {
 	return time.Now()
 }
 
-// Close closes the desk: its open tickets end with an error that is [coir.ErrClosed], and answers for them are refused.
-// Answers of other replicas that are stored are no longer passed on by this one.
+// Close closes the desk: its open tickets end with an error that matches [coir.ErrClosed], and answers for them are
+// refused. Answers of other replicas that are stored are no longer passed on by this one.
 func (d *Desk[T]) Close() {
 	if d.closing.CompareAndSwap(false, true) { // a watch is stopped once
 		d.watch.Stop()
