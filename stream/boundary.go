@@ -12,11 +12,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// At a boundary the stages before and after it run in different fibers. The consumer stays in the fiber that runs the
-// stream; the input runs in a fiber of a nursery that the boundary opens for itself, and sends to a channel. So each
-// boundary ends the fibers that it has started before it returns (R5).
+// The stages before and after a boundary run in different fibers. The consumer stays in the fiber that runs the stream;
+// the input runs in a fiber of a nursery that the boundary opens, and sends to a channel. So each boundary ends its
+// fibers before it returns (R5).
 //
-// How an end passes a boundary:
+// How a stream ends at a boundary:
 //
 //	the input ends      its fiber closes the channel; the consumer receives what is left, and then ErrClosed
 //	the input fails     the same, and the fiber stores the error first: the consumer returns it after the elements
@@ -27,7 +27,7 @@ import (
 // The fiber of an input returns no error, because that would cancel the consumer before it has got the elements.
 
 // within opens a nursery for fn, and cancels it when fn returns. Reports and snapshots show its fibers as spawned at
-// at; if that is 0, as fibers of coir.
+// the program counter at; if at is 0, as fibers of coir.
 func within(ctx context.Context, at uintptr, fn func(ctx context.Context, n *home) error) error {
 	// Spec: ST-06 (a torn-down pipeline leaves no fiber)
 	var result error
@@ -48,7 +48,7 @@ func boundary[T any](
 	})
 }
 
-// home is a nursery whose fibers reports and snapshots show as spawned where the program made the stage.
+// home is a nursery. Reports and snapshots show its fibers as spawned at the line where the program created the stage.
 type home struct {
 	*coir.Nursery
 	at coir.FiberOption
@@ -57,7 +57,7 @@ type home struct {
 // Go starts a fiber.
 func (h *home) Go(name string, fn func(ctx context.Context) error) { h.Nursery.Go(name, fn, h.at) }
 
-// maker returns where the program has called the function of this package that calls it.
+// maker returns the place where the program called the function of this package that calls maker.
 func maker() uintptr {
 	var pcs [8]uintptr
 	n := runtime.Callers(2, pcs[:])
@@ -70,8 +70,8 @@ func maker() uintptr {
 	return 0
 }
 
-// spawn starts a fiber that calls fn and then end with its error. If fn does not return, the error is coir.ErrGoexit;
-// if it has panicked, so does the nursery.
+// spawn starts a fiber that calls fn, and then calls end with the error of fn. If fn does not return, the error is
+// coir.ErrGoexit; if fn panics, so does the nursery.
 func spawn(n *home, name string, fn func(ctx context.Context) error, end func(err error)) {
 	n.Go(name, func(ctx context.Context) error {
 		err := coir.ErrGoexit
@@ -81,7 +81,7 @@ func spawn(n *home, name string, fn func(ctx context.Context) error, end func(er
 	})
 }
 
-// inlet is a channel that is fed by a stream in a fiber of its own.
+// inlet is a channel to which a stream in another fiber sends its elements.
 type inlet[T any] struct {
 	*coir.Chan[T]
 	failed error // the error of the stream; set before the channel is closed
@@ -139,7 +139,7 @@ func (in *inlet[T]) end(err error) error {
 	return err
 }
 
-// pass pushes the received elements, as many at a time as there are and the consumer wants.
+// pass pushes the received elements, at each time as many as are available and the consumer wants.
 func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) error {
 	var buf []T
 	for {
@@ -156,9 +156,9 @@ func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) er
 
 // Buffer lets the stages before it run ahead of the consumer, by up to capacity elements, in a fiber of their own. The
 // options are those of [coir.NewChan]: with [coir.WithOverflow] elements are dropped when the buffer is full, or the
-// stream fails with [coir.ErrWouldBlock]; [coir.OnUndelivered] gets the dropped elements, and those left in the buffer
-// when the consumer leaves. The capacity may be [coir.Unbounded], or [coir.Conflated]: then a slow consumer gets the
-// newest element only. A buffer of more than 1 GiB is unbounded.
+// stream fails with [coir.ErrWouldBlock]. The function of [coir.OnUndelivered] gets the dropped elements, and the
+// elements left in the buffer when the consumer stops. The capacity may be [coir.Unbounded], or [coir.Conflated]: then
+// a slow consumer gets the newest element only. A buffer of more than 1 GiB is unbounded.
 //
 //	          a-b-c-d--------|
 //	Buffer(2) a---b---c---d--|   a slow consumer

@@ -7,7 +7,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// plan describes a stage and what is before it.
+// plan describes a stage and the stages before it.
 type plan struct {
 	stage    string // "Map", "Buffer(16)"
 	boundary string // describes the boundary before this stage, or "" if it is in the loop of its input
@@ -25,10 +25,10 @@ func apart(boundary, stage string, in ...*plan) *plan {
 	return &plan{stage: stage, boundary: boundary, inputs: in, at: maker()}
 }
 
-// Explain describes how the stream is run. A line is a loop: its stages are calls, with no channel and no fiber between
-// them. Between two loops there is a boundary: the stages before it run in a fiber of their own. The inputs of [Concat]
-// are loops too, but they run one after the other, in the fiber of the loop after them. Streams that a function makes
-// while the stream runs, as for [FlatMap], are not shown.
+// Explain describes how the stream runs. Each line is a loop, whose stages are calls, with no channel and no fiber
+// between them. Between two loops there is a boundary: the stages before it run in a fiber of their own. The inputs of
+// [Concat] are loops too, but they run one after the other, in the fiber of the loop after them. Streams that a
+// function returns while the stream runs, as for [FlatMap], are not shown.
 //
 //	loop 1: FromSlice, Map, Filter
 //	  boundary: channel of 64

@@ -9,9 +9,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// From Go 1.27 on methods may have type parameters, and so a pipeline can be written as a chain. Each method is the
-// function of its name. Stages whose element type contains T, such as [Batch], cannot be methods: the compiler would
-// have to instantiate Stream[[]T] for each Stream[T], without end.
+// From Go 1.27 on, methods may have type parameters, so a pipeline can be written as a chain of calls. Each method
+// calls the function of the same name. Stages whose element type contains T, such as [Batch], cannot be methods: the
+// compiler would have to instantiate Stream[[]T] for each Stream[T], without end.
 
 // Map is the function [Map].
 func (s Stream[T]) Map[U any](f func(T) U) Stream[U] { return Map(s, f) }

@@ -8,9 +8,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Merge passes the elements of all streams as they come. Each stream runs in a fiber of its own, one element ahead.
-// Elements of one stream stay in their order, and streams that have elements take turns. Merge ends when all streams
-// have ended. The first error ends it, after the elements that came before.
+// Merge passes on the elements of all streams as they come. Each stream runs in a fiber of its own, one element ahead.
+// The elements of one stream keep their order, and streams that have elements take turns. Merge ends when all streams
+// have ended. The first error ends it, after the elements that came before the error.
 //
 //	         a-----b-c-|
 //	         ---1-2------3-|
@@ -50,8 +50,8 @@ func plans[T any](streams []Stream[T]) []*plan {
 	return all
 }
 
-// MergePriority is like [Merge], but a stream goes before those after it: when the consumer asks and several streams
-// have an element, it gets that of the first. A stream that always has an element starves those after it.
+// MergePriority is like [Merge], but earlier streams have priority: if several streams have an element when the
+// consumer asks, it gets the element of the first. A stream that always has an element starves the streams after it.
 //
 //	                 -----a-b-|
 //	                 1-2-3-4-5-|
@@ -101,9 +101,9 @@ func passOffered[T any](ins []*inlet[T], push func([]T) bool) bool {
 	return true
 }
 
-// Zip combines the first elements of both streams, the second ones, and so on. It ends with the shorter stream. The
-// first stream stays in its loop; the second runs in a fiber of its own, one element ahead. So if the second ends or
-// fails earlier, Zip notices it at the next element of the first.
+// Zip combines the first elements of both streams, then the second elements, and so on. It ends with the shorter
+// stream. The first stream stays in its loop; the second runs in a fiber of its own, one element ahead. So if the
+// second ends or fails earlier, Zip notices it at the next element of the first.
 //
 //	       a-b-----c-|
 //	       1---2-3---4-|
@@ -129,8 +129,8 @@ func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 	})
 }
 
-// CombineLatest combines the newest elements of both streams, each time that one of them has a new one, once both have
-// one. It ends when both have ended. Each stream runs in a fiber of its own, one element ahead.
+// CombineLatest combines the newest elements of both streams each time one of them has a new element, once both have
+// had one. It ends when both have ended. Each stream runs in a fiber of its own, one element ahead.
 //
 //	                 a-----b-----|
 //	                 --1-2-----3-|
@@ -175,9 +175,9 @@ func CombineLatest[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream
 	})
 }
 
-// Catch continues with the stream that f returns if s fails. If f returns an error, the stream fails with that error.
-// The cancel of the context is not a failure of the stream: then Catch does not call f, and returns the error of the
-// context.
+// Catch calls f if s fails, and continues with the stream that f returns. If f returns an error, the stream fails with
+// that error. A cancel of the context is not a failure of the stream: Catch then returns the error of the context,
+// without calling f.
 //
 //	         a-b-X
 //	Catch    a-b-c-d-|   f returns c-d-|

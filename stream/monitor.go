@@ -8,14 +8,14 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Meter counts the elements that pass a [Monitor]. The zero Meter is ready for use. Any goroutine may read it while the
-// stream runs. It may be used in several places: then it counts all of them.
+// Meter counts the elements that pass through a [Monitor]. The zero Meter is ready to use. Any goroutine may read it
+// while the stream runs. If several Monitors share a Meter, it counts their elements together.
 type Meter struct {
 	elements, failures, runs   atomic.Uint64
 	began, last, input, output atomic.Int64 // nanoseconds of coir.Now; began is 1 more, so that 0 means unset
 }
 
-// MeterStats is a snapshot of a [Meter]. Times are those of [coir.Now], by the clock of the run.
+// MeterStats is a snapshot of a [Meter]. Times are as returned by [coir.Now], on the clock of the run.
 type MeterStats struct {
 	Elements uint64        // elements that have passed
 	Failures uint64        // runs that ended with an error
@@ -26,7 +26,7 @@ type MeterStats struct {
 	Output   time.Duration // how long the stage waited for the consumer
 }
 
-// Rate returns the elements a second between the beginning and now, which is a time of [coir.Now].
+// Rate returns the number of elements per second between the beginning and now, which is a time from [coir.Now].
 func (m MeterStats) Rate(now time.Duration) float64 {
 	if now <= m.Since {
 		return 0
@@ -34,7 +34,7 @@ func (m MeterStats) Rate(now time.Duration) float64 {
 	return float64(m.Elements) / (now - m.Since).Seconds()
 }
 
-// Lag returns the time since the last element, or since the beginning if there was none.
+// Lag returns the time since the last element, or since the beginning if there was no element.
 func (m MeterStats) Lag(now time.Duration) time.Duration { return max(now-max(m.Last, m.Since), 0) }
 
 // Stats returns a snapshot of the counters.
@@ -50,8 +50,8 @@ func (m *Meter) Stats() MeterStats {
 	}
 }
 
-// Monitor counts the elements that pass, and measures how long the stage waits for its input and for its consumer. It
-// reads the clock twice a chunk, which is twice an element unless the elements come in chunks.
+// Monitor counts the elements that pass through it, and measures how long it waits for its input and for its consumer.
+// It reads the clock twice for each chunk of elements; if the elements do not come in chunks, twice for each element.
 //
 //	              a-b-c-|
 //	Monitor(m)    a-b-c-|   m.Stats().Elements is 3

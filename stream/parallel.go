@@ -9,10 +9,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// How elements are processed in parallel. There are three parties: the input's fiber puts elements into the crew,
-// workers take them and put results back, and the consumer, in the fiber of the stream, takes the results. Their shared
-// state is under one lock, which is held for a few instructions, or while the rings grow, and never during a wait. A
-// party that finds nothing to do marks that it waits, releases the lock and receives from a channel; the party that has
+// A crew processes elements in parallel. There are three parties: the input's fiber puts elements into the crew,
+// workers take them and put back results, and the consumer, in the fiber of the stream, takes the results. One lock
+// guards their shared state; it is held for a few instructions, or while the rings grow, and never during a wait. A
+// party that has nothing to do marks that it waits, releases the lock and receives from a channel; the party that has
 // work for it sends to that channel.
 //
 // Invariants, under mu:
@@ -24,8 +24,8 @@ import (
 //	P4 wake:   if a party waits, what it waits for is not there, or a wake is on its way to it. The input waits until
 //	           half of the window is free.
 //
-// Rejected: coir.Ordered, with a fiber for each element. It costs two channel operations and a start for each element,
-// which is more than the work if that is short.
+// Rejected design: coir.Ordered, with a fiber for each element. It costs two channel operations and the start of a
+// fiber for each element, which is more than the work itself if that is short.
 type crew[K comparable, T, R any] struct {
 	ordered bool
 	key     func(T) K // nil: elements do not wait for each other
@@ -83,12 +83,12 @@ func (r *ring[E]) pop() E {
 	return e
 }
 
-// Parallel calls f with up to n elements at a time, and passes the results in the order of the elements. A slow call
-// holds back the results behind it, but not the calls, up to 4n elements. The first error of f ends the stream, after
-// the results before it. When the stream ends, calls that run are cancelled, and waited for.
+// Parallel calls f for up to n elements at a time, and passes on the results in the order of the elements. A slow call
+// delays the results behind it; the calls behind it go on, for up to 4n elements. The first error of f ends the stream,
+// after the results before it. When the stream ends, Parallel cancels running calls and waits for them.
 //
-// The stages before it run in a fiber of their own, and so does each call, in one of n workers. An f that blocks
-// outside of coir should use [coir.Blocking].
+// The stages before it run in a fiber of their own, and the calls run in n worker fibers. If f blocks outside of coir,
+// it should use [coir.Blocking].
 //
 //	                  a-b-c-d-|
 //	Parallel(2, f)    ----A-B-C-D-|   f(a) takes longest
@@ -105,9 +105,9 @@ func ParallelUnordered[T, R any](s Stream[T], n int, f func(ctx context.Context,
 	return parallel[struct{}](s, "ParallelUnordered", n, false, nil, f)
 }
 
-// ParallelPerKey is like [ParallelUnordered], but calls f with the elements of one key one after the other, so that the
-// results of a key are in the order of its elements. Elements that wait for another one of the same key count among the
-// 4n elements that may be in progress: with few keys, fewer calls run.
+// ParallelPerKey is like [ParallelUnordered], but calls f for the elements of one key one after the other, so that the
+// results of a key are in the order of its elements. Elements that wait for an earlier one of the same key count
+// towards the 4n elements in progress: with few keys, fewer calls run in parallel.
 //
 //	                             a1-a2-b1-|
 //	ParallelPerKey(2, key, f)    ---B1-A1-A2-|
@@ -225,7 +225,8 @@ func (c *crew[K, T, R]) add(ctx context.Context, v T) error {
 	return nil
 }
 
-// callIdle reports whether the caller must wake an idle worker, which is not idle any more. It is called under mu.
+// callIdle reports whether the caller must wake an idle worker, and no longer counts that worker as idle. It is called
+// under mu.
 func (c *crew[K, T, R]) callIdle() bool {
 	if c.idle == 0 {
 		return false
@@ -234,7 +235,7 @@ func (c *crew[K, T, R]) callIdle() bool {
 	return true
 }
 
-// end says that there are no more elements.
+// end records that there are no more elements.
 func (c *crew[K, T, R]) end(err error) {
 	c.mu.Lock()
 	c.ended, c.failed = true, err

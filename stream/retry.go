@@ -9,10 +9,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Retry runs s again, from its source, if it fails, up to times times. Before the first retry it waits for about first,
-// and before each further one twice as long, up to most; a random part of each wait keeps many retries from coming at
-// the same time. An element resets the count. The consumer gets the elements of all runs: a source that starts over
-// repeats them. If the context ends, Retry returns the context's error instead of that of the last run.
+// Retry runs s again from its source if it fails, up to times times. Before the first retry it waits for about first,
+// and before each further retry twice as long, but at most for most. A part of each wait is random, so that many
+// streams do not retry at the same time. Each element resets the count. The consumer gets the elements of all runs: if
+// the source starts over, it repeats elements. If the context ends, Retry returns the context's error instead of that
+// of the last run.
 //
 //	                a-b-X     a-b-c-|
 //	Retry(3, ...)   a-b-------a-b-c-|

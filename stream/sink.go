@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// ForEach runs the stream and calls f with each element. It returns the error of the stream, or the first error of f,
-// which ends the stream. It returns when all stages have ended.
+// ForEach runs the stream and calls f with each element. The first error of f ends the stream. ForEach returns the
+// error of f or of the stream, when all stages have ended.
 func ForEach[T any](ctx context.Context, s Stream[T], f func(ctx context.Context, v T) error) error {
 	if err := coir.Ended(ctx); err != nil {
 		return err
@@ -29,8 +29,8 @@ func Reduce[T, A any](ctx context.Context, s Stream[T], zero A, f func(acc A, v 
 	return acc, err
 }
 
-// Count runs the stream and returns the number of its elements. If the stream fails, it returns the error, and how many
-// there were.
+// Count runs the stream and returns the number of its elements. If the stream fails, it returns the error and the
+// number so far.
 func Count[T any](ctx context.Context, s Stream[T]) (int, error) {
 	n := 0
 	err := s.sink(ctx, &demand{want: maxChunk}, func(vs []T) bool {
@@ -78,7 +78,7 @@ type Sender[T any] interface {
 // [coir.Writer] and its last Reader is closed, To ends the stream, even while it waits for input, and returns nil. If
 // out is a channel that has been closed or aborted, To notices that at the next send, and returns nil as well.
 //
-// A closed channel does not show that the stream has failed: To returns the error.
+// The receiver of the channel does not see whether the stream has failed: only To returns the error.
 func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 	// Spec: ST-02 (a combinator ends with its input)
 	// Spec: ST-03 (a combinator ends with its reader)

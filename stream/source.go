@@ -75,8 +75,8 @@ func (c *chunker) next(ctx context.Context, d *demand) int {
 }
 
 // FromSeq returns a stream of the elements of an iterator. The iterator runs in the fiber that runs the stream, and
-// only as far as the consumer wants elements. An iterator that blocks outside of coir holds up that fiber: see
-// [coir.Blocking].
+// only as far as the consumer wants elements. An iterator that blocks outside of coir blocks the worker of that fiber:
+// see [coir.Blocking].
 //
 //	FromSeq(maps.Keys(m))   a-b-c-|
 func FromSeq[T any](seq iter.Seq[T]) Stream[T] {
@@ -134,10 +134,10 @@ type Source[T any] interface {
 	All(ctx context.Context) iter.Seq2[T, error]
 }
 
-// From returns a stream of the values received from a channel, or from a similar type, until it is closed. Elements are
-// received one by one, each when the consumer wants it, so the stream takes no element that it does not pass on.
+// From returns a stream of the values received from a channel, or from a similar type, until it is closed. The stream
+// receives each element only when the consumer wants it, so it takes no element that it does not pass on.
 //
-// When the stream ends early the channel stays open. Use a [coir.Pipe] and close its Reader if the sender must know.
+// When the stream ends early, the channel stays open. If the sender must know, use a [coir.Pipe] and close its Reader.
 //
 //	From(orders)   a---b-c-|
 func From[T any](src Source[T]) Stream[T] {
@@ -187,10 +187,10 @@ func Ticks(period time.Duration) Stream[int] {
 	})
 }
 
-// Lines returns a stream of the lines of a reader, without their line ends. A line is at most 1 MiB long: a longer one
-// fails the stream with an error that matches [bufio.ErrTooLong]. Reads are made by [coir.Blocking], of up to 64 KiB
-// each, or more if a line is longer, and only when there is no line left of the read before. The end of ctx does not
-// interrupt a read: close the reader for that. A reader can be read once, and so can the stream.
+// Lines returns a stream of the lines of a reader, without their line ends. If a line is longer than 1 MiB, the stream
+// fails with an error that matches [bufio.ErrTooLong]. Lines reads up to 64 KiB at a time, or more if a line is longer,
+// in [coir.Blocking], and only when it has passed on all lines of the previous read. The end of ctx does not interrupt
+// a read: close the reader to do that. A reader can be read only once, and so can the stream.
 //
 //	Lines(os.Stdin)   "a"-"b"-|
 func Lines(r io.Reader) Stream[string] {
@@ -305,9 +305,9 @@ func (t *text) read(ctx context.Context) error {
 	return io.ErrNoProgress
 }
 
-// Using returns a stream that uses a resource, such as a file. Each run opens it, and closes it when the run has ended,
-// for any reason. If Close fails and the stream has no other error, the stream fails with that of Close. If the
-// consumer leaves before the end, as [First] and [Take] do, the error of Close is dropped; if it matters, let Close
+// Using returns a stream that uses a resource, such as a file. Each run opens the resource, and closes it when the run
+// ends for any reason. If Close fails and the stream has no other error, the stream fails with the error of Close. If
+// the consumer stops before the end, as [First] and [Take] do, the error of Close is dropped; if you need it, let Close
 // store it.
 //
 //	Using(openFile, lines)   "a"-"b"-|

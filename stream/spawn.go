@@ -6,12 +6,13 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Functions that run a stream, or stages, in a fiber of a nursery, with pipes at the ends. Each ends when its input is
-// closed, or the last Reader of its output. An error of the stream is the error of the fiber, and so fails the nursery.
+// The functions in this file run a stream, or stages, in a fiber of a nursery, with pipes at the ends. The fiber ends
+// when its input is closed, or when the last Reader of its output is closed. An error of the stream is the error of the
+// fiber, and so cancels the nursery.
 
-// Downstream starts a fiber of n that runs s, and returns the end of a pipe from which the elements are received. The
-// pipe is closed when the stream ends. Close the Reader to end the stream. A function of the stream that calls
-// runtime.Goexit ends only the fiber, and the pipe is closed as if the stream had ended.
+// Downstream starts a fiber of n that runs s, and returns the end of a pipe to receive the elements from. The pipe is
+// closed when the stream ends. Close the Reader to end the stream. A function of the stream that calls runtime.Goexit
+// ends only the fiber, and the pipe is closed as if the stream had ended.
 //
 //	lines := stream.Downstream(n, "lines", stream.Lines(file), 16)
 func Downstream[T any](n *coir.Nursery, name string, s Stream[T], capacity int) *coir.Reader[T] {
@@ -43,7 +44,7 @@ func Upstream[T, U any](
 }
 
 // TwoEnded starts a fiber of n that passes elements through stages, and returns both ends: one to send to, and one to
-// receive from. It ends when either is closed.
+// receive from. The fiber ends when either end is closed.
 //
 //	in, out := stream.TwoEnded(n, "upper", 0, upper)
 func TwoEnded[T, U any](

@@ -10,19 +10,21 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// One stream for several consumers. A consumer is a function that is given a stream, because its return then shows that
-// it has left. A returned stream might never be run, and would hold up the others forever.
+// The functions in this file pass one stream to several consumers. A consumer is a function that takes a stream: when
+// it returns, the consumer has stopped. If these functions returned streams instead, a stream that is never run would
+// block the others forever.
 //
-// How they end: when the input ends or fails, each consumer gets the rest and then the end, or the error. A consumer
-// that returns nil has left, and the others continue; when all have left, the input is cancelled. A consumer that
-// returns an error cancels all.
+// When the input ends or fails, each consumer gets the remaining elements, and then the end or the error. When a
+// consumer returns nil, the others continue; when all have returned, the input is cancelled. When a consumer returns an
+// error, all are cancelled.
 
 // Consumer is a function that consumes elements of a stream: see [Tee], [FanOut] and [Partition]. It runs in a fiber of
 // its own. It may return before the end of its stream.
 type Consumer[T any] = func(ctx context.Context, s Stream[T]) error
 
-// Tee runs the stream, and passes every element to every consumer. Each may be capacity elements behind; the slowest
-// holds back the others. It returns when all have ended: the error of the stream, or the first error of a consumer.
+// Tee runs the stream, and passes every element to every consumer. A consumer may be capacity elements behind; the
+// slowest delays the others. When all consumers have returned, Tee returns the error of the stream, or the first error
+// of a consumer.
 //
 //	Tee    a-b-c-|
 //	       a-b-c-|   first consumer
@@ -43,8 +45,8 @@ func Tee[T any](ctx context.Context, s Stream[T], capacity int, consumers ...Con
 	})
 }
 
-// FanOut runs the stream, and passes each element to one of the consumers: the one that has waited longest. It returns
-// when all have ended: the error of the stream, or the first error of a consumer.
+// FanOut runs the stream, and passes each element to one of the consumers: the one that has waited longest. When all
+// consumers have returned, FanOut returns the error of the stream, or the first error of a consumer.
 //
 //	FanOut    a-b-c-d-|
 //	          a---c---|   first consumer
@@ -54,9 +56,10 @@ func FanOut[T any](ctx context.Context, s Stream[T], consumers ...Consumer[T]) e
 	return split(ctx, s, "fan-out", []*inlet[T]{all}, consumers, all.offer)
 }
 
-// Partition runs the stream, and passes each element to the consumer whose number which returns, or to none if that is
-// negative. Each may be capacity elements behind. An element for a consumer that has left is dropped. It returns when
-// all have ended: the error of the stream, or the first error of a consumer.
+// Partition runs the stream. For each element it calls which, and passes the element to the consumer with that number,
+// or to none if the number is negative. A consumer may be capacity elements behind. Elements for a consumer that has
+// returned are dropped. When all consumers have returned, Partition returns the error of the stream, or the first error
+// of a consumer.
 //
 //	Partition(odd)    1-2-3-4-|
 //	                  --2---4-|   consumer 0
@@ -81,7 +84,7 @@ func Partition[T any](
 	})
 }
 
-// outlet returns the channel to a consumer. Its sender sets failed and closes it.
+// outlet returns a channel to a consumer. The sender sets failed and closes the channel.
 func outlet[T any](name string, capacity int) *inlet[T] {
 	return &inlet[T]{Chan: coir.NewChan[T](held[T](capacity), coir.WithName(name))}
 }
@@ -162,14 +165,14 @@ func feed[T any](ctx context.Context, s Stream[T], route func(context.Context, T
 // GroupBy divides the stream into groups by key, and calls f for each group, in a fiber of its own, with the stream of
 // its elements. The result of f is an element of the resulting stream.
 //
-// At most bound groups are open. When another key comes, the group that has gone longest without an element is closed:
-// its stream ends, and f returns its result. If its key comes again, a new group is opened. So memory is bounded for
-// any number of keys. The order of results is that in which groups end. A group whose f returns before its stream ends
-// drops the rest of its elements. The stream of a group is for f alone: after f has returned it is empty. A key that is
-// not equal to itself, such as NaN, makes a new group each time.
+// At most bound groups are open, so memory is bounded for any number of keys. When another key comes, GroupBy closes
+// the group that has gone longest without an element: its stream ends, and f returns its result. If the key of a closed
+// group comes again, GroupBy opens a new group. Results come in the order in which groups end. If f returns before the
+// stream of its group ends, the other elements of the group are dropped. Only f may use the stream of a group: after f
+// has returned, it is empty. A key that is not equal to itself, such as NaN, opens a new group each time.
 //
-// If the input fails, so does the stream of each open group, and the error comes when all groups have ended. An error
-// of f ends the stream.
+// If the input fails, so does the stream of each open group; the resulting stream fails when all groups have ended. An
+// error of f ends the stream.
 //
 //	                        a1-b1-a2-|
 //	GroupBy(10, key, sum)   ---------a3-b1|
@@ -210,7 +213,7 @@ type group[K comparable, T any] struct {
 	in  *inlet[T]
 }
 
-// route passes each element to its group. When it ends it closes the open groups.
+// route passes each element to its group. When it ends, it closes the open groups.
 func (g *grouping[T, K, R]) route(ctx context.Context, s Stream[T]) error {
 	var failed error
 	feed(ctx, s, func(ctx context.Context, v T) error {

@@ -47,7 +47,7 @@ func MapErr[T, U any](s Stream[T], f func(ctx context.Context, v T) (U, error)) 
 	})
 }
 
-// Filter passes the elements for which keep returns true.
+// Filter passes on the elements for which keep returns true.
 //
 //	               1-2-3-4-|
 //	Filter(even)   --2---4-|
@@ -62,7 +62,7 @@ func Filter[T any](s Stream[T], keep func(T) bool) Stream[T] {
 	})
 }
 
-// FlatMap runs the streams that f returns, one after the other, and passes their elements. With [FromSlice] as f it
+// FlatMap runs the streams that f returns, one after the other, and passes on their elements. With [FromSlice] as f it
 // turns a stream of slices into a stream of their elements.
 //
 //	               a-----b-----|
@@ -83,7 +83,7 @@ func FlatMap[T, U any](s Stream[T], f func(T) Stream[U]) Stream[U] {
 	})
 }
 
-// Scan passes the intermediate result of [Reduce] after each element.
+// Scan passes on the intermediate result of [Reduce] after each element.
 //
 //	               1-2-3-|
 //	Scan(0, +)     1-3-6-|
@@ -97,7 +97,7 @@ func Scan[T, A any](s Stream[T], zero A, f func(acc A, v T) A) Stream[A] {
 	})
 }
 
-// Enumerate calls f with each element and its number, from 0 on.
+// Enumerate calls f with each element and its number, counted from 0.
 //
 //	                       a--b--c--|
 //	Enumerate(i + v)      0a-1b-2c-|
@@ -111,7 +111,7 @@ func Enumerate[T, U any](s Stream[T], f func(i int, v T) U) Stream[U] {
 	})
 }
 
-// Take passes the first n elements, and then ends the stream. It asks for no more than that.
+// Take passes on the first n elements, and then ends the stream. It asks its input for no more than n elements.
 //
 //	          a-b-c-d-|
 //	Take(2)   a-b|
@@ -134,7 +134,7 @@ func Take[T any](s Stream[T], n int) Stream[T] {
 	})
 }
 
-// Skip passes all elements but the first n.
+// Skip passes on all elements except the first n.
 //
 //	          a-b-c-d-|
 //	Skip(2)   ----c-d-|
@@ -152,7 +152,7 @@ func Skip[T any](s Stream[T], n int) Stream[T] {
 	})
 }
 
-// TakeWhile passes elements while keep returns true. The first other element ends the stream.
+// TakeWhile passes on elements while keep returns true. The first other element ends the stream.
 //
 //	                   1-2-3-1-|
 //	TakeWhile(< 3)     1-2|
@@ -162,7 +162,7 @@ func TakeWhile[T any](s Stream[T], keep func(T) bool) Stream[T] {
 	})
 }
 
-// Distinct passes each element the first time that it comes. It remembers all of them.
+// Distinct passes on each element only the first time it comes. It remembers all elements.
 //
 //	             a-b-a-c-b-|
 //	Distinct     a-b---c---|
@@ -177,7 +177,7 @@ func Distinct[T comparable](s Stream[T]) Stream[T] {
 	})
 }
 
-// Compact drops elements that are equal to the one before. It remembers one element.
+// Compact drops elements that are equal to the previous element. It remembers one element.
 //
 //	            a-a-b-b-a-|
 //	Compact     a---b---a-|
@@ -195,7 +195,7 @@ func Compact[T comparable](s Stream[T]) Stream[T] {
 	})
 }
 
-// Concat passes the elements of one stream after the other.
+// Concat passes on the elements of all streams, one stream after the other.
 //
 //	          a-b-|
 //	                c-d-|

@@ -8,14 +8,13 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A stream is a function that runs it: it calls push with the elements, and returns when there are no more, when push
-// has returned false, or with an error. A stage calls the run of its input with a push of its own. So a sequence of
-// stages is one loop, that of its source, in which each stage is a call: there is nothing between two stages but that
-// call.
+// A stream is implemented as a function that runs it. The function calls push with the elements, and returns when there
+// are no more, when push has returned false, or with an error. A stage calls the function of its input with its own
+// push. So a sequence of stages is one loop, in the source, and between two stages there is only a call.
 //
 // A source makes the next element when push has returned, so the consumer sets the pace. A call for each element and
-// stage costs more than the work of a small function, so push takes a chunk. A consumer that wants one element at a
-// time gets one at a time: see demand.
+// stage would cost more than the work of a small function, so push takes a chunk of elements. A consumer that wants one
+// element at a time gets chunks of one: see demand.
 //
 // Rules that all stages keep:
 //
@@ -25,8 +24,8 @@ import (
 //	R4 order:  an error is returned when push has got all elements that came before it.
 //	R5 join:   when run returns, or panics, every fiber that it has started has ended.
 //
-// Rejected: iterators that are pulled (func() (T, bool)). They cost as many calls, an iter.Seq as a source would need a
-// switch of coroutines for each element, and only zip would be simpler.
+// Rejected design: pull iterators (func() (T, bool)). They cost as many calls, an iter.Seq as a source would need a
+// coroutine switch for each element, and only Zip would be simpler.
 type runner[T any] func(ctx context.Context, d *demand, push func([]T) bool) error
 
 // demand says how many elements the consumer takes at once.
@@ -42,8 +41,8 @@ const maxChunk = 256
 
 func one() *demand { return &demand{want: 1} }
 
-// Stream is a sequence of elements that are produced when it is run, one by one, as the consumer asks for them. It
-// ends, or fails with an error, which comes after the elements before it.
+// Stream is a sequence of elements. When the stream runs, it produces them one by one, as the consumer asks for them.
+// It ends, or fails with an error, after the elements before the error.
 //
 // A Stream does nothing by itself and holds no resources. A sink such as [ForEach], or a loop over [Stream.All], runs
 // it; each run starts over at the source. The zero Stream has no elements.
@@ -60,8 +59,8 @@ func (s Stream[T]) start(ctx context.Context, d *demand, push func([]T) bool) er
 	return s.run(ctx, d, push)
 }
 
-// sink runs the stream for a sink, unless ctx has ended. A source checks ctx only after an element: without this check
-// a consumer that leaves at its first element, or a stage that wants none, would not notice the end of ctx.
+// sink runs the stream for a sink, unless ctx has ended. A source checks ctx only after an element: without this check,
+// a consumer that stops at its first element, or a stage that wants none, would not notice that ctx has ended.
 func (s Stream[T]) sink(ctx context.Context, d *demand, push func([]T) bool) error {
 	if err := coir.Ended(ctx); err != nil {
 		return err
@@ -99,7 +98,7 @@ func (s Stream[T]) pass(ctx context.Context, f func(v T) error) error {
 //		...
 //	}
 //
-// The loop asks for an element at a time. If the loop ends early, all stages end before the statement after the loop.
+// The loop asks for one element at a time. If the loop ends early, all stages end before the statement after the loop.
 func (s Stream[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		left := false

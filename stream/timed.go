@@ -12,10 +12,10 @@ import (
 	"github.com/coir-go/coir/pace"
 )
 
-// Batch collects elements into slices of size. With a positive linger a batch is passed on when linger has passed since
-// its first element, even if it is not full; the stages before it then run in a fiber of their own, up to size elements
-// ahead, and at most 1024. With a linger of 0 only the last batch may be smaller, and no fiber is needed. Each slice
-// belongs to the consumer. A slice for more than 1024 elements grows as they come.
+// Batch collects elements into slices of length size. If linger is positive, Batch passes on a batch when linger has
+// passed since its first element, even if it is not full; the stages before it then run in a fiber of their own, up to
+// size elements ahead, but at most 1024. If linger is 0, only the last batch may be smaller, and no fiber is needed.
+// Each slice belongs to the consumer. A slice for more than 1024 elements grows as they come.
 //
 //	                a-b-c-d-------e-|
 //	Batch(3, 2s)    ----abc---d-----e|
@@ -42,7 +42,7 @@ func Batch[T any](s Stream[T], size int, linger time.Duration) Stream[[]T] {
 	})
 }
 
-// maxRoom is the most elements for which a batch has room before they come, unless the batch before it had more.
+// maxRoom is the largest initial capacity of a batch, unless the previous batch was larger.
 const maxRoom = 1024
 
 // batch receives a batch. last is the length of the previous batch.
@@ -109,8 +109,8 @@ func batchBySize[T any](s Stream[T], size int) Stream[[]T] {
 	})
 }
 
-// Throttle limits the rate of elements: burst of them at once, and then one every period. It waits by a [pace.Limiter],
-// in the loop of its input, and drops nothing. With a burst of 1 elements are at least a period apart.
+// Throttle limits the rate of elements: burst elements at once, and then one every period. It waits with a
+// [pace.Limiter], in the loop of its input, and drops nothing. With a burst of 1 elements are at least a period apart.
 //
 //	                  abc-d----------|
 //	Throttle(2s, 1)   a---b---c---d--|
@@ -130,8 +130,8 @@ func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
 	})
 }
 
-// Debounce passes an element when no other has come for quiet. When the input ends, the last element is passed on
-// immediately. The stages before it run in a fiber of their own, and never wait for the consumer.
+// Debounce passes on an element when no other element has come for the duration quiet. When the input ends, the last
+// element is passed on immediately. The stages before it run in a fiber of their own, and never wait for the consumer.
 //
 //	                a-b-c-------d-----e|
 //	Debounce(2s)    --------c-------d--e|
@@ -162,9 +162,9 @@ func Debounce[T any](s Stream[T], quiet time.Duration) Stream[T] {
 	})
 }
 
-// Sample passes the newest element at every tick of period, if there is one that it has not passed yet. When the input
-// ends, the newest element is passed on immediately. The stages before it run in a fiber of their own, and never wait
-// for the consumer.
+// Sample passes on the newest element at every tick of period, unless it has already passed it on. When the input ends,
+// the newest element is passed on immediately. The stages before it run in a fiber of their own, and never wait for the
+// consumer.
 //
 //	              a-b-c-------d-e|
 //	Sample(3s)    ---b--c-------e|
@@ -202,10 +202,10 @@ func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 	})
 }
 
-// Latch passes the newest element each time that the consumer asks for one, again if there is no newer one. It waits
-// for the first element only. The stages before it run in a fiber of their own, and never wait for the consumer. It is
-// for a consumer that has a pace of its own. Make it the last stage that is a boundary: one after it, such as a [Zip],
-// asks ahead of time, and passes on the element that was the newest then.
+// Latch passes on the newest element each time the consumer asks, and repeats it if there is no newer one. It waits
+// only for the first element. The stages before it run in a fiber of their own, and never wait for the consumer. Use it
+// for a consumer with its own pace. Make it the last boundary of a stream: a boundary after it, such as [Zip], asks
+// ahead of time, and passes on the element that was the newest then.
 //
 //	         a-----b---c-|
 //	Latch    a-a-a-b-b-c-|   a consumer that asks every second
@@ -233,8 +233,8 @@ func Latch[T any](s Stream[T]) Stream[T] {
 	})
 }
 
-// Timeout fails with an error that matches [coir.ErrTimeout] if the consumer has to wait for an element longer than
-// limit. The stages before it run in a fiber of their own, one element ahead.
+// Timeout fails with an error that matches [coir.ErrTimeout] if the consumer has to wait longer than limit for an
+// element. The stages before it run in a fiber of their own, one element ahead.
 //
 //	               a-b-------c-|
 //	Timeout(3s)    a-b---X
@@ -255,8 +255,8 @@ func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 	})
 }
 
-// Until is a kill switch: it ends the stream when stop is set, even while a stage waits for input. To end a stream with
-// an error, cancel its context. The stages before it run in a fiber of their own, one element ahead.
+// Until ends the stream when stop is set, even while a stage waits for input. To end a stream with an error, cancel its
+// context. The stages before it run in a fiber of their own, one element ahead.
 //
 //	            a-b-c-d-e-|
 //	stop        -----!
