@@ -36,6 +36,8 @@ import (
 // Spec: CH-55 (a value that was claimed is reported)
 // Spec: CH-56 (a cancelled wait takes no value and no place)
 //
+// Spec: SC-50 (one set of queues serves all patterns)
+//
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-02 (all cases claim through one word)
 // Spec: SE-03 (a losing case has no effect)

@@ -81,6 +81,7 @@ func inBackground(rt *coir.Runtime, fn func(ctx context.Context, n *coir.Nursery
 
 // Spec: OB-01 (every park has a readable reason)
 // Spec: OB-08 (queues and waits can be dumped)
+// Spec: OB-17 (waiter nodes can be recognised)
 func TestSnapshotSaysWhatFibersWaitFor(t *testing.T) {
 	rt := coir.NewRuntime()
 	full := coir.NewChan[int](2, coir.WithName("full"))

@@ -27,6 +27,7 @@ type sleeper struct {
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
 // Spec: TM-09 (timers fire while workers sleep)
+// Spec: TM-13 (expired sleepers are queued as others are)
 func TestSleepers(t *testing.T) {
 	count := sized(20_000, 100_000, 1_000_000)
 	lead := 500 * time.Millisecond

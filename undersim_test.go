@@ -27,7 +27,11 @@ import (
 // underSim makes claims run under simulation.
 var underSim bool
 
-// TestUnderSimulation cites no rules: the tests that it runs do.
+// TestUnderSimulation runs the claims in other orders than the real runtime, where a fiber that is readied often runs
+// next: here a strategy chooses which fiber runs. The results must be the same. The rules that the claims check are
+// cited where they stand.
+//
+// Spec: SC-31 (running at once or later is not visible)
 func TestUnderSimulation(t *testing.T) {
 	underSim = true
 	defer func() { underSim = false }()

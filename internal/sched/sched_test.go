@@ -359,8 +359,47 @@ func TestEndedTaskKeepsNoFrame(t *testing.T) {
 	h.live.Wait()
 }
 
-// TestTaskResumesOnAnotherWorker: a task that is woken while its worker is busy goes on on another, with what it had.
+// TestRunningTaskIsNotStolen: two tasks at a time yield on one worker, and the other worker, which has nothing else to
+// do, steals one of them. A task that could be stolen before its stack is quiet would run on two workers, or hang.
 //
+// Spec: SC-16 (a running fiber is never stolen)
+func TestRunningTaskIsNotStolen(t *testing.T) {
+	const rounds, yields = 2_000, 50
+	h := open(t, Config{Workers: 2})
+	var ended sync.WaitGroup
+	ended.Add(1)
+	h.start(nil, func(j *job) {
+		defer ended.Done()
+		for range rounds {
+			var left atomic.Int32
+			left.Store(2)
+			for range 2 {
+				h.start(j.task.Worker(), func(j *job) {
+					defer left.Add(-1)
+					var running atomic.Bool
+					for range yields {
+						if !running.CompareAndSwap(false, true) {
+							t.Error("a task runs on two workers")
+							return
+						}
+						running.Store(false)
+						j.yield()
+					}
+				})
+			}
+			for left.Load() > 0 {
+				j.yield()
+			}
+		}
+	})
+	ended.Wait()
+	t.Logf("%d were stolen", h.stats.stolen.Load())
+}
+
+// TestTaskResumesOnAnotherWorker: a task that is woken while its worker is busy resumes on another one, and sees what
+// it wrote before it parked, on its stack and on the heap.
+//
+// Spec: FB-06 (a switch orders memory)
 // Spec: FB-07 (a fiber may resume on another worker)
 func TestTaskResumesOnAnotherWorker(t *testing.T) {
 	h := open(t, Config{Workers: 2})
@@ -374,6 +413,7 @@ func TestTaskResumesOnAnotherWorker(t *testing.T) {
 			defer round.Done()
 			from = j.task.Worker()
 			had := [64]int{0: 1, 63: 64}
+			onHeap := map[int]int{1: 64}
 			h.start(from, func(*job) { // it stays on its worker, which is mostly that of j, until j has gone on
 				defer round.Done()
 				j.wake(<-tickets, park.Data)
@@ -390,6 +430,9 @@ func TestTaskResumesOnAnotherWorker(t *testing.T) {
 			back.Store(true)
 			if had != [64]int{0: 1, 63: 64} {
 				t.Errorf("what the task had on its stack is now %v", had)
+			}
+			if len(onHeap) != 1 || onHeap[1] != 64 {
+				t.Errorf("what the task had on the heap is now %v", onHeap)
 			}
 		})
 		round.Wait()
