@@ -11,21 +11,22 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// Operations that do not wait, and complete a promise later.
+// Asynchronous operations: the call returns immediately, and a promise is completed later.
 //
-// Each is a child of a nursery that starts out waiting: its parker is armed, like that of a parked fiber, and is in the
-// queue of the channel before the child has run. The end of the wait makes the child runnable, like any fiber, and only
-// then does the child get a stack. So the operation has its place in the queue when the call returns, peers and cancels
-// claim it like any other operation, the nursery waits for it, and a worker completes the promise.
+// Each operation is a child fiber that starts in the waiting state. Its parker is armed, like that of a parked fiber,
+// and is in the channel's queue before the child has run. When the wait ends, the child becomes runnable, like any
+// fiber, and only then gets a stack. The operation therefore has its place in the queue when the call returns. Peers
+// and cancellations claim it like any other operation, the nursery waits for it, and the child completes the promise on
+// a worker.
 
-// SendAsync begins to send v, and does not wait. The returned promise is resolved when v has been sent. If the send
-// fails, the promise is rejected with the error that [Chan.Send] would have returned, and v is still the caller's. Only
-// the send completes it: [Promise.Resolve] and [Promise.Reject] change nothing and return false. To give up the send,
-// cancel n.
+// SendAsync starts to send v and returns without waiting. The returned promise is resolved when v has been sent. If the
+// send fails, the promise is rejected with the error that [Chan.Send] would have returned, and v still belongs to the
+// caller. Only the send completes the promise: [Promise.Resolve] and [Promise.Reject] change nothing and return false.
+// To give up the send, cancel n.
 //
-// The send has its place among all sends when SendAsync returns, so values are received in the order of the calls. It
-// is a child of n: a cancel of n ends it, and the Run that opened n waits for it. An error of the send rejects the
-// promise, and does not fail n. The send does not count against [Nursery.Limit].
+// The send takes its place among all sends before SendAsync returns, so values are received in the order of the calls.
+// The send is a child of n: cancelling n ends it, and the Run that opened n waits for it. An error of the send rejects
+// the promise and does not fail n. The send does not count against [Nursery.Limit].
 //
 //go:noinline
 func (c *Chan[T]) SendAsync(n *Nursery, v T) *Promise[struct{}] {
@@ -34,20 +35,22 @@ func (c *Chan[T]) SendAsync(n *Nursery, v T) *Promise[struct{}] {
 		p Promise[struct{}]
 	})
 	op.cell.Value = v
-	op.p.take() // only this operation completes it
+	op.p.take() // no other call may complete it
 	op.begin(n, c, sending, "Chan.SendAsync", coro.CallerPC(), func(context.Context) error {
 		_, err := op.end()
 		complete(&op.p, struct{}{}, err)
-		return nil // the error is the promise's
+		return nil // the promise reports the error
 	})
 	return &op.p
 }
 
-// RecvAsync begins to receive a value, and does not wait. The returned promise is resolved with the value. If the
-// receive fails, the promise is rejected with the error that [Chan.Recv] would have returned. A promise that is never
-// read keeps its value: no other receiver gets it. Only the receive completes it, as with [Chan.SendAsync].
+// RecvAsync starts to receive a value and returns without waiting. The returned promise is resolved with the value. If
+// the receive fails, the promise is rejected with the error that [Chan.Recv] would have returned. A promise that is
+// never read keeps its value: no other receiver gets it. As with [Chan.SendAsync], only the receive completes the
+// promise.
 //
-// The receive has its place among all receives when RecvAsync returns. It is a child of n, as that of [Chan.SendAsync].
+// The receive takes its place among all receives before RecvAsync returns. It is a child of n, like the send of
+// [Chan.SendAsync].
 //
 //go:noinline
 func (c *Chan[T]) RecvAsync(n *Nursery) *Promise[T] {
@@ -64,7 +67,7 @@ func (c *Chan[T]) RecvAsync(n *Nursery) *Promise[T] {
 	return &op.p
 }
 
-// complete completes p, which the operation owns, with the result of the operation.
+// complete completes p, which belongs to the operation, with the operation's result.
 func complete[T any](p *Promise[T], v T, err error) {
 	if err == nil {
 		p.complete(v, nil, verbResolve, true)
@@ -74,17 +77,17 @@ func complete[T any](p *Promise[T], v T, err error) {
 	p.complete(none, err, verbReject, true)
 }
 
-// async is an operation of a channel, with the fiber that completes it.
+// async is an asynchronous operation on a channel, and the fiber that completes it.
 type async[T any] struct {
 	f    Fiber
 	c    *Chan[T]
 	side channel.Side
-	r    park.Reason // how the operation ended; None if the cell was published: then the fiber's wait has the reason
+	r    park.Reason // why the operation ended; None if its cell was published: then the fiber's wait has the reason
 	cell wait.Cell[T]
 }
 
-// begin starts the fiber, which runs fn when the operation has ended, and performs the operation on its behalf. The
-// value of a send is in the cell.
+// begin starts the fiber and performs the operation on its behalf. The fiber runs fn when the operation has ended. A
+// send takes its value from the cell.
 //
 //go:norace
 func (a *async[T]) begin(n *Nursery, c *Chan[T], side channel.Side, what string, pc uintptr,
@@ -108,8 +111,8 @@ func (a *async[T]) begin(n *Nursery, c *Chan[T], side channel.Side, what string,
 	by.stepped()
 }
 
-// do performs the operation, or begins a wait for it. The fiber is armed only once the operation has to wait, under the
-// channel's lock: a cancel must not end a wait whose value has been passed on.
+// do performs the operation, or starts a wait for it. It arms the fiber only when the operation has to wait, and under
+// the channel's lock, because a cancellation must not end a wait whose value has already been passed on.
 //
 // Guarded by TestExploreAsync.
 //
@@ -127,7 +130,7 @@ func (a *async[T]) do(here park.Place) {
 	f.waitUnder(sc)
 	var ready *park.Parker
 	ch.Lock()
-	ch.UsedBy(a.side, channel.Unknown) // f ends with the operation: it is not the one that uses the channel
+	ch.UsedBy(a.side, channel.Unknown) // f ends with the operation, so it does not count as a user of the channel
 	if a.side == receiving {
 		a.cell.Value, a.r, ready = ch.Take()
 	} else {
@@ -152,14 +155,14 @@ func (a *async[T]) do(here park.Place) {
 		ch.PublishSend(&a.cell, a.cell.Value, &f.task.Parker, t)
 	}
 	a.c.core.unlock(nil, here)
-	// From here on the fiber may run, and end, at any time.
-	if sc.state.Load() == scopeCancelled { // a cancel that came before ArmParked has not found it
+	// From here on the fiber may run and end at any time.
+	if sc.state.Load() == scopeCancelled { // a cancellation before ArmParked did not find the wait
 		f.task.Wake(t, park.Cancelled, here)
 	}
 }
 
-// overrun ends a send to a channel that is full, by its overflow policy, and unlocks the channel. The handler of
-// OnUndelivered comes last, because it may panic.
+// overrun applies the overflow policy to a send on a full channel, and unlocks the channel. It calls the handler of
+// OnUndelivered last, because the handler may panic.
 //
 //go:norace
 func (a *async[T]) overrun(here park.Place) {

@@ -11,8 +11,9 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// arm begins a wait of the fiber for on under sc, one of its own scopes, or noScope. It records both before it arms, so
-// that they belong to the ticket. on is a subject; its type is any because package wait, which keeps it, is below.
+// arm starts a wait of the fiber for on under sc, which is one of the fiber's own scopes or noScope. It records both
+// before it arms the parker, so that they belong to the new ticket. The value of on is a subject. The parameter has
+// type any because package wait, which stores it, cannot import this package.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 //
@@ -23,7 +24,8 @@ func (f *Fiber) arm(sc *scope, on any) park.Ticket {
 	return f.task.Arm()
 }
 
-// waitUnder records the scope whose cancel ends the next wait. It is usually unchanged.
+// waitUnder records the scope whose cancellation ends the next wait. The scope is usually the same as for the previous
+// wait.
 //
 //go:norace
 func (f *Fiber) waitUnder(sc *scope) {
@@ -32,8 +34,8 @@ func (f *Fiber) waitUnder(sc *scope) {
 	}
 }
 
-// shouldPark reports whether f, armed and published, must park. It returns false if sc was cancelled and the wait has
-// been disarmed.
+// shouldPark reports whether f, whose wait is armed and published, must park. It returns false if sc was cancelled and
+// shouldPark has disarmed the wait.
 //
 //go:norace
 func (f *Fiber) shouldPark(sc *scope) bool {
@@ -45,7 +47,7 @@ func (f *Fiber) shouldPark(sc *scope) bool {
 //go:norace
 func (f *Fiber) armedStill() bool { return !f.task.Disarm() }
 
-// waiter holds what a caller waits with: its parker, its node and its timer.
+// waiter holds the resources of a waiting caller: its parker, its node and its timer.
 type waiter struct {
 	p     *park.Parker
 	kit   *wait.Kit
@@ -69,7 +71,7 @@ func (w *waiter) done() {
 	}
 }
 
-// arm begins a wait for on, a subject.
+// arm starts a wait for on, which is a subject.
 //
 //go:norace
 func (c *caller) arm(w *waiter, on any) park.Ticket {
@@ -82,8 +84,8 @@ func (c *caller) arm(w *waiter, on any) park.Ticket {
 	return c.f.arm(noScope, on)
 }
 
-// noScope is the scope of waits that no cancel ends. Interrupt does not end waits under noInterrupt either: they end
-// when other fibers have ended.
+// noScope is the scope of waits that cannot be cancelled. noInterrupt is the same for waits that Interrupt cannot end
+// either, because they end when other fibers end.
 var noScope, noInterrupt = new(scope), new(scope)
 
 //go:noinline
@@ -95,7 +97,7 @@ func (f *Fiber) changeScope(sc *scope) {
 	f.waiting.Store(sc)
 }
 
-// forever is the duration of a wait without a time limit; never is its deadline.
+// forever is the duration of a wait without a time limit, and never is its deadline.
 const (
 	forever time.Duration = -1
 	never                 = math.MaxInt64
@@ -122,7 +124,7 @@ func (c *caller) deadline(d time.Duration) int64 {
 	return after(c.clock(), d)
 }
 
-// armTimer makes the wait t of f end after d.
+// armTimer arms a timer that ends the wait t of f after d.
 //
 //go:norace
 func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
@@ -134,12 +136,12 @@ func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
 //go:norace
 func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Armed()) }
 
-// await waits until an armed and published wait has ended: by its event, by the cancel of ctx, or, unless deadline is
-// never, by time. It serves every caller; a fiber under its own scope has a fast path.
+// await parks the caller until its armed and published wait has ended: by its event, because ctx was cancelled, or,
+// unless deadline is never, by timeout. It serves every caller; a fiber under its own scope has a fast path.
 //
 //go:norace
 func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
-	var node *wait.Node // in the list of a scope's guests
+	var node *wait.Node // the caller's node in the scope's list of guests
 	inOtherBubble := c.inOtherBubble()
 	switch {
 	case c.own:
@@ -180,9 +182,9 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 	return r
 }
 
-// parkForeign parks under a context that is not coir's, or in another bubble. The end of the context wakes a goroutine
-// through its Done channel, and a fiber through a callback, or, under a policy, when the next step finds it done. That
-// code is not coir's, so its synchronisation is not hidden.
+// parkForeign parks under a context that coir did not make, or that belongs to another bubble. When the context ends, a
+// goroutine is woken through the Done channel, and a fiber through a callback. Under a policy, the next step that finds
+// the context done wakes the fiber. The methods of the context are user code, so their synchronisation is not hidden.
 //
 //go:norace
 func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
@@ -210,8 +212,8 @@ func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
 	return r
 }
 
-// wakeAfter makes the end of ctx wake p from its wait t. It is a separate function because the variables that the
-// callback captures are allocated.
+// wakeAfter arranges that the end of ctx wakes p from its wait t. It is a separate function so that the variables
+// captured by the callback are allocated only when it is called.
 func wakeAfter(ctx context.Context, p *park.Parker, t park.Ticket) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		race.Disable()
@@ -220,7 +222,7 @@ func wakeAfter(ctx context.Context, p *park.Parker, t park.Ticket) (stop func() 
 	})
 }
 
-// ready readies a parker that an operation of f has claimed, unless it is nil.
+// ready readies p, which an operation of f has claimed. It does nothing if p is nil.
 //
 //go:norace
 func (f *Fiber) ready(p *park.Parker) {
@@ -229,7 +231,7 @@ func (f *Fiber) ready(p *park.Parker) {
 	}
 }
 
-// charge counts an operation that did not wait. A fiber that only does such operations yields from time to time.
+// charge counts an operation that did not wait. A fiber that performs only such operations yields from time to time.
 //
 // Spec: SC-20 (a fiber yields after 128 operations)
 //

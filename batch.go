@@ -11,20 +11,20 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// SendMany sends the values in order, like one Send after the other, but takes the lock once for all values that need
-// no wait. Values of other senders may come between them. It returns the number of values sent, and an error if that is
-// less than len(values).
+// SendMany sends the values in order, like consecutive calls of Send, but takes the lock once for all values that can
+// be sent without waiting. Values of other senders may come between them. It returns the number of values sent, and an
+// error if that is less than len(values).
 func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
 	race.Reads(unsafe.Pointer(unsafe.SliceData(values)), uintptr(len(values))*unsafe.Sizeof(*new(T)))
 	sent := 0
 	for sent < len(values) {
-		// The first goes through Send, which checks the context, waits, and charges the fiber's budget.
+		// Send the first value with Send, which checks the context, waits, and charges the fiber's budget.
 		if err := c.Send(ctx, values[sent]); err != nil {
 			return sent, err
 		}
 		sent++
 		if c.core.rt != nil {
-			continue // one by one, so that the policy sees each
+			continue // one at a time, so that the policy sees each send
 		}
 		race.Disable()
 		sent += c.putMany(values[sent:min(len(values), sent+chunk)])
@@ -33,11 +33,11 @@ func (c *Chan[T]) SendMany(ctx context.Context, values []T) (int, error) {
 	return sent, nil
 }
 
-// chunk is the largest number of values that pass under one lock, so that other operations get the lock too.
+// chunk is the largest number of values passed while the lock is held once. It lets other operations get the lock.
 const chunk = 256
 
-// putMany sends values while that needs no wait and the batch of wakes is not full. It returns how many it sent. The
-// caller calls it again for the remaining values.
+// putMany sends values until one would have to wait or the batch of wakes is full. It returns the number of values
+// sent. The caller calls it again for the remaining values.
 //
 //go:norace
 func (c *Chan[T]) putMany(values []T) (n int) {
@@ -69,13 +69,13 @@ func (c *Chan[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	return c.takeMore(into, 1), nil
 }
 
-// RecvBatch waits for a value, and then collects more until into is full, linger has passed since the first value, or
-// the channel is closed and holds no more. It returns the number of values received.
+// RecvBatch waits for a value, and then collects more values until into is full, linger has passed since the first
+// value, or the channel is closed and empty. It returns the number of values received.
 //
-// If ctx ends, or the channel is closed or aborted, before the first value, RecvBatch returns 0 and the error. If that
-// happens later, it returns the values received so far and no error; the next call returns the error. So a value that
-// was received is always returned, and the error is nil if there is one. With a linger of 0 or less, or an empty slice,
-// RecvBatch does what [Chan.RecvMany] does.
+// If ctx ends, or the channel is closed or aborted, before the first value arrives, RecvBatch returns 0 and the error.
+// If that happens after the first value, RecvBatch returns the values received so far and a nil error, and the next
+// call returns the error. A received value is therefore never lost, and never returned together with an error. If
+// linger is 0 or less, or into is empty, RecvBatch is the same as [Chan.RecvMany].
 func (c *Chan[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration) (int, error) {
 	n, err := c.RecvMany(ctx, into)
 	if n == len(into) || err != nil || linger <= 0 {
@@ -101,8 +101,7 @@ func (c *Chan[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration)
 	return n, nil
 }
 
-// takeMore receives the values that are available into the rest of a slice that holds n values. It returns the number
-// of values that the slice then holds.
+// takeMore receives the values that are available now into into[n:]. It returns the total number of values in into.
 func (c *Chan[T]) takeMore(into []T, n int) int {
 	by := c.core.announce(policy.TryRecv)
 	had := n

@@ -13,34 +13,34 @@ import (
 
 // The bridge between scopes and package context, in both directions.
 //
-// Downwards: a scope may be made inside a context of package context. A link ties it to that context. Package context
-// reports a cancel on a separate goroutine, some time after cancel() has returned. That is too late for an operation
-// that begins after the cancel, so a linked scope polls its context before each operation. That costs a look at a
-// channel.
+// From package context to scopes: a scope may be made inside a context of package context. A link ties the scope to
+// that context. Package context reports a cancellation on a separate goroutine, some time after cancel() has returned.
+// That is too late for an operation that starts after the cancellation, so a linked scope polls its context before each
+// operation. A poll is a non-blocking receive from a channel.
 //
-// Upwards: contexts that package context derives from a scope are children of a standard context, which ends when the
-// scope does. See standard, and internal/stdctx.
+// From scopes to package context: contexts that package context derives from a scope are children of a standard context
+// that ends when the scope does. See the method standard, and internal/stdctx.
 
-// A link ties a scope to the context that it was made inside, if that context is not coir's and can be cancelled. The
-// scopes inside that scope share the link.
+// A link ties a scope to the context that it was made inside, if that context is not one of coir's and can be
+// cancelled. Scopes inside that scope share the link.
 type link struct {
-	sc     *scope // the scope that ends with ctx
+	sc     *scope // the scope to cancel when ctx ends
 	ctx    context.Context
 	done   <-chan struct{}
-	until  time.Time                // its deadline, for snapshots; zero: none
-	err    *atomic.Value            // see stdctx.ErrWord; nil if not known
-	behind *scope                   // the scope that ctx was derived from, if that is linked too
+	until  time.Time                // ctx's deadline, for snapshots; zero if there is none
+	err    *atomic.Value            // see stdctx.ErrWord; nil if unknown
+	behind *scope                   // the scope that ctx was derived from, if that scope is linked too
 	stop   func() bool              // stops the AfterFunc; nil under a policy
 	watch  *stdctx.Entry[dependent] // set under a policy
 }
 
-// hangOn arranges for the end of ctx to cancel sc.
+// hangOn links sc to ctx, so that the end of ctx cancels sc.
 func (sc *scope) hangOn(ctx context.Context) {
 	l := &link{sc: sc, ctx: ctx, done: ctx.Done()}
 	l.until, _ = ctx.Deadline()
 	up := scopeBehind(ctx)
 	if up != nil {
-		up.tie() // up has no link before that
+		up.tie() // before this, up has no link
 	}
 	if up != nil && up.cold().link != nil {
 		l.behind = up
@@ -64,14 +64,14 @@ func (l *link) detach() {
 	}
 }
 
-// mayBeDone reports false if l.ctx has not been cancelled. Every operation under a linked scope calls it, and almost
-// every service runs below a context that can be cancelled.
+// mayBeDone returns false if l.ctx has not been cancelled. It must be fast: every operation under a linked scope calls
+// it, and almost every service runs under a context that can be cancelled.
 //
 //go:norace
 func (l *link) mayBeDone() bool { return l.err == nil || l.err.Load() != nil }
 
-// poll reports whether the scope has been cancelled. It first cancels the scope if the context that the scope is linked
-// to is done.
+// poll reports whether the scope has been cancelled. If the scope is linked to a context that is done, poll first
+// cancels the scope.
 //
 //go:norace
 func (sc *scope) poll() bool {
@@ -79,16 +79,16 @@ func (sc *scope) poll() bool {
 	if sc.state.Load() == scopeLinked {
 		l := sc.cold().link
 		if l.behind != nil && l.behind.poll() {
-			l.behind.standard() // returns once l.done is closed, if that depends on l.behind
+			l.behind.standard() // returns once l.done is closed, if closing it depends on l.behind
 		}
 		if stdctx.IsClosed(l.done) {
-			l.sc.cancel(endingOf(l.ctx), nil) // and sc with it
+			l.sc.cancel(endingOf(l.ctx), nil) // this also cancels sc
 		}
 	}
 	return sc.state.Load() == scopeCancelled
 }
 
-// scopeBehind returns the scope of coir that ctx was derived from, or nil.
+// scopeBehind returns the scope that ctx is or was derived from, or nil if there is none.
 func scopeBehind(ctx context.Context) *scope {
 	switch x := ctx.Value(contextKey{}).(type) {
 	case *fiberContext:
@@ -99,7 +99,7 @@ func scopeBehind(ctx context.Context) *scope {
 	return nil
 }
 
-// endingOf returns how a context of package context ended, or nil if it has not ended.
+// endingOf returns how ctx, a context of package context, ended, or nil if it has not ended.
 func endingOf(ctx context.Context) *ending {
 	err := ctx.Err()
 	switch {
@@ -115,9 +115,9 @@ func (sc *scope) doneChan() <-chan struct{} { return sc.standard().Done() }
 
 func (sc *scope) afterFunc(f func()) func() bool { return context.AfterFunc(sc.standard(), f) }
 
-// standard returns the scope as a context of the standard library, which ends when the scope ends. For package context
-// the two are one, because Done returns the standard context's channel, and Value answers the key that package context
-// uses.
+// standard returns a context of the standard library that ends when the scope ends. Package context cannot tell the
+// scope from this context, because the scope's Done returns the standard context's channel, and its Value answers the
+// key that package context uses to find its own contexts.
 //
 // Spec: FB-22 (a derived context still parks the fiber)
 // Spec: FB-23 (a fiber's context ends with its nursery)
@@ -132,14 +132,14 @@ func (sc *scope) standard() *stdctx.Context {
 			std = c.std.Load()
 		}
 	}
-	if sc.ctxErr() != nil { // otherwise cancel will see std
+	if sc.ctxErr() != nil { // otherwise cancel will find std
 		e := sc.ending()
 		std.End(e.err, e.cause)
 	}
 	return std
 }
 
-// value implements Value of a scope's and a fiber's context, for all keys but our own.
+// value implements the Value method of the contexts of scopes and fibers, for all keys except coir's own.
 func (sc *scope) value(key any) any {
 	if key == stdctx.Key {
 		return sc.standard().Value(key)

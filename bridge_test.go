@@ -30,7 +30,7 @@ func (c ownContext) Err() error {
 	return nil
 }
 
-// belowStandard lists the ways to make a context below one that cancel cancels. Each calls fn with the context.
+// belowStandard lists the ways to make a context below one that the function cancel cancels. Each calls fn with the context.
 var belowStandard = map[string]func(fn func(ctx context.Context)){
 	"the body of Run": func(fn func(context.Context)) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -135,7 +135,7 @@ func TestCancelOfAStandardParentIsSeenAtOnce(t *testing.T) {
 	for place, below := range belowStandard {
 		for name, op := range operations {
 			if name == "ctx.Err" && place == "one above, derived again" {
-				continue // package context's own, which learns of the cancel later
+				continue // package context's own, which learns of the cancellation later
 			}
 			for range 20 {
 				var err error
@@ -155,7 +155,7 @@ func filled1() *Chan[int] {
 	return c
 }
 
-// context.Cause returns the cause of a cancel or a timeout of package context at every level. The text of the
+// context.Cause returns the cause of a cancellation or a timeout of package context at every level. The text of the
 // operation's error shows the cause, and the error does not wrap it.
 func TestCauseOfAStandardContext(t *testing.T) {
 	slow := errors.New("slow backend")
@@ -357,13 +357,13 @@ func TestAGuestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A second cancel of a scope that is being cancelled returns when the scopes inside it are cancelled too, like that of
-// package context.
+// A second cancellation of a scope that is being cancelled returns when the scopes inside it are cancelled too, like
+// that of package context.
 func TestASecondCancelWaitsForTheScopesInside(t *testing.T) {
 	for range 300 {
 		outer, cancel := WithCancelCause(context.Background())
 		var inner context.Context
-		for range 100 { // the cancel reaches the first one last
+		for range 100 { // the cancellation reaches the first one last
 			in, stop := WithCancelCause(outer)
 			defer stop(nil)
 			if inner == nil {

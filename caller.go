@@ -11,21 +11,21 @@ import (
 	"github.com/coir-go/coir/internal/sched"
 )
 
-// caller identifies the caller of an operation: a fiber, or a goroutine.
+// caller identifies the caller of an operation: a fiber or a goroutine.
 //
-// The caller's identity is checked. A context says which fiber it was made for, but contexts are passed on: the caller
-// is that fiber only if the running goroutine is the fiber's own. If not, the registry of frames knows whether the
-// goroutine belongs to another fiber. If it does not, the caller is a goroutine and blocks as one. So using the context
-// of another fiber is never a bug.
+// A context records the fiber that it was made for, but programs pass contexts on. So the caller is that fiber only if
+// the running goroutine is the fiber's own. Otherwise the registry of frames is asked whether the goroutine belongs to
+// another fiber. If it does not, the caller is a plain goroutine, and the operation blocks it. It is therefore safe to
+// use the context of another fiber.
 type caller struct {
 	ctx context.Context
 	f   *Fiber // nil for a goroutine
-	sc  *scope // the coir scope whose cancel is ctx's cancel; nil if ctx is none of ours
+	sc  *scope // the coir scope whose cancellation cancels ctx; nil if ctx does not share a coir scope's Done channel
 	own bool   // f may wait under sc without registering
 
-	derived *Runtime // of the scope that ctx was derived from, if sc is nil for that reason
+	derived *Runtime // the runtime of the scope that ctx was derived from, if sc is nil although there is one
 
-	done <-chan struct{} // of a context that reports its end by a channel; set by ended
+	done <-chan struct{} // the Done channel of a context that is not a scope; set by ended
 }
 
 // Spec: FB-19 (an operation parks the fiber, not the worker)
@@ -45,8 +45,8 @@ func resolve(ctx context.Context) (c caller) {
 	return c
 }
 
-// resolveForeign looks for a fiber or scope of ours that a foreign context was derived from. Its cancel counts as ours
-// only if the two share the Done channel, as after context.WithValue.
+// resolveForeign looks for the fiber or scope that a foreign context was derived from. It treats the context as that
+// scope only if the two share the Done channel, as after context.WithValue.
 //
 //go:noinline
 func (c *caller) resolveForeign() {
@@ -60,17 +60,19 @@ func (c *caller) resolveForeign() {
 	default:
 		return
 	}
-	if c.ctx.Done() != c.sc.doneChan() { // doneChan polls the context that c.sc is linked to, so ctx is up to date
+	if c.ctx.Done() != c.sc.doneChan() { // doneChan polls the context that c.sc is linked to, so c.ctx is up to date
 		c.derived = c.sc.rt
 		c.sc = nil
 	}
 }
 
-// ownFiber is resolve for the common case, a fiber under a scope of its own: it returns the two, or nil.
+// ownFiber is a fast form of resolve for the common case, a fiber under a scope of its own. It returns the fiber and
+// the scope, or nil.
 //
-// Operations handle that case separately, and in parts: one function arms, publishes and returns, then comes Task.Park,
-// then a function that cleans up. So only the operation itself is on the stack while a fiber waits. That keeps the
-// stack of a waiting fiber within its first two kilobytes, and avoids returns that the processor would predict wrongly.
+// Operations handle this case separately, and in three parts: one function arms the parker, publishes the wait and
+// returns; then the operation calls Task.Park; then another function cleans up. While a fiber waits, only the operation
+// itself is on its stack. This keeps the stack of a waiting fiber within its first two kilobytes, and avoids
+// mispredicted returns.
 //
 //go:norace
 func ownFiber(ctx context.Context) (*Fiber, *scope) {
@@ -81,8 +83,8 @@ func ownFiber(ctx context.Context) (*Fiber, *scope) {
 	return f, sc
 }
 
-// scopeOf returns the scope that ctx is, and the fiber that may wait under it without registering; nil if there is
-// none.
+// scopeOf returns ctx as a scope, and the fiber that may wait under it without registering. It returns nil if ctx is
+// not a scope.
 //
 //go:norace
 func scopeOf(ctx context.Context) (f *Fiber, sc *scope) {
@@ -109,8 +111,8 @@ func currentFiber() (f *Fiber) {
 	return f
 }
 
-// currentWorker returns the worker that runs the calling fiber, as a place to wake others near. In a goroutine it
-// returns nil. The lookup has a cost: call it only if there is a parker to ready.
+// currentWorker returns the worker that runs the calling fiber, near which other fibers should be woken. In a goroutine
+// it returns nil. The lookup is not free: call it only if there is a parker to ready.
 //
 //go:norace
 func currentWorker() park.Place {
@@ -135,7 +137,7 @@ func (c *caller) runtime() *Runtime {
 	return defaultRuntime()
 }
 
-// uses records that the caller uses a side of ch.
+// uses records that the caller has used this side of ch.
 //
 //go:norace
 func (c *caller) uses(ch *channel.Core, side channel.Side) {
@@ -146,7 +148,7 @@ func (c *caller) uses(ch *channel.Core, side channel.Side) {
 	ch.UsedBy(side, c.f.id)
 }
 
-// worker returns the caller's worker, as a place to wake others near.
+// worker returns the caller's worker, near which other fibers should be woken, or nil.
 //
 //go:norace
 func (c *caller) worker() park.Place {
@@ -156,9 +158,9 @@ func (c *caller) worker() park.Place {
 	return c.f.task.Worker()
 }
 
-// ended returns how the caller's context ended, or nil if it has not. An operation calls it before it waits. Only here
-// are the methods of a context called that is not coir's: such a method may panic or call runtime.Goexit, and no wait
-// may be published then.
+// ended returns how the caller's context ended, or nil if it has not ended. An operation calls it before it waits. No
+// other function calls the methods of a foreign context: such a method may panic or call runtime.Goexit, so no wait may
+// be published at that time.
 //
 //go:norace
 func (c *caller) ended() *ending {
@@ -176,8 +178,8 @@ func (c *caller) ended() *ending {
 	return c.sc.ending()
 }
 
-// refused is ended for an operation that has been announced. If refused does not return nil, the operation must do
-// nothing.
+// refused is like ended, for an operation that has been announced. If refused does not return nil, the operation must
+// return without doing anything.
 //
 //go:norace
 func (c *caller) refused() *ending {
@@ -188,7 +190,7 @@ func (c *caller) refused() *ending {
 	return e
 }
 
-// cancelled returns how the caller's context ended, after a wait that ended by Cancelled.
+// cancelled returns how the caller's context ended. It is called after a wait that ended with reason Cancelled.
 func (c *caller) cancelled() *ending {
 	if c.sc != nil {
 		return c.sc.ending()
@@ -199,13 +201,13 @@ func (c *caller) cancelled() *ending {
 	return plainCancel // by Interrupt
 }
 
-// failureReason returns the reason to count for an operation under sc that ended for r. A scope that ran out of time
-// counts as a timeout, not as a cancel.
+// failureReason returns the reason to count for an operation under sc that ended with reason r. If the scope's time ran
+// out, the operation counts as timed out, not as cancelled.
 //
 //go:norace
 func (sc *scope) failureReason(r park.Reason) park.Reason {
 	if r == park.Cancelled {
-		if c := sc.rest.Load(); c != nil && c.how != nil { // else it was ended by Interrupt
+		if c := sc.rest.Load(); c != nil && c.how != nil { // otherwise Interrupt ended the wait
 			return c.how.reason()
 		}
 	}
@@ -216,7 +218,7 @@ func (sc *scope) failureReason(r park.Reason) park.Reason {
 //
 //go:norace
 func (c *caller) clock() clock.Clock {
-	race.EnterUser() // finding the default runtime of a bubble is ordered after its creation
+	race.EnterUser() // a bubble's default runtime must be ordered after its creation
 	rt := c.runtime()
 	race.LeaveUser()
 	return rt.s.Clock()
@@ -232,8 +234,8 @@ func clockHere() clock.Clock {
 	return c.runtime().s.Clock()
 }
 
-// inOtherBubble reports whether the caller is a goroutine in another bubble of testing/synctest than its context. Such
-// a goroutine must be woken by the context's channel, not by the scope.
+// inOtherBubble reports whether the caller is a goroutine in a bubble of testing/synctest other than that of its
+// context. Such a goroutine must be woken through the context's channel, not by the scope.
 //
 //go:norace
 func (c *caller) inOtherBubble() bool {

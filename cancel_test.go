@@ -1,8 +1,9 @@
 package coir_test
 
-// Cancellation. A cancel wakes each fiber that waits under it, once, through the same claim as everything else that can
-// end a wait. When the event waited for, a cancel and a deadline race, one of them wins, the wait returns that one's
-// error, and no fiber is left behind. With the tag coirinvariants the scheduler panics if anything is enqueued twice.
+// Cancellation. A cancellation wakes each fiber that waits under it, once, through the same claim as everything else
+// that can end a wait. When the event waited for, a cancellation and a deadline race, one of them wins, the wait
+// returns that one's error, and no fiber is left behind. With the tag coirinvariants the scheduler panics if anything
+// is enqueued twice.
 
 import (
 	"context"
@@ -389,7 +390,7 @@ func newPair(ctx context.Context, n *coir.Nursery) *pair {
 }
 
 // play is one side. It goes on until turn returns false, on this side or on the other. At any time at least one side is
-// awake: a side that waits has left its cancel where the other side, which leaves its own first, must find it.
+// awake: a side that waits has left its cancel function where the other side, which leaves its own first, must find it.
 func (p *pair) play(ctx context.Context, side int, turn func() bool) {
 	for turn() && !p.over.Load() {
 		c, cancel := coir.WithCancelCause(ctx)
@@ -432,7 +433,8 @@ func TestCancelCostsOneClaimAChild(t *testing.T) {
 	}
 }
 
-// TestChildrenEndDuringACancel: a cancel that is stopped at its second child holds nothing that the first needs to end.
+// TestChildrenEndDuringACancel: a cancellation that is stopped at its second child holds nothing that the first needs
+// to end.
 //
 // Spec: NU-22 (a cancel costs one claim a child)
 func TestChildrenEndDuringACancel(t *testing.T) {

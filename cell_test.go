@@ -9,7 +9,7 @@ import (
 )
 
 // TestValueOfALostClaimIsTakenBack: a sender writes its value into the cell of a waiting receiver before it claims the
-// wait. If a cancel has won that claim, the value is stored or refused as if the receiver had not been there: the
+// wait. If a cancellation has won that claim, the value is stored or refused as if the receiver had not been there: the
 // sender has not given it up. The sender also clears the cell before it unlocks, so that the cell does not keep the
 // value alive.
 func TestValueOfALostClaimIsTakenBack(t *testing.T) {

@@ -20,33 +20,33 @@ import (
 // Chan passes values of type T between fibers and goroutines, in any mix. Any number of them may send and receive at
 // the same time.
 //
-// The capacity sets the kind of channel. With capacity 0 a send returns once a receiver has taken the value. With
-// capacity n up to n values wait in a buffer. See also [Unbounded] and [Conflated]. [WithOverflow] sets what a send
+// The capacity sets the kind of channel. With capacity 0, a send returns once a receiver has taken the value. With
+// capacity n, the channel buffers up to n values. See also [Unbounded] and [Conflated]. [WithOverflow] sets what a send
 // does when the buffer is full.
 //
 // Values of one sender are received in the order in which they were sent. Waiting operations are served in the order of
-// arrival; a later operation never overtakes them. If a send returns an error, the value is still the sender's. If a
-// receive returns an error, it has received nothing.
+// arrival, and no later operation overtakes them. If a send returns an error, the value still belongs to the sender. If
+// a receive returns an error, it has not received a value.
 //
-// A channel need not be closed to be collected.
+// A channel need not be closed to be garbage collected.
 type Chan[T any] struct {
 	core core
 	ch   channel.Chan[T]
 }
 
-// core is the part of a channel that does not depend on the type of its values: what errors and a policy need to know.
+// core is the part of a channel that does not depend on the type of its values. Errors and policies use it.
 type core struct {
-	ch    *channel.Core // the core of the same channel
-	rt    *Runtime      // the runtime that the channel was made on if that has a policy, or nil
+	ch    *channel.Core // the same channel's channel.Core
+	rt    *Runtime      // the runtime that the channel was made on, if that runtime has a policy; otherwise nil
 	name  string
 	cause error // the cause given to Abort; written under the lock, before the state
 	errs  xatomic.Pointer[[2]sideErrors]
-	what  *policy.Verb // describes receiving, if Describe has said how
+	what  *policy.Verb // describes a wait to receive, if Describe was called
 }
 
-// notMade returns the panic text for the use of a zero Chan or Selector. The caller panics while no synchronisation is
-// hidden, because the panic may be recovered. The fast paths of a Chan do not check for a zero Chan: it is not
-// channel.Core.Plain, so they leave it to the slow paths.
+// notMade returns the text of the panic for the use of a zero Chan or Selector. The caller must panic while
+// synchronisation is not hidden, because the panic may be recovered. The fast paths of a Chan do not check for a zero
+// Chan: a zero Chan is not channel.Core.Plain, so they leave it to the slow paths.
 //
 //go:noinline
 //go:norace
@@ -54,7 +54,7 @@ func notMade(what string) any {
 	return "coir: use of a " + what + " that was not made by New" + what
 }
 
-// sideErrors are the errors of one side of a channel that has a name or a cause. They are made on first use and kept,
+// sideErrors holds the errors of one side of a channel that has a name or a cause. They are made on first use and kept,
 // so that repeated failures do not allocate.
 type sideErrors struct {
 	closed     closedError
@@ -62,14 +62,14 @@ type sideErrors struct {
 	timeout    timeoutError
 }
 
-// The two sides, for short.
+// Short names for the two sides.
 const (
 	sending   = channel.Sending
 	receiving = channel.Receiving
 )
 
-// NewChan makes a channel. The capacity is the number of values that the channel can hold, 0 or more, or [Unbounded] or
-// [Conflated]. NewChan panics if it is negative.
+// NewChan makes a channel. The capacity is the number of values that the channel can hold, which must not be negative,
+// or [Unbounded] or [Conflated]. NewChan panics if the capacity is negative.
 //
 //go:noinline
 func NewChan[T any](capacity int, opts ...ChanOption) *Chan[T] {
@@ -97,12 +97,13 @@ func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *
 	return c
 }
 
-// Describe sets how reports and snapshots describe a wait to receive, in place of "to receive from". It is for authors
-// of types that are built on a channel, and is called before first use.
+// Describe sets the words that reports and snapshots use for a wait to receive, in place of "to receive from". It is
+// for types that are built on a channel. Call it before the channel is first used.
 func (c *Chan[T]) Describe(v *Verb) { c.core.what = (*policy.Verb)(v) }
 
-// Send sends v on the channel. It waits while there is neither a receiver nor room, unless [WithOverflow] says
-// otherwise. It returns an error that is [ErrClosed] if the channel is closed, and the error of ctx if ctx is done.
+// Send sends v on the channel. It waits until there is a receiver or room in the buffer, unless [WithOverflow] sets
+// another policy. If the channel is closed, it returns an error that is [ErrClosed]. If ctx is done, it returns the
+// error of ctx.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	// Spec: CH-03 (a rendezvous send returns when the value is taken)
 	// Spec: CH-41 (a send on a closed channel is an error)
@@ -116,39 +117,42 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	return c.send(ctx, v, max(d, 0))
 }
 
-// How a value goes from Send to Recv.
+// How a value gets from Send to Recv.
 //
-// send, sendAny and sendGuest, and recv, recvAny and recvGuest, take the same four steps. They differ in who calls.
+// send, sendAny and sendGuest, and recv, recvAny and recvGuest, take the same four steps. They differ in the callers
+// that they serve.
 //
-//  1. Try. The caller locks the channel and tries the operation: Put or Take. Either the operation has ended, with a
-//     value or because the channel is closed, or nothing has changed. In that case the caller still has the lock, so
-//     that no peer can come before step 2.
-//  2. Publish. The caller takes a cell from its kit (a sender puts the value into it), arms its parker, puts the cell
-//     into the channel's queue, and unlocks. No peer can miss the wait: each that locks the channel from now on finds
-//     the cell. Until the wait has ended the cell belongs to the channel. To end the wait, a waker must claim it by its
-//     ticket. So exactly one of data, close, cancel and timeout ends it.
-//  3. Park. The caller stops until the wait has ended. It looks for a cancel only after it has armed its parker, and a
-//     cancel looks for armed parkers only after it has set its flag. So none is missed. After this step the wait has
-//     ended for one reason, and a late waker changes nothing.
-//  4. Finish. If the reason is Data, the peer has taken the cell out of the queue, and the value has passed. Otherwise
-//     Finish withdraws the cell under the lock: the value is still the sender's, and a receiver has received nothing.
-//     The caller owns the cell again, and its kit keeps it for the next wait.
+//  1. Try. The caller locks the channel and tries the operation with Put or Take. Either the operation ends, with a
+//     value or because the channel is closed, or nothing has changed. In the second case the caller keeps the lock, so
+//     that no peer can act before step 2.
+//  2. Publish. The caller takes a cell from its kit (a sender puts the value into it), arms its parker, adds the cell
+//     to the channel's queue, and unlocks. A peer that locks the channel from now on finds the cell, so no peer can
+//     miss the wait. Until the wait has ended, the cell belongs to the channel. To end the wait, a waker must claim it
+//     by its ticket. So exactly one of data, close, cancellation and timeout ends the wait.
+//  3. Park. The caller sleeps until the wait has ended. It checks for a cancellation only after it has armed its
+//     parker, and a canceller looks for armed parkers only after it has set its flag, so no cancellation is missed.
+//     After this step the wait has ended for one reason, and a later waker changes nothing.
+//  4. Finish. If the reason is Data, the peer has removed the cell from the queue and passed the value. Otherwise
+//     Finish withdraws the cell under the lock: a sender keeps its value, and a receiver has not received one. The
+//     caller owns the cell again, and its kit keeps it for the next wait.
 //
-// So a value goes one of three ways:
+// A value takes one of three routes:
 //
-//   - The receiver waits. Put, in step 1 of the sender, writes the value into the receiver's cell and claims the wait.
-//     The receiver takes the value out of its cell in step 4.
-//   - The sender waits. Take, in step 1 of the receiver, claims the wait and takes the value out of the sender's cell,
-//     or moves it into the buffer. The sender learns that in step 4.
-//   - Neither waits. Put leaves the value in the buffer, and Take finds it there: step 1 of each.
+//   - A receiver waits. In step 1 of the sender, Put writes the value into the receiver's cell and claims the wait. The
+//     receiver takes the value out of its cell in step 4.
+//   - A sender waits. In step 1 of the receiver, Take claims the wait and takes the value out of the sender's cell, or
+//     moves it into the buffer. The sender sees this in step 4.
+//   - Neither waits. In step 1 of the sender, Put stores the value in the buffer. In step 1 of the receiver, Take finds
+//     it there.
 //
-// Package internal/channel has Put, Take, Publish and Finish, and says why a cancelled receive cannot lose a value.
+// Package internal/channel implements Put, Take, Publish and Finish, and explains why a cancelled receive cannot lose a
+// value.
 
-// send implements Send and SendTimeout: it waits for at most d, or forever. It is the fast path for a fiber that uses
-// its own context, on a channel that is neither watched nor timed, if the send succeeds immediately or waits. All other
-// cases go to sendAny, which starts over, those of goroutines by way of sendGuest.
+// send implements Send and SendTimeout. It waits for at most d, or without limit if d is forever. It is the fast path
+// for a fiber under its own context, on a channel that is neither watched nor timed, if the send succeeds immediately
+// or has to wait. It leaves all other cases to sendAny, which starts over; goroutines go through sendGuest first.
 //
-// Send is inlined into its callers, so this is the only frame between the caller and the switch.
+// Send is inlined into its callers, so send is the only frame between the caller and the switch.
 //
 //go:norace
 func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
@@ -197,7 +201,7 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 		f.armTimer(t, d)
 	}
 	if f.shouldPark(sc) {
-		// This is Task.Park, without its frame: see Task.BeginPark.
+		// Task.Park, inlined by hand to save a frame: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -220,8 +224,8 @@ func (c *Chan[T]) send(ctx context.Context, v T, d time.Duration) error {
 	return nil
 }
 
-// sendFailed is step 4 of a send whose wait ended for r, which is not Data. None means that no wait began, because sc
-// was cancelled.
+// sendFailed is step 4 of a send whose wait ended with a reason r other than Data. If r is None, no wait began, because
+// sc was cancelled.
 //
 //go:noinline
 //go:norace
@@ -234,9 +238,9 @@ func (c *Chan[T]) sendFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 	return c.core.opErr(sending, r, sc)
 }
 
-// sendAny is send for every caller: goroutines, fibers that use a context other than their own, fibers of a runtime
-// with a policy, and in race builds every fiber. Without send and recv the comparison rendezvous of bench/ratios takes
-// 1.57 times as long.
+// sendAny implements send for every kind of caller: goroutines, fibers under a context other than their own, fibers of
+// a runtime with a policy, and in race builds all fibers. Without the fast paths send and recv, the rendezvous
+// comparison in bench/ratios takes 1.57 times as long.
 //
 //go:noinline
 //go:norace
@@ -280,8 +284,8 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 	return c.core.callerErr(sending, r, &by)
 }
 
-// Recv receives the next value. It waits while there is none. It returns an error that is [ErrClosed] if the channel is
-// closed and holds no more values, and the error of ctx if ctx is done.
+// Recv receives the next value, and waits until there is one. If the channel is closed and empty, it returns an error
+// that is [ErrClosed]. If ctx is done, it returns the error of ctx.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) { return c.recv(ctx, forever) }
 
 // RecvTimeout is like Recv, but waits for at most d and then returns [ErrTimeout].
@@ -291,7 +295,8 @@ func (c *Chan[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	return c.recv(ctx, max(d, 0))
 }
 
-// recv implements Recv and RecvTimeout: it waits for at most d, or forever. It takes the same four steps as send.
+// recv implements Recv and RecvTimeout. It waits for at most d, or without limit if d is forever. It takes the same
+// four steps as send.
 //
 //go:norace
 func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
@@ -339,7 +344,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 		f.armTimer(t, d)
 	}
 	if f.shouldPark(sc) {
-		// This is Task.Park: see Task.BeginPark.
+		// Task.Park, inlined by hand: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -362,7 +367,7 @@ func (c *Chan[T]) recv(ctx context.Context, d time.Duration) (T, error) {
 	return v, nil
 }
 
-// recvFailed is step 4 of a receive whose wait ended for r, which is not Data. See sendFailed.
+// recvFailed is step 4 of a receive whose wait ended with a reason r other than Data. See sendFailed.
 //
 //go:noinline
 //go:norace
@@ -375,7 +380,7 @@ func (c *Chan[T]) recvFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 	return c.core.opErr(receiving, r, sc)
 }
 
-// recvAny is recv for every caller.
+// recvAny implements recv for every kind of caller. See sendAny.
 //
 //go:noinline
 //go:norace
@@ -412,7 +417,7 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 	return v, c.core.callerErr(receiving, r, &by)
 }
 
-// unlock unlocks the channel, then readies p and the other parkers that the operation has claimed.
+// unlock unlocks the channel, and then readies p and any Selectors that the operation has notified.
 //
 //go:norace
 func (c *core) unlock(p *park.Parker, here park.Place) {
@@ -430,7 +435,7 @@ func (c *core) unlock(p *park.Parker, here park.Place) {
 	readySelectors(woken, here)
 }
 
-// readySelectors readies the Selectors that an operation has notified.
+// readySelectors readies the Selectors in the list w, which an operation has notified.
 //
 //go:norace
 func readySelectors(w *channel.Watch, here park.Place) {
@@ -441,8 +446,8 @@ func readySelectors(w *channel.Watch, here park.Place) {
 	}
 }
 
-// finishLocked completes an operation that did not wait, and unlocks the channel. It returns the reason that the
-// operation ended for.
+// finishLocked completes an operation that did not wait, and unlocks the channel. It returns the reason for which the
+// operation ended.
 //
 // Spec: CH-43 (a fast operation leaves the scheduler alone)
 //
@@ -462,7 +467,7 @@ func (c *core) finishLocked(by *caller, side channel.Side, r park.Reason, ready 
 	return r
 }
 
-// reclassifyTimeout counts a wait that was counted as cancelled as timed out, if its context has expired. It calls the
+// reclassifyTimeout counts a wait as timed out instead of cancelled if its context has expired. It calls methods of the
 // context, which is foreign code whose synchronisation must stay visible, so it runs only after the wait has been
 // withdrawn.
 //
@@ -479,7 +484,7 @@ func (c *core) reclassifyTimeout(by *caller, side channel.Side, r park.Reason) {
 	}
 }
 
-// overrun applies the overflow policy to v, which finds no room. It unlocks the channel.
+// overrun applies the overflow policy to v, for which there is no room. It unlocks the channel.
 //
 // Spec: CH-17 (the overflow policy decides a full send)
 // Spec: CH-18 (dropped values are counted and handed over)
@@ -494,8 +499,8 @@ func (c *Chan[T]) overrun(v T) park.Reason {
 	return r
 }
 
-// undeliver hands a value that is not delivered to OnUndelivered. It is called inside a hidden section, without the
-// lock.
+// undeliver passes a value that will not be delivered to OnUndelivered. It is called inside a hidden section, without
+// the lock.
 //
 //go:norace
 func (c *Chan[T]) undeliver(v T) {
@@ -504,7 +509,7 @@ func (c *Chan[T]) undeliver(v T) {
 	race.LeaveUser()
 }
 
-// handBack calls OnUndelivered with v, if there is one.
+// handBack calls the channel's OnUndelivered handler with v, if there is a handler.
 func (c *Chan[T]) handBack(v T) {
 	if c.ch.Undelivered != nil {
 		c.ch.Undelivered(v)
@@ -582,15 +587,15 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 	}
 	if r == park.None {
 		if f := currentFiber(); f != nil && !f.simulated {
-			f.charge() // a fiber that polls must let the fiber run that it polls for
+			f.charge() // a fiber that polls must let the fiber that it polls for run
 		}
 	}
 }
 
-// All returns an iterator over the received values. It ends when the channel is closed and holds no more values. If
-// receiving fails before that, because ctx has ended or the channel was aborted, the last pair is the zero value with
-// the error. A loop with one variable compiles, loses the error, and takes the zero value for one that was sent. So
-// always write both:
+// All returns an iterator over the received values. The iterator ends when the channel is closed and empty. If
+// receiving fails earlier, because ctx has ended or the channel was aborted, the last pair is the zero value and the
+// error. Always use both loop variables: a loop with only the first one compiles, but ignores the error and treats the
+// zero value as a received value.
 //
 //	for order, err := range orders.All(ctx) {
 //		if err != nil {
@@ -601,7 +606,7 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
-			v, err := c.Recv(ctx) // not by a method value: see package source
+			v, err := c.Recv(ctx) // not through a method value: see package source
 			if c.core.drained(err) || !yield(v, err) || err != nil {
 				return
 			}
@@ -609,15 +614,16 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// drained reports whether a receive has failed because the channel is closed and holds no more values.
+// drained reports whether err is the error of a receive that failed because the channel is closed and empty.
 func (c *core) drained(err error) bool { return errors.Is(err, ErrClosed) && c.ch.Drained() }
 
-// Close closes the channel. Later sends fail. Values that the channel holds, and those of senders that already wait,
-// are still delivered; then receivers get an error that is [ErrClosed]. Close reports whether this call closed the
-// channel; closing again does nothing.
+// Close closes the channel. Later sends fail. Values in the buffer, and the values of senders that are already waiting,
+// are still delivered; after that, receivers get an error that is [ErrClosed]. Close reports whether this call closed
+// the channel. Closing a closed channel does nothing.
 //
-// Close is for the sending side. Senders that already wait continue to wait for a receiver. So a receiver that leaves
-// calls [Chan.Abort] instead, or uses a [Pipe], whose writers learn that the last reader is gone.
+// Close is for the sending side. Senders that are already waiting continue to wait for a receiver. A receiver that
+// stops receiving should call [Chan.Abort] instead, or use a [Pipe], which tells the writers when the last reader has
+// gone.
 //
 //go:norace
 func (c *Chan[T]) Close() bool {
@@ -635,9 +641,10 @@ func (c *Chan[T]) Close() bool {
 	return first
 }
 
-// Abort closes the channel immediately. Waiting operations return an error that is [ErrClosed] and wraps the cause, and
-// every value that the channel holds goes to [OnUndelivered], even if the handler panics. Abort reports whether this
-// call closed the channel. On a channel that was closed before, Abort discards the values that have not been delivered.
+// Abort closes the channel immediately. Waiting operations return an error that is [ErrClosed] and wraps the cause.
+// Every value that the channel holds is passed to [OnUndelivered], even if the handler panics. Abort reports whether
+// this call closed the channel. On a channel that was already closed, Abort discards the values that have not been
+// delivered.
 //
 //go:norace
 func (c *Chan[T]) Abort(cause error) bool {
@@ -654,8 +661,8 @@ func (c *Chan[T]) Abort(cause error) bool {
 	return first
 }
 
-// end moves the channel to the state to, Closed or Aborted, and wakes the waiters whose waits this ends. It reports
-// whether the channel was open.
+// end changes the channel's state to Closed or Aborted, and wakes the waiters whose waits this ends. It reports whether
+// the channel was open.
 //
 //go:norace
 func (c *core) end(to channel.State, cause error) bool {
@@ -664,16 +671,16 @@ func (c *core) end(to channel.State, cause error) bool {
 	was := c.ch.State()
 	if was < to {
 		race.Enable()
-		race.Release(unsafe.Pointer(c)) // only here: a close that comes too late orders nothing
+		race.Release(unsafe.Pointer(c)) // only here: closing a closed channel orders nothing
 		race.Disable()
 		if to == channel.Aborted {
 			c.cause = cause
 		}
-		c.errs.Store(nil) // a closed channel has other texts
+		c.errs.Store(nil) // the error texts of a closed channel are different
 		c.ch.Close(to)
 		c.ch.TellBoth()
 	}
-	for { // wake the waiters whose waits the close ends; no wait begins after it
+	for { // wake the waiters; no wait starts after the close
 		var batch channel.Wakes
 		c.ch.EndWaits(&batch)
 		more := batch.Full()
@@ -687,7 +694,7 @@ func (c *core) end(to channel.State, cause error) bool {
 	return was == channel.Open
 }
 
-// discard hands one value of an aborted channel to OnUndelivered. It reports whether there was a value left.
+// discard passes one value of an aborted channel to OnUndelivered. It reports whether there was a value left.
 //
 //go:norace
 func (c *Chan[T]) discard() bool {
@@ -702,7 +709,7 @@ func (c *Chan[T]) discard() bool {
 	return ok
 }
 
-// opErr returns the error of an operation under sc that ended for the reason r.
+// opErr returns the error of an operation under sc that ended with reason r.
 //
 //go:noinline
 //go:norace
@@ -713,7 +720,7 @@ func (c *core) opErr(side channel.Side, r park.Reason, sc *scope) error {
 	return c.resultErr(side, r)
 }
 
-// callerErr is opErr for any caller.
+// callerErr is like opErr, for any caller.
 //
 //go:norace
 func (c *core) callerErr(side channel.Side, r park.Reason, by *caller) error {
@@ -730,7 +737,7 @@ func (c *core) callerErr(side channel.Side, r park.Reason, by *caller) error {
 	return c.resultErr(side, r)
 }
 
-// resultErr returns the error of an operation that ended for the reason r, which is not Cancelled.
+// resultErr returns the error of an operation that ended with reason r, which is not Cancelled.
 //
 //go:norace
 func (c *core) resultErr(side channel.Side, r park.Reason) error {
@@ -755,7 +762,8 @@ func (c *core) resultErr(side channel.Side, r park.Reason) error {
 	return &c.errors(side).wouldBlock
 }
 
-// verb returns the verb and object of an error of that side, such as "send on jobs", or "" if the channel has no name.
+// verb returns the operation and channel named in the errors of one side, such as "send on jobs", or "" if the channel
+// has no name.
 //
 //go:norace
 func (c *core) verb(side channel.Side) string {
@@ -768,7 +776,7 @@ func (c *core) verb(side channel.Side) string {
 	return "receive from " + c.name
 }
 
-// errors returns the errors of one side. It makes them under the lock, so that they agree with the channel's state.
+// errors returns the errors of one side. It creates them under the lock, so that they agree with the channel's state.
 //
 //go:norace
 func (c *core) errors(side channel.Side) *sideErrors {

@@ -1,7 +1,7 @@
 package coir_test
 
-// How an operation on a channel ends: by data, a timeout, a cancel or a close. Exactly one of them ends a wait, the
-// value is accounted for, and no part of the wait is left in the channel. The tests run over the table of
+// How an operation on a channel ends: by data, a timeout, a cancellation or a close. Exactly one of them ends a wait,
+// the value is accounted for, and no part of the wait is left in the channel. The tests run over the table of
 // conform_test.go. chan_close_test.go has the tests of Close and Abort, chan_errors_test.go those of the errors, and
 // chan_cost_test.go those of scheduling, allocation and memory.
 
@@ -128,8 +128,8 @@ func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
 	})
 }
 
-// A cancel ends a wait with an error that is context.Canceled and shows the cause. Nothing of the wait is left when the
-// operation returns, the waiters behind it keep their order, and the value is still the sender's.
+// A cancellation ends a wait with an error that is context.Canceled and shows the cause. Nothing of the wait is left
+// when the operation returns, the waiters behind it keep their order, and the value is still the sender's.
 //
 // Spec: CH-04 (rendezvous hands over directly)
 // Spec: CH-19 (waiters are served in order)
@@ -184,7 +184,7 @@ func TestCancelEndsAWait(t *testing.T) {
 	})
 }
 
-// A cancel without a cause has the cause context.Canceled.
+// A cancellation without a cause has the cause context.Canceled.
 //
 // Spec: CH-24 (a cancelled wait tells the cause)
 func TestCancelWithoutACause(t *testing.T) {
@@ -245,8 +245,8 @@ func all(want error, errs ...error) error {
 	return nil
 }
 
-// Data, a close, a cancel and a deadline race for one wait. One wins, and the results of both sides agree: a send that
-// succeeded is a value that was received or handed over, and a send that failed is not.
+// Data, a close, a cancellation and a deadline race for one wait. One wins, and the results of both sides agree: a send
+// that succeeded is a value that was received or handed over, and a send that failed is not.
 //
 // Spec: CH-25 (one of data, close, cancel and timeout wins)
 // Spec: CH-26 (a failed send keeps its value)
@@ -341,8 +341,8 @@ func (s *stage) settled(sender, receiver *player, held []int) {
 	}
 }
 
-// The claim is final: an operation that was given its value, or has given it, reports that, even if a cancel or an end
-// of the channel comes before it runs again.
+// The claim is final: an operation that was given its value, or has given it, reports that, even if a cancellation or
+// an end of the channel comes before it runs again.
 //
 // Spec: CH-25 (one of data, close, cancel and timeout wins)
 // Spec: CH-55 (a value that was claimed is reported)

@@ -552,8 +552,8 @@ func (a *actor) watch() {
 	}
 }
 
-// Waits on channels where nothing ever happens are given up by a time limit and by a cancel: no waiter is left in a
-// queue, and nothing in memory.
+// Waits on channels where nothing ever happens are given up by a time limit and by a cancellation: no waiter is left in
+// a queue, and nothing in memory.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 // Spec: CH-24 (a cancelled wait tells the cause)
@@ -613,7 +613,7 @@ func keepInUse(rt *coir.Runtime) (end func()) {
 	}
 }
 
-// giveUp makes each of many wait until a time limit, and then until a cancel.
+// giveUp makes each of many wait until a time limit, and then until a cancellation.
 func giveUp(t *testing.T, rt *coir.Runtime, in *coir.Chan[int], out *coir.Chan[*int], fibers, goroutines int) {
 	t.Helper()
 	var late, twice atomic.Int64 // waits whose time limit has passed, and those of them at both channels

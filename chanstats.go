@@ -10,10 +10,10 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// ChanStats holds the counters of a channel, all taken at the same moment.
+// ChanStats holds the counters of a channel. All of them are read at the same moment.
 type ChanStats struct {
 	Name       string
-	Len        int    // values that the channel holds
+	Len        int    // values that the channel holds now
 	Cap        int    // see Chan.Cap
 	High       int    // the largest Len so far
 	Sent       uint64 // sends that succeeded
@@ -23,24 +23,24 @@ type ChanStats struct {
 	Closed     bool
 	Send, Recv SideStats
 
-	First, Last time.Time // when the first and the last value was sent, received or dropped, if the channel has WithTiming
+	First, Last time.Time // when the first and last value was sent, received or dropped; set by WithTiming
 }
 
 // SideStats holds the counters of one side of a channel: its sends or its receives.
 type SideStats struct {
-	Waiting    int           // operations that wait now
-	Oldest     time.Duration // how long the first of them has waited, if the channel has WithTiming
+	Waiting    int           // operations that are waiting now
+	Oldest     time.Duration // how long the longest-waiting of them has waited, if the channel was made WithTiming
 	WouldBlock uint64        // Try operations that would have blocked, and sends that OverflowFail refused
 	TimedOut   uint64
 	Cancelled  uint64
 	Closed     uint64 // found the channel closed, or were waiting when it closed
 }
 
-// Len returns the number of values that the channel holds. The number may be out of date when Len returns.
+// Len returns the number of values that the channel holds. The result may be out of date by the time Len returns.
 //
 //go:norace
 func (c *Chan[T]) Len() int {
-	ch := &c.ch // a nil channel fails here, before synchronisation is hidden
+	ch := &c.ch // panics here if the channel is nil, before synchronisation is hidden
 	race.Disable()
 	ch.Lock()
 	n := ch.Len()
@@ -52,7 +52,7 @@ func (c *Chan[T]) Len() int {
 // Cap returns the number of values that the channel can hold: [Unbounded] if it is unbounded, 1 if it is conflated.
 func (c *Chan[T]) Cap() int { return c.ch.Limit() }
 
-// Name returns the name that was set with the option [WithName].
+// Name returns the name set by [WithName].
 func (c *Chan[T]) Name() string { return c.core.name }
 
 // String returns a short description of the channel: its name, or its number if it has none, how full it is, and
@@ -96,7 +96,7 @@ func typeName[T any]() string { return reflect.TypeFor[T]().String() }
 //
 //go:norace
 func (c *Chan[T]) Stats() ChanStats {
-	ch := &c.ch // a nil channel fails here, before synchronisation is hidden
+	ch := &c.ch // panics here if the channel is nil, before synchronisation is hidden
 	race.Disable()
 	x := ch.Stats()
 	race.Enable()

@@ -221,8 +221,8 @@ func TestCloseByMany(t *testing.T) {
 	t.Logf("ran %d, refused %d, cancelled %d", ran.Load(), refused.Load(), cancelled.Load())
 }
 
-// cancelledByClose reports whether err is the cancel of what was still running when its runtime was closed. That is not
-// ErrClosed: only later calls are refused.
+// cancelledByClose reports whether err is the cancellation of what was still running when its runtime was closed. That
+// is not ErrClosed: only later calls are refused.
 func cancelledByClose(err error) bool {
 	return isCancelFor(err, errors.New("coir: the runtime is being closed"))
 }

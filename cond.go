@@ -29,21 +29,21 @@ import (
 //		return v, nil
 //	}
 //
-// Hold the lock for a few instructions only: between Lock and Unlock, call no operation of coir except those of the
-// Cond. Under package sim each operation may let other fibers run, and a fiber that then calls Lock is reported as
-// blocked. For a lock that is held while waiting, use locks.Mutex.
+// Hold the lock only briefly: between Lock and Unlock, call no operation of coir except those of the Cond. Under
+// package sim, each operation may let other fibers run, and if one of them calls Lock, sim reports it as blocked. For a
+// lock that may be held while waiting, use locks.Mutex.
 //
-// Each call of Signal that returns true ends exactly one wait, even if a cancel or a deadline comes at the same moment:
-// a Wait, which returns nil, or a select with a [Cond.WaitCase].
+// Each call of Signal that returns true ends exactly one wait, even if a cancellation or deadline comes at the same
+// moment. The wait is a Wait, which then returns nil, or a select with a [Cond.WaitCase].
 //
 // The zero value is an unlocked Cond without waiters or name. A Cond must not be copied after first use.
 type Cond struct {
 	object
 	mu      xatomic.Mutex
 	waiters wait.Queue
-	woken   wait.Queue     // sleeping waiters that have been signalled, until Unlock
+	woken   wait.Queue     // claimed waiters that are asleep; Unlock readies them
 	changes xatomic.Uint64 // number of calls of Signal and Broadcast
-	what    *policy.Verb   // describes a wait, if Describe has said how
+	what    *policy.Verb   // describes a wait, if Describe was called
 }
 
 var (
@@ -52,18 +52,18 @@ var (
 	verbSignal  = &policy.Verb{Name: "wait", Waits: "for a signal of", Ends: "signal"}
 )
 
-// NewCond returns an unlocked Cond without waiters. [WithName] gives it a name, which reports show.
+// NewCond returns an unlocked Cond without waiters. Use [WithName] to give it a name, which reports show.
 func NewCond(opts ...NameOption) *Cond {
 	c := new(Cond)
 	c.name = nameOf(opts)
 	return c
 }
 
-// Init sets the name of a Cond that is a field of another object. It is called before first use.
+// Init sets the name of a Cond that is a field of another object. Call it before the Cond is first used.
 func (c *Cond) Init(opts ...NameOption) { c.name = nameOf(opts) }
 
-// Describe sets how reports and snapshots describe a wait for c, in place of "for a signal of". It is called before
-// first use.
+// Describe sets the words that reports and snapshots use for a wait for c, in place of "for a signal of". Call it
+// before c is first used.
 func (c *Cond) Describe(v *Verb) { c.what = (*policy.Verb)(v) }
 
 // Lock locks c. It blocks the calling thread while another fiber or goroutine has c locked.
@@ -99,20 +99,20 @@ func (c *Cond) Unlock() {
 	}
 }
 
-// Wait unlocks c and waits for a Signal or Broadcast. It locks c before it returns. It returns ctx's error if ctx ended
-// first; then it has not used up a Signal. The caller holds the lock, and must check its condition again when Wait
-// returns, because another caller may have changed it.
+// Wait unlocks c, waits for a Signal or Broadcast, and locks c again before it returns. If ctx ended first, it returns
+// ctx's error and has not used up a Signal. The caller must hold the lock. When Wait returns, the caller must check its
+// condition again, because another fiber may have changed it.
 func (c *Cond) Wait(ctx context.Context) error {
 	err := c.wait(ctx)
 	c.mu.Lock()
 	return err
 }
 
-// wait is Wait, but returns without the lock.
+// wait is like Wait, but returns without the lock.
 //
 //go:norace
 func (c *Cond) wait(ctx context.Context) error {
-	_ = c.name // a nil Cond fails here, before synchronisation is hidden
+	_ = c.name // panics here if the Cond is nil, before synchronisation is hidden
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return c.waitAny(ctx)
@@ -120,7 +120,7 @@ func (c *Cond) wait(ctx context.Context) error {
 	race.Disable()
 	r := c.begin(f, sc)
 	if r == park.None {
-		// This is Task.Park: see Task.BeginPark.
+		// Task.Park, inlined by hand: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -141,7 +141,7 @@ func (c *Cond) wait(ctx context.Context) error {
 	return nil
 }
 
-// begin begins a wait of f under sc, and unlocks c. It returns None if f must park.
+// begin starts a wait of f under sc, and unlocks c. It returns None if f must park.
 //
 //go:noinline
 //go:norace
@@ -160,8 +160,8 @@ func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
 	return park.Cancelled
 }
 
-// waitAny is wait for all other callers. If fibers used it too, the comparison cond of bench/ratios would take 1.29
-// times as long.
+// waitAny implements wait for all other callers. If fibers used it too, the cond comparison in bench/ratios would take
+// 1.29 times as long.
 //
 //go:noinline
 //go:norace
@@ -189,7 +189,7 @@ func (c *Cond) waitAny(ctx context.Context) error {
 	return nil
 }
 
-// release is Unlock without a step of a policy.
+// release is Unlock without announcing a step to the policy.
 //
 //go:norace
 func (c *Cond) release() {
@@ -205,9 +205,9 @@ func (c *Cond) release() {
 	race.Enable()
 }
 
-// unlock unlocks c inside a hidden section. The unlock itself is visible to the race detector, because it orders the
-// guarded data before the next Lock. Then unlock announces the wait of f. It does so only now because other fibers may
-// run then, and they must not find c locked.
+// unlock unlocks c inside a hidden section. The unlocking itself is visible to the race detector, because it orders
+// accesses to the guarded data before the next Lock. After unlocking, it announces the wait of f. The announcement may
+// let other fibers run, and they must not find c locked.
 //
 //go:norace
 func (c *Cond) unlock(f *Fiber) {
@@ -219,7 +219,7 @@ func (c *Cond) unlock(f *Fiber) {
 	race.LeaveUser()
 }
 
-// Signal ends the wait of the first waiter. It reports whether there was one. The caller holds the lock.
+// Signal ends the wait of the first waiter. It reports whether there was a waiter. The caller must hold the lock.
 //
 //go:norace
 func (c *Cond) Signal() bool {
@@ -243,7 +243,7 @@ func (c *Cond) Signal() bool {
 	}
 }
 
-// Broadcast ends the waits of all waiters, and returns their number. The caller holds the lock.
+// Broadcast ends the waits of all waiters, and returns their number. The caller must hold the lock.
 //
 //go:norace
 func (c *Cond) Broadcast() int {
@@ -256,7 +256,7 @@ func (c *Cond) Broadcast() int {
 	return claimAll(&c.waiters, &c.woken)
 }
 
-// WaitCase returns a case that happens at a Signal or Broadcast after the call of WaitCase. Call WaitCase with the lock
+// WaitCase returns a case that happens when Signal or Broadcast is called after WaitCase. Call WaitCase with the lock
 // held, and the select without it:
 //
 //	c.Lock()
@@ -268,23 +268,25 @@ func (c *Cond) Broadcast() int {
 //		c.Lock()
 //	}
 //
-// A Signal between WaitCase and the select also makes the case happen, even if it ended the wait of another waiter.
+// A Signal between WaitCase and the select also makes the case happen, even if that Signal ended the wait of another
+// waiter.
 func (c *Cond) WaitCase() Case {
 	escapes(c)
 	return Case{what: caseSignal, dst: unsafe.Pointer(c), after: time.Duration(c.changes.Load())}
 }
 
-// Len returns the number of waiters. It may count one that is about to leave. The caller holds the lock.
+// Len returns the number of waiters. The count may include a waiter that is about to give up. The caller must hold the
+// lock.
 //
 //go:norace
 func (c *Cond) Len() int { return c.waiters.Len() }
 
 // String returns a short description of c: its name, or its number if it has none, and how many waiters it has. The
-// caller does not hold the lock.
+// caller must not hold the lock.
 //
 //go:norace
 func (c *Cond) String() string {
-	_ = c.name // a nil Cond fails here, before synchronisation is hidden
+	_ = c.name // panics here if the Cond is nil, before synchronisation is hidden
 	race.Disable()
 	c.mu.Lock()
 	n := c.waiters.Len()
@@ -293,7 +295,7 @@ func (c *Cond) String() string {
 	return "coir.Cond(" + c.title() + ", " + strconv.Itoa(n) + " waiting)"
 }
 
-// waitOp returns the Op of a Wait. The code after the Wait holds the lock.
+// waitOp returns the Op of a Wait. Its Again is set because the caller locks c again after the Wait.
 //
 //go:norace
 func (c *Cond) waitOp() policy.Op {
@@ -313,7 +315,7 @@ func (c *Cond) withdraw(x *wait.Node) bool {
 	return x.Won
 }
 
-// signalCase is a case that waits for a signal, as an event of a select.
+// signalCase is the event of a Case that waits for a signal.
 type signalCase Case
 
 //go:norace

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// As many waits end without an error as calls of Signal returned true, whatever cancels and deadlines come at the same
-// moment. Waits are of fibers, of goroutines and of selects.
+// As many waits end without an error as calls of Signal returned true, whatever cancellations and deadlines come at the
+// same moment. Waits are of fibers, of goroutines and of selects.
 //
 // The counts are under the Cond's own lock.
 func TestCondContractUnderSimulation(t *testing.T) {

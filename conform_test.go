@@ -338,8 +338,8 @@ func (a *player) ended() error {
 	return a.err
 }
 
-// allEnded waits for all players, and checks that each ended with that error; nil means none, a cancelFor a cancel for
-// that cause.
+// allEnded waits for all players, and checks that each ended with that error; nil means none, a cancelFor a
+// cancellation for that cause.
 func (s *stage) allEnded(players []*player, want error) {
 	s.t.Helper()
 	for i, a := range players {

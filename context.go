@@ -10,10 +10,10 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// scopeContext is a scope as seen by the code that runs under it. It is the same object with other methods.
+// scopeContext is a scope as its code sees it, as a context. It is the same object as the scope, with other methods.
 type scopeContext scope
 
-// fiberContext is a fiber as seen by its own code.
+// fiberContext is a fiber as its own code sees it, as a context.
 type fiberContext Fiber
 
 type contextKey struct{}
@@ -52,10 +52,10 @@ func (c *fiberContext) Value(key any) any {
 	return v
 }
 
-// String keeps fmt from walking into a running fiber.
+// String is defined so that fmt does not read the fields of a running fiber.
 func (c *fiberContext) String() string { return "coir.Fiber(" + (*Fiber)(c).Name() + ")" }
 
-// String keeps fmt from walking into a running scope.
+// String is defined so that fmt does not read the fields of a scope in use.
 func (c *scopeContext) String() string { return "coir.Scope" }
 
 // timedScope is a scope with a deadline on the runtime's clock.
@@ -63,14 +63,14 @@ type timedScope struct {
 	scopeContext // first: see scope.until
 	cold         coldScope
 	deadline     time.Time
-	at           int64 // the same on the runtime's clock, ignoring deadlines of outer contexts
+	at           int64 // deadline on the runtime's clock, ignoring deadlines of outer contexts
 	timer        clock.Timer
 }
 
 func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// Expire implements clock.Target. The clock may call from inside a hidden section, and the cancel calls package
-// context, whose synchronisation must stay visible.
+// Expire implements clock.Target. The clock may call it from a hidden section. The cancellation calls package context,
+// whose synchronisation must stay visible.
 //
 //go:norace
 func (c *timedScope) Expire(uint64) { race.Alone(c.expire) }
@@ -81,7 +81,7 @@ func (c *timedScope) expire() {
 	sc.cancel(plainTimeout, nil)
 	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
-	if sc.rt.contexts != nil { // derived contexts are done too; perhaps no later step would notice them
+	if sc.rt.contexts != nil { // contexts derived from sc are done too, and perhaps no later step would notice that
 		race.Disable()
 		sc.rt.lookAtContexts()
 		race.Enable()
@@ -89,7 +89,7 @@ func (c *timedScope) expire() {
 }
 
 // Ended returns the error that an operation in ctx returns because ctx has ended, or nil if ctx has not ended. It is
-// for types with operations that wait, which check ctx before they do anything.
+// for types whose operations wait: they check ctx before they do anything else.
 func Ended(ctx context.Context) error {
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
@@ -98,8 +98,8 @@ func Ended(ctx context.Context) error {
 	return nil
 }
 
-// WithCancel returns a scope inside ctx and a function that cancels it. A wait under the scope costs a fiber nothing
-// extra, and WithCancel starts no goroutine. Call cancel when the scope is no longer needed.
+// WithCancel returns a scope inside ctx and a function that cancels it. It starts no goroutine, and a fiber's waits
+// under the scope cost nothing extra. Call cancel when the scope is no longer needed.
 func WithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
 	in, cancel := WithCancelCause(ctx)
 	return in, func() { cancel(nil) }
@@ -118,8 +118,8 @@ func WithCancelCause(ctx context.Context) (context.Context, context.CancelCauseF
 	}
 }
 
-// WaitCancel waits until ctx ends, and returns its error. It waits for nothing else, and uses no timer. In a context
-// that never ends, such as [context.Background], it never returns.
+// WaitCancel waits until ctx ends, and returns its error. It waits for nothing else, and uses no timer. If ctx never
+// ends, as [context.Background] does not, WaitCancel never returns.
 //
 //go:norace
 func WaitCancel(ctx context.Context) error {
@@ -143,8 +143,8 @@ func WaitCancel(ctx context.Context) error {
 
 var verbCancel = &policy.Verb{Name: "wait for a cancel", Waits: "for a cancel"}
 
-// waitCancelAny is WaitCancel for every caller. The two are not one function because a fiber that waits must keep a
-// small stack: see ownFiber.
+// waitCancelAny implements WaitCancel for every kind of caller. The two are separate functions to keep the stack of a
+// waiting fiber small: see ownFiber.
 //
 //go:noinline
 //go:norace
@@ -163,7 +163,7 @@ func waitCancelAny(ctx context.Context) error {
 }
 
 // announceCancel announces to the policy, if there is one, that the scope is about to be cancelled, unless it already
-// has been. It returns the fiber that must call stepped afterwards, or nil.
+// is. It returns the fiber that must call stepped afterwards, or nil.
 func (sc *scope) announceCancel() *Fiber {
 	if sc.rt.policy != nil && sc.state.Load() != scopeCancelled {
 		return announce(sc.rt, policy.Op{Kind: policy.Cancel})
@@ -186,7 +186,7 @@ func WithDeadline(ctx context.Context, at time.Time) (context.Context, context.C
 func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Context, context.CancelFunc) {
 	ts := &timedScope{deadline: at}
 	if up, ok := ctx.Deadline(); ok && up.Before(at) {
-		ts.deadline = up // only to show it: ctx may use another clock than the runtime
+		ts.deadline = up // for display only: ctx may use a clock other than the runtime's
 	}
 	c := resolve(ctx)
 	sc := (*scope)(&ts.scopeContext)
@@ -214,7 +214,7 @@ func withTimeout(ctx context.Context, at time.Time, d time.Duration) (context.Co
 }
 
 // Shield returns a context that has the values of ctx but is not cancelled when ctx is. It is for work that must be
-// finished, such as releasing resources or notifying a peer. Limit it with WithTimeout.
+// finished after a cancellation, such as releasing resources or notifying a peer. Limit its duration with WithTimeout.
 func Shield(ctx context.Context) context.Context {
 	// Spec: NU-21 (a shield delays a cancel)
 	sc := newScope()

@@ -241,7 +241,7 @@ func TestBackgroundInAFiberParksTheFiber(t *testing.T) {
 		if err := coir.Sleep(bg, time.Millisecond); err != nil {
 			t.Error(err)
 		}
-		// Run nests on this fiber's runtime, outside the nursery's cancel.
+		// Run nests on this fiber's runtime, outside the nursery's cancellation.
 		return coir.Run(bg, func(inner context.Context, _ *coir.Nursery) error {
 			if coir.Self(inner) != coir.Self(ctx) {
 				t.Error("the body of a nested Run is another fiber")
@@ -540,7 +540,7 @@ func TestNestedDeadlines(t *testing.T) {
 	}, nil)
 }
 
-// A cancel reaches scopes and nurseries of every kind below it, and none above.
+// A cancellation reaches scopes and nurseries of every kind below it, and none above.
 //
 // Spec: NU-09 (cancel goes down the tree only)
 func TestNestedScopes(t *testing.T) {
@@ -832,7 +832,8 @@ func TestWaitCancel(t *testing.T) {
 	}
 }
 
-// A fiber that waits for a cancel uses no clock: where nothing else is left that is a deadlock, and the report says so.
+// A fiber that waits for a cancellation uses no clock: where nothing else is left that is a deadlock, and the report
+// says so.
 func TestWaitCancelIsNoTimer(t *testing.T) {
 	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) { _ = coir.WaitCancel(ctx) })
 	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "waits for a cancel, at ") {

@@ -8,11 +8,11 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// outside holds the defaults of code that runs in no bubble of testing/synctest.
+// outside holds the defaults of code that does not run in a bubble of testing/synctest.
 var outside defaults
 
-// defaults is the default runtime outside of bubbles, and the options of every default runtime. The runtime is created
-// on first use and never closed: an idle runtime holds no goroutine.
+// defaults holds the default runtime outside of bubbles, and the options of all default runtimes. The runtime is
+// created on first use and never closed: an idle runtime holds no goroutine.
 type defaults struct {
 	rt xatomic.Pointer[Runtime]
 
@@ -21,19 +21,19 @@ type defaults struct {
 	options []RuntimeOption // set once
 }
 
-// In a race build, a goroutine that is ordered after nothing creates default runtimes: see makeAlone and
-// bubble.Registry. This Release orders it after the initialization of the packages that it uses.
+// In a race build, default runtimes are created on a goroutine that is not ordered after anything: see makeAlone and
+// bubble.Registry. This Release orders that goroutine after the initialization of the packages that it uses.
 func init() { race.Release(unsafe.Pointer(&outside)) }
 
-// Default returns the default runtime, on which [Run] runs fibers if it is called from a goroutine. In a bubble of
-// testing/synctest it is the bubble's own. It need not be closed, and cannot be replaced: if it is closed, every later
-// [Run] on it returns [ErrClosed].
+// Default returns the default runtime, on which [Run] runs fibers when a goroutine calls it. In a bubble of
+// testing/synctest, it returns the bubble's own default runtime. The default runtime need not be closed, and cannot be
+// replaced: once it is closed, every later [Run] on it returns [ErrClosed].
 func Default() *Runtime { return defaultRuntime() }
 
-// Configure sets the options of the default runtime: those of [NewRuntime]. The default runtimes of bubbles of
-// testing/synctest get them too. Call it once, at the start of the program. If a default runtime has been used, by
-// [Run], [Default], a time limit or a timer, or if Configure was called before, it changes nothing and returns an
-// error.
+// Configure sets the options of the default runtime, which are those of [NewRuntime]. They also apply to the default
+// runtimes of bubbles of testing/synctest. Call it once, at the start of the program. If [Run], [Default], a time limit
+// or a timer has already used a default runtime, or if Configure was called before, Configure changes nothing and
+// returns an error.
 func Configure(opts ...RuntimeOption) error {
 	race.Release(unsafe.Pointer(&outside))
 	if !outside.configure(opts) {
@@ -65,7 +65,7 @@ func (o *defaults) use() {
 	o.mu.Unlock()
 }
 
-// runtime returns the default runtime outside of bubbles. Sharing it orders nothing.
+// runtime returns the default runtime outside of bubbles. It does not order its callers after each other.
 //
 //go:norace
 func (o *defaults) runtime() *Runtime {
@@ -103,8 +103,8 @@ func newInBubble() *Runtime {
 	return outside.new()
 }
 
-// makeAlone makes the default runtime. Users of the runtime are ordered after its creation, but not after its first
-// user. It is called in a hidden section.
+// makeAlone makes the default runtime. The runtime's users are ordered after its creation, but not after its first
+// user. makeAlone is called in a hidden section.
 //
 //go:norace
 func (o *defaults) makeAlone() (rt *Runtime) {
@@ -117,6 +117,6 @@ func (o *defaults) makeAlone() (rt *Runtime) {
 
 //go:norace
 func (o *defaults) new() *Runtime {
-	race.Acquire(unsafe.Pointer(o)) // of Configure, and of init
+	race.Acquire(unsafe.Pointer(o)) // by Configure and by init
 	return NewRuntime(o.options...)
 }

@@ -1,7 +1,7 @@
 package coir_test
 
 // How fibers end. If a fiber panics, Run panics with the frames that panicked. Goexit ends only one fiber. The first
-// error cancels the siblings, and no error is lost but those that only echo the cancel. After each of them every
+// error cancels the siblings, and no error is lost but those that only echo the cancellation. After each of them every
 // sibling has ended, and when the runtime is closed no goroutine is left.
 
 import (

@@ -10,52 +10,57 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// How an object that no fiber waits for ends with its scope, or at a time. A ticket of package desk, for example, is
-// open until an answer comes, its scope ends, or its time is up. A Watch is a node in a ring of the scope, next to the
-// scope's guests. An Alarm is a timer. Neither needs a goroutine, and both are fields of the object that they end.
+// How an object that no fiber waits for ends with its scope, or at a given time. For example, a ticket of package desk
+// stays open until an answer comes, its scope ends, or its time runs out. A Watch is a node in a ring of the scope,
+// next to the scope's guests. An Alarm is a timer. Neither needs a goroutine, and both are fields of the object that
+// they end.
 //
 // Invariants:
 //
-//	W1 once:  a Start that returned nil ends by one Stop that returns true, or by one call of Ended, and not by both.
-//	          A watch is claimed by taking it off the ring, under the scope's lock; an alarm by the lock of the clock.
-//	W2 clean: once Stop has returned, or Ended is called, neither the scope nor the clock refers to it.
+//	W1 once:  a Start that returned nil is followed by either one Stop that returns true, or one call of Ended, never
+//	          both. To claim a watch, remove it from the ring under the scope's lock. For alarms, the clock's lock
+//	          decides.
+//	W2 clean: once Stop has returned or Ended has been called, neither the scope nor the clock refers to the object.
 //
-// Ended is called with nothing locked, but in the middle of a cancel or of a move of the clock. So to a policy the
-// operations of Ended are part of that step, and are not announced: see callEnded. Both steps conflict with all others.
+// Ended is called with no lock held, but during a cancellation or while the clock is being moved. To a policy, the
+// operations of Ended are therefore part of that step, and are not announced: see callEnded. Both steps conflict with
+// all others.
 //
-// Roads not taken: context.AfterFunc for each, which allocates four objects, and calls from a goroutine that a
-// simulation does not control; and a parker whose owner makes the call, which needs a claim of its own besides.
+// Rejected alternatives: a context.AfterFunc for each object, which allocates four objects, and calls from a goroutine
+// that a simulation does not control; and a parker whose owner makes the call, which needs another claim.
 
 // Watch calls a method of its owner when a context ends. It is for types that hold something on behalf of a caller that
-// may give up, such as a table of unanswered requests. Package desk uses it. A Watch starts no goroutine. In the
-// context of a fiber or a scope, and in one that never ends, it allocates nothing; in other contexts it needs a
+// may give up, such as a table of unanswered requests; package desk uses it. A Watch starts no goroutine. In the
+// context of a fiber or scope, and in a context that never ends, it allocates nothing; in other contexts it needs a
 // [context.AfterFunc].
 //
 // The zero value has not been started. A Watch that has been stopped may be started again. Its methods must not be
 // called at the same time, and it must not be copied after first use.
 type Watch struct {
 	to  Watcher
-	sc  *scope // the scope that it watches; nil if the context never ends
+	sc  *scope // the scope that the Watch watches; nil if the context never ends
 	ctx context.Context
 
 	private bool // sc was made for this watch, inside a context that is not coir's
 
 	prev, next *Watch // in the ring of sc, under its lock
-	linked     bool   // the same
+	linked     bool   // w is in the ring; under the lock of sc
 }
 
 // Watcher is the owner of a [Watch] or an [Alarm].
 type Watcher interface {
-	// Ended is called with the error that an operation in the context returns now, or, by an Alarm, with [ErrTimeout].
-	// It is called by the canceller, or by the clock. So Ended must be short, and must neither wait, panic nor call
-	// [runtime.Goexit]: that would stop the clock. It may use operations that do not wait, such as [Promise.Reject].
-	// Functions of the user, such as those of [Promise.OnDone], must run on a separate goroutine.
+	// Ended is called with the error that an operation in the context would return now, or, by an Alarm, with
+	// [ErrTimeout]. The canceller or the clock calls it. So Ended must be short, must not wait or panic, and must not
+	// call [runtime.Goexit], which would stop the clock. It may use operations that do not wait, such as
+	// [Promise.Reject]. Functions of the user, such as those passed to [Promise.OnDone], must run on a separate
+	// goroutine.
 	//
-	// Start and the cancel are ordered before Ended.
+	// Start and the cancellation are ordered before Ended.
 	Ended(err error)
 }
 
-// Start makes w call to.Ended, once, when ctx ends. If ctx has ended it returns ctx's error, and calls nothing.
+// Start arranges that to.Ended is called, once, when ctx ends. If ctx has already ended, Start returns ctx's error and
+// does not call Ended.
 //
 //go:norace
 func (w *Watch) Start(ctx context.Context, to Watcher) error {
@@ -84,8 +89,8 @@ func (w *Watch) Start(ctx context.Context, to Watcher) error {
 	return w.sc.ending().op
 }
 
-// Covers reports whether w, which has been started, would call Ended when ctx ends, and ctx has not ended. It may
-// report false although this is the case.
+// Covers reports whether w is started and would call Ended when ctx ends, and ctx has not ended. It may return false
+// even if that is so.
 //
 //go:norace
 func (w *Watch) Covers(ctx context.Context) bool {
@@ -95,15 +100,16 @@ func (w *Watch) Covers(ctx context.Context) bool {
 	return sameObject(ctx, w.ctx) && ctx.Err() == nil
 }
 
-// sameObject reports whether a and b are the same object. Contexts need not be comparable.
+// sameObject reports whether a and b are the same object. It does not compare them, because contexts need not be
+// comparable.
 //
 //go:norace
 func sameObject(a, b context.Context) bool {
 	return *(*[2]uintptr)(unsafe.Pointer(&a)) == *(*[2]uintptr)(unsafe.Pointer(&b))
 }
 
-// Stop ends the watch. If it returns true, Ended is not called; if it returns false, Ended has been called or will be.
-// In a context that never ends it returns true.
+// Stop stops the watch. If it returns true, Ended will not be called; if it returns false, Ended has been called or
+// will be. In a context that never ends, Stop returns true.
 //
 //go:norace
 func (w *Watch) Stop() bool {
@@ -120,7 +126,7 @@ func (w *Watch) Stop() bool {
 	return ok
 }
 
-// detach takes the scope that was made for the watch off its context.
+// detach detaches the scope that was made for the watch from its context.
 func (w *Watch) detach() {
 	if w.private {
 		w.sc.detach()
@@ -135,8 +141,8 @@ type Alarm struct {
 	to    Watcher
 }
 
-// Start makes a call to.Ended with [ErrTimeout], once, when d has passed, by the caller's clock. It must not be called
-// again before that, unless Stop has returned true.
+// Start arranges that to.Ended is called, once, with [ErrTimeout], when d has passed on the caller's clock. Start must
+// not be called again before that, unless Stop has returned true.
 //
 //go:norace
 func (a *Alarm) Start(ctx context.Context, to Watcher, d time.Duration) {
@@ -149,8 +155,8 @@ func (a *Alarm) Start(ctx context.Context, to Watcher, d time.Duration) {
 	race.Enable()
 }
 
-// Stop stops the alarm. If it returns true, Ended is not called; if it returns false, Ended has been called or will be,
-// or the alarm was not started.
+// Stop stops the alarm. If it returns true, Ended will not be called. If it returns false, Ended has been called or
+// will be, or the alarm was not started.
 //
 //go:norace
 func (a *Alarm) Stop() bool {
@@ -175,9 +181,9 @@ func (a *alarmTarget) Expire(uint64) {
 	race.Enable()
 }
 
-// callEnded calls to.Ended, ordered after Start, which has released started, and after the cancel, which has released
-// ended. It is called in a hidden section. On a runtime with a policy, the operations of Ended are not announced: they
-// are part of the step that the runtime makes.
+// callEnded calls to.Ended. The call is ordered after Start, which has released started, and after the cancellation,
+// which has released ended. callEnded is called in a hidden section. On a runtime with a policy, the operations of
+// Ended are not announced: they are part of the runtime's current step.
 //
 //go:norace
 func callEnded(rt *Runtime, started, ended unsafe.Pointer, to Watcher, err error) {
@@ -192,7 +198,7 @@ func callEnded(rt *Runtime, started, ended unsafe.Pointer, to Watcher, err error
 	})
 }
 
-// addWatch puts a watch at the end of the ring. It reports false if the scope has been cancelled.
+// addWatch appends a watch to the ring. It returns false if the scope has been cancelled.
 //
 //go:norace
 func (sc *scope) addWatch(w *Watch) bool {
@@ -213,7 +219,7 @@ func (sc *scope) addWatch(w *Watch) bool {
 	return true
 }
 
-// dropWatch takes a watch off the ring. It reports whether w was in the ring.
+// dropWatch removes a watch from the ring. It reports whether the watch was in the ring.
 //
 //go:norace
 func (sc *scope) dropWatch(w *Watch) bool {

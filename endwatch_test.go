@@ -92,7 +92,7 @@ func TestWatchCallsWhenItsContextEnds(t *testing.T) {
 	}
 }
 
-// A watch ends by Stop or by Ended, and not by both, whichever way a cancel and a Stop meet.
+// A watch ends by Stop or by Ended, and not by both, whichever way a cancellation and a Stop meet.
 func TestWatchEndsOnce(t *testing.T) {
 	for name, c := range contextsToWatch {
 		t.Run(name, func(t *testing.T) {
@@ -167,8 +167,8 @@ func (e teller) Ended(err error) {
 	_ = e.c.TrySend(1)
 }
 
-// Under sim, what Ended does is a part of the cancel, of the end of a nursery, or of the clock's move: no goroutine is
-// reported, and all waiters go on.
+// Under sim, what Ended does is a part of the cancellation, of the end of a nursery, or of the clock's move: no
+// goroutine is reported, and all waiters go on.
 func TestEndedInASimulation(t *testing.T) {
 	for name, start := range map[string]func(ctx context.Context, e coir.Watcher) (func(), error){
 		"cancel": func(ctx context.Context, e coir.Watcher) (func(), error) {

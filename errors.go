@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// The errors of operations. Each kind is a type that records what happened, and on which object if that has a name.
-// Their texts have the form "coir: send on jobs: timed out".
+// The errors of operations. Each kind of error is a type that records the operation, and the object if it has a name.
+// The texts have the form "coir: send on jobs: timed out".
 
-// ErrClosed is returned by operations on a closed channel, and by [Runtime.Run] on a closed runtime. Compare with
+// ErrClosed is returned by operations on a closed channel, and by [Runtime.Run] on a closed runtime. Test for it with
 // errors.Is: the returned error also names the channel and the cause given to [Chan.Abort].
 var ErrClosed error = &closedError{}
 
 // ErrWouldBlock is returned by a Try operation that would have blocked, and by a send on a full channel with
-// [WithOverflow]([OverflowFail]). Compare with errors.Is.
+// [WithOverflow]([OverflowFail]). Test for it with errors.Is.
 var ErrWouldBlock error = &wouldBlockError{}
 
-// ErrTimeout is returned by an operation that ran out of time: its own limit, or the deadline of its context. Compare
-// with errors.Is. It is also context.DeadlineExceeded, and a net.Error whose Timeout method returns true.
+// ErrTimeout is returned by an operation that ran out of time: its own limit, or the deadline of its context. Test for
+// it with errors.Is. It is also context.DeadlineExceeded, and a net.Error whose Timeout method returns true.
 var ErrTimeout error = &timeoutError{}
 
 // ErrGoexit is returned by [Fiber.Wait] for a fiber that ended by runtime.Goexit, which t.FailNow calls.
 var ErrGoexit = errors.New("coir: the fiber ended by runtime.Goexit")
 
-// opText returns the text of an error. op is empty if the operation or its object has no name; cause may be nil.
+// opText returns the text of an error. op is empty if the object of the operation has no name; cause may be nil.
 func opText(op, what string, cause error) string {
 	var b strings.Builder
 	b.WriteString("coir: ")
@@ -42,7 +42,7 @@ func opText(op, what string, cause error) string {
 	return b.String()
 }
 
-// causeText returns the text of a cause, of a panic without its stack, which comes with the panic itself.
+// causeText returns the text of a cause. It omits the stack of a panic, which is printed with the panic itself.
 func causeText(cause error) string {
 	text := cause.Error()
 	if pe := (*PanicError)(nil); errors.As(cause, &pe) {
@@ -58,7 +58,7 @@ type closedError struct {
 	how   closing
 }
 
-// closing says how a channel or a runtime was closed.
+// closing tells how a channel or a runtime was closed.
 type closing uint8
 
 const (
@@ -79,8 +79,8 @@ func (e *closedError) Error() string {
 
 func (e *closedError) Is(target error) bool { return target == ErrClosed }
 
-// Unwrap returns the cause given to Abort, unless the cause is one of the errors that operations return. A channel that
-// was aborted because of a timeout is closed; it has not timed out.
+// Unwrap returns the cause given to Abort, unless the cause is one of the errors that operations return: a channel that
+// was aborted because of a timeout has been closed, not timed out.
 func (e *closedError) Unwrap() error {
 	for _, how := range []error{ErrTimeout, ErrWouldBlock, ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(e.cause, how) {
@@ -113,8 +113,8 @@ func (e *timeoutError) Is(target error) bool {
 	return target == ErrTimeout || target == context.DeadlineExceeded
 }
 
-// canceledError is the error of an operation in a scope that was cancelled. The cause is part of the text but is not
-// wrapped, because it ended another operation, not this one. context.Cause returns it.
+// canceledError is the error of an operation in a scope that was cancelled. The text includes the cause, but the error
+// does not wrap it, because the cause belongs to another operation. context.Cause returns the cause.
 type canceledError struct {
 	op    string
 	cause error
@@ -124,7 +124,7 @@ func (e *canceledError) Error() string { return opText(e.op, "cancelled", e.caus
 
 func (e *canceledError) Is(target error) bool { return target == context.Canceled }
 
-// on returns the error of an operation that e ended. op names the operation, or is empty.
+// on returns the error of an operation that ended because of e. op names the operation, or is empty.
 func (e *ending) on(op string) error {
 	switch {
 	case op == "":
@@ -135,18 +135,18 @@ func (e *ending) on(op string) error {
 	return &canceledError{op, e.cause}
 }
 
-// PanicError is the value that [Run] panics with when its function or a fiber has panicked.
+// PanicError is the value with which [Run] panics when its function or a fiber has panicked.
 type PanicError struct {
 	Fiber string // the fiber's name
-	Value any    // what it panicked with
-	Stack []byte // its stack at that moment
+	Value any    // the value passed to panic
+	Stack []byte // the fiber's stack when it panicked
 
-	// Also joins the other failures in the nursery: panics and errors. It is nil if there were none.
+	// Also joins the other failures in the nursery, panics and errors. It is nil if there were none.
 	Also error
 }
 
-// panicError returns the *PanicError for a panic of f with v. If v is already a *PanicError, which comes from an inner
-// nursery, panicError returns v, because its stack shows the origin.
+// panicError returns the *PanicError for a panic of f with value v. If v is already a *PanicError, from an inner
+// nursery, panicError returns v, because its stack shows where the panic began.
 func panicError(f *Fiber, v any, stack []byte) *PanicError {
 	if pe, ok := v.(*PanicError); ok && pe != nil {
 		return pe
@@ -154,7 +154,7 @@ func panicError(f *Fiber, v any, stack []byte) *PanicError {
 	return &PanicError{Fiber: f.Name(), Value: v, Stack: stack}
 }
 
-// with returns e with more failures added. It copies e, which others may be using.
+// with returns a copy of e with more failures added. It does not change e, which others may be using.
 func (e *PanicError) with(more []error) *PanicError {
 	if len(more) == 0 {
 		return e

@@ -163,8 +163,8 @@ func TestErrorsOfANamedChannelAllocateNothing(t *testing.T) {
 	}
 }
 
-// A loop that takes ErrClosed for the end of the data, like the one of the README, does not mistake a cancel for it:
-// not if a sibling failed with the ErrClosed of another channel, nor if the runtime is being closed.
+// A loop that takes ErrClosed for the end of the data, like the one of the README, does not mistake a cancellation for
+// it: not if a sibling failed with the ErrClosed of another channel, nor if the runtime is being closed.
 func TestCancelIsNotTakenForTheEndOfData(t *testing.T) {
 	other := coir.NewChan[int](0)
 	other.Close()
@@ -240,7 +240,7 @@ func TestNothingIsLostBesideAPanic(t *testing.T) {
 	type body = func(ctx context.Context, n *coir.Nursery) error
 	sleep := func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
 	fails := func(err error) func(context.Context) error {
-		return func(ctx context.Context) error { _ = sleep(ctx); return err } // after the cancel
+		return func(ctx context.Context) error { _ = sleep(ctx); return err } // after the cancellation
 	}
 	panics := func(v any) func(context.Context) error {
 		return func(ctx context.Context) error { panic(v) }
@@ -379,8 +379,8 @@ func TestNothingIsLostBesideAGoexit(t *testing.T) {
 	}
 }
 
-// The Goexit of a body cancels its nursery, and children that return that cancel have not failed. So the fiber ended
-// only by Goexit, which is no failure.
+// The Goexit of a body cancels its nursery, and children that return that cancellation have not failed. So the fiber
+// ended only by Goexit, which is no failure.
 func TestGoexitOfABodyFailsNobody(t *testing.T) {
 	nested(t, func(t *testing.T, ctx context.Context) {
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -499,7 +499,7 @@ func TestPanicDuringGoexit(t *testing.T) {
 	}
 }
 
-// Cancel(nil) stops a nursery on purpose: errors that only report that cancel are no failure, and all others are.
+// Cancel(nil) stops a nursery on purpose: errors that only report that cancellation are no failure, and all others are.
 //
 // Spec: NU-12 (Run returns every child's error)
 func TestStoppedOnPurpose(t *testing.T) {
@@ -560,7 +560,7 @@ type many struct {
 func (m many) Error() string   { return m.text }
 func (m many) Unwrap() []error { return m.parts }
 
-// An error without parts is a failure; the error that package net returns for a cancel is not.
+// An error without parts is a failure; the error that package net returns for a cancellation is not.
 func TestWhatOnlySaysThatTheNurseryWasCancelled(t *testing.T) {
 	stopped := func(late error) error {
 		return coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {

@@ -13,18 +13,18 @@ import (
 )
 
 // Event is something that happens once: a service is ready, a file has been loaded, the program must stop. Any number
-// of fibers and goroutines may wait for it. The call of Set that makes it happen is ordered before the return of a wait
-// for it.
+// of fibers and goroutines may wait for it. The call of Set that makes the event happen is ordered before the return of
+// each wait for it.
 //
 // The zero value is an event that has not happened, and has no name. An Event must not be copied after first use.
 type Event struct {
 	object
 	once happening
-	what *policy.Verb // of a Promise: describes a wait for it, if Describe has said how
+	what *policy.Verb // for a Promise: describes a wait for it, if Describe was called
 }
 
-// happening is the state of an event. No waiter is missed: set stores done and then takes the waiters, under the lock;
-// a waiter is pushed under the lock, and only if done is not set.
+// happening is the state of an event. No waiter is missed: set stores done and then removes the waiters under the lock,
+// and a waiter is added under the lock only if done is not set.
 type happening struct {
 	done    xatomic.Bool
 	mu      xatomic.Mutex // guards waiters
@@ -37,18 +37,18 @@ var (
 	verbAwait = &policy.Verb{Name: "await", Waits: "for the event", Ends: "set"}
 )
 
-// NewEvent returns an event that has not happened. [WithName] gives it a name, which reports show.
+// NewEvent returns an event that has not happened. Use [WithName] to give it a name, which reports show.
 func NewEvent(opts ...NameOption) *Event {
 	e := new(Event)
 	e.name = nameOf(opts)
 	return e
 }
 
-// Set makes the event happen and wakes its waiters. It reports whether this call made it happen.
+// Set makes the event happen and wakes its waiters. It reports whether this call made the event happen.
 //
 //go:norace
 func (e *Event) Set() bool {
-	_ = e.name // a nil event fails here, before synchronisation is hidden
+	_ = e.name // panics here if the event is nil, before synchronisation is hidden
 	var by *Fiber
 	if simulating.Load() > 0 {
 		by = e.announce(currentFiber(), e.op(verbSet))
@@ -61,7 +61,7 @@ func (e *Event) Set() bool {
 	return first
 }
 
-// happen makes the event happen. It reports whether this call did.
+// happen makes the event happen. It reports whether this call made it happen.
 //
 //go:norace
 func (e *Event) happen() bool {
@@ -81,7 +81,7 @@ func (e *Event) happen() bool {
 //
 //go:norace
 func (e *Event) IsSet() bool {
-	_ = e.name // a nil event fails here, before synchronisation is hidden
+	_ = e.name // panics here if the event is nil, before synchronisation is hidden
 	var by *Fiber
 	if simulating.Load() > 0 {
 		by = e.announce(currentFiber(), e.op(verbIsSet))
@@ -103,14 +103,14 @@ func (e *Event) IsSet() bool {
 	return set
 }
 
-// Wait waits until the event has happened. It returns ctx's error if ctx has ended, even if the event has happened.
+// Wait waits until the event has happened. If ctx has ended, it returns ctx's error, even if the event has happened.
 func (e *Event) Wait(ctx context.Context) error { return e.wait(ctx, verbAwait) }
 
-// wait is Wait; reports name the wait by verb.
+// wait implements Wait. Reports use verb to describe the wait.
 //
 //go:norace
 func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
-	_ = e.name // a nil event fails here, before synchronisation is hidden
+	_ = e.name // panics here if the event is nil, before synchronisation is hidden
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return e.waitAny(ctx, verb)
@@ -121,7 +121,7 @@ func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
 	race.Disable()
 	r := e.once.begin(f, sc, e.as(verb))
 	if r == park.None {
-		// What Park does: see Task.BeginPark.
+		// Task.Park, inlined by hand: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -143,8 +143,8 @@ func (e *Event) wait(ctx context.Context, verb *policy.Verb) error {
 	return nil
 }
 
-// waitAny is wait for every caller. The two are not one function because a fiber that waits must keep a small stack:
-// see ownFiber.
+// waitAny implements wait for every kind of caller. The two are separate functions to keep the stack of a waiting fiber
+// small: see ownFiber.
 //
 //go:noinline
 //go:norace
@@ -168,7 +168,7 @@ func (e *Event) waitAny(ctx context.Context, verb *policy.Verb) error {
 
 // DoneCase returns a case that happens when the event has happened.
 func (e *Event) DoneCase() Case {
-	_ = e.name // a nil event fails here, not under a lock
+	_ = e.name // panics here if the event is nil, not under a lock
 	escapes(e)
 	return Case{what: caseEvent, arg: (*eventCase)(e)}
 }
@@ -176,11 +176,11 @@ func (e *Event) DoneCase() Case {
 // String returns a short description of the event: its name, or its number if it has none, and whether it has happened.
 func (e *Event) String() string { return "coir.Event(" + e.describe("set") + ")" }
 
-// describe describes the event; done is the word for an event that has happened.
+// describe returns a description of the event. done is the word that it uses for an event that has happened.
 //
 //go:norace
 func (e *Event) describe(done string) string {
-	_ = e.name // a nil event fails here, before synchronisation is hidden
+	_ = e.name // panics here if the event is nil, before synchronisation is hidden
 	race.Disable()
 	defer race.Enable()
 	if e.once.done.Load() {
@@ -192,7 +192,7 @@ func (e *Event) describe(done string) string {
 	return e.title() + ", not " + done + ", " + strconv.Itoa(n) + " waiting"
 }
 
-// eventCase is an Event as a case of a select.
+// eventCase is an Event used as a case of a select.
 type eventCase Event
 
 //go:norace
@@ -214,7 +214,7 @@ func (e *eventCase) op() policy.Op { return (*Event)(e).object.op(verbAwait) }
 
 func (e *eventCase) result(*Case) { race.Acquire(unsafe.Pointer(&e.once)) }
 
-// set makes the event happen and readies the waiters. It reports whether this call did.
+// set makes the event happen and readies the waiters. It reports whether this call made it happen.
 //
 //go:norace
 func (h *happening) set() bool {
@@ -231,7 +231,7 @@ func (h *happening) set() bool {
 	return true
 }
 
-// begin begins a wait of f for on, under sc. It returns None if f must park, and otherwise the reason why not.
+// begin starts a wait of f for on, under sc. It returns None if f must park, and otherwise the reason not to.
 //
 //go:noinline
 //go:norace
@@ -246,7 +246,7 @@ func (h *happening) begin(f *Fiber, sc *scope, on any) park.Reason {
 	t := f.arm(sc, on)
 	n := f.task.Kit().Event()
 	if !h.publish(n, &f.task.Parker, t) {
-		f.task.Disarm() // even if a cancel came first: there is no wait
+		f.task.Disarm() // even if a cancellation came first, there is no wait
 		f.charge()
 		return park.Data
 	}
@@ -257,7 +257,7 @@ func (h *happening) begin(f *Fiber, sc *scope, on any) park.Reason {
 	return park.Cancelled
 }
 
-// await waits for on, until the event has happened. The caller may be a fiber or a goroutine.
+// await waits for on until the event has happened. The caller may be a fiber or a goroutine.
 //
 //go:norace
 func (h *happening) await(by *caller, on any) park.Reason {
@@ -281,7 +281,7 @@ func (h *happening) await(by *caller, on any) park.Reason {
 	return r
 }
 
-// publish makes a node wake its parker when the event happens. It reports false if the event has already happened.
+// publish adds a node whose parker is woken when the event happens. It returns false if the event has already happened.
 //
 //go:norace
 func (h *happening) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {

@@ -165,7 +165,7 @@ func TestEventAllocatesNothing(t *testing.T) {
 	})
 }
 
-// Whatever the order of a Set, waits, a select and a cancel: each wait ends, by the one or the other.
+// Whatever the order of a Set, waits, a select and a cancellation: each wait ends, by the one or the other.
 func TestEventUnderSimulation(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		e := coir.NewEvent(coir.WithName("ready"))

@@ -80,7 +80,7 @@ func (t *tank) Draw(ctx context.Context, n int) error { return t.queue.Take(ctx,
 // DrawCase is a case that takes n litres.
 func (t *tank) DrawCase(n int) coir.Case { return t.queue.TakeCase((*litres)(t), n) }
 
-// Fill adds n litres. It reports false if there is no room for them.
+// Fill adds n litres. It returns false if there is no room for them.
 func (t *tank) Fill(n int) bool { return t.queue.Put((*litres)(t), n) }
 
 // litres is a tank as a coir.Resource. The queue calls Take and Put one at a time, under a lock that the race detector

@@ -97,7 +97,8 @@ func ExampleNursery_Limit() {
 	// Output: all done
 }
 
-// The error of a cancel shows the cause, and is context.Canceled whatever the cause. context.Cause returns the cause.
+// The error of a cancellation shows the cause, and is context.Canceled whatever the cause. context.Cause returns the
+// cause.
 func ExampleNursery_Cancel() {
 	full := errors.New("the disk is full")
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -219,7 +220,7 @@ func ExampleWithCancel() {
 	// Output: true <nil>
 }
 
-// A fiber that only has to clean up when it is stopped waits for the cancel, without a timer.
+// A fiber that only has to clean up when it is stopped waits for the cancellation, without a timer.
 func ExampleWaitCancel() {
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("listener", func(ctx context.Context) error {

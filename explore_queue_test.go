@@ -191,8 +191,8 @@ func TestExploreWaitAgainstSignal(t *testing.T) {
 	}
 }
 
-// Two fibers wait; there is a signal, and a cancel. As many waits end without an error as calls of Signal returned
-// true.
+// Two fibers wait; there is a signal, and a cancellation. As many waits end without an error as calls of Signal
+// returned true.
 func TestExploreSignalAgainstCancel(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s, c := newStage(), new(Cond)

@@ -243,8 +243,8 @@ func TestExploreWaitAfterACancelledOne(t *testing.T) {
 	}
 }
 
-// A fiber that has waited under its nursery's scope waits under a scope that the nursery's cancel does not reach: the
-// cancel does not end that wait.
+// A fiber that has waited under its nursery's scope waits under a scope that the nursery's cancellation does not reach:
+// the cancel does not end that wait.
 func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		s := newStage()
@@ -676,7 +676,7 @@ func TestExploreWaitAgainstEnd(t *testing.T) {
 
 // Fibers wait for an event while it is set, and their nursery is cancelled: each wait ends, by the one or the other,
 // one Set is told that it was the first, and no node stays in the queue. Each case is explored completely. Two waiters,
-// two sets and a cancel together have some 190,000 executions, and run with COIR_SOAK.
+// two sets and a cancellation together have some 190,000 executions, and run with COIR_SOAK.
 func TestExploreWaitAgainstSet(t *testing.T) {
 	for _, c := range []struct {
 		waiters, sets int
@@ -749,8 +749,8 @@ func (s *stage) async(c *Chan[int], side channel.Side, v int, ended func(v int, 
 	return b
 }
 
-// A send that began without a wait, against a receive and a cancel, and a receive against a send and a cancel: a value
-// is passed on if and only if its send succeeds, and the fiber of the operation is readied once.
+// A send that began without a wait, against a receive and a cancellation, and a receive against a send and a
+// cancellation: a value is passed on if and only if its send succeeds, and the fiber of the operation is readied once.
 func TestExploreAsync(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		t.Run(fmt.Sprintf("send, cancel %v", cancels), func(t *testing.T) {

@@ -19,26 +19,26 @@ import (
 )
 
 // Fiber is a function that runs concurrently with others, started by [Nursery.Go]. A Fiber is never reused, so a
-// program may keep it. After its end it keeps its result, the context that its nursery was opened in, and the errors of
-// the nursery's other fibers, but no variables that their functions captured.
+// program may keep it. After the fiber has ended, the Fiber keeps its result, the context in which its nursery was
+// opened, and the errors of the nursery's other fibers, but not the variables that their functions captured.
 type Fiber struct {
 	task    sched.Task
 	nursery *Nursery
-	waiting xatomic.Pointer[scope] // the scope whose cancel ends the fiber's wait. See scope
+	waiting xatomic.Pointer[scope] // the scope whose cancellation ends the fiber's wait: see scope
 
 	fn     func(context.Context) error
 	name   string
 	id     uint64
 	pc     uintptr // where it was spawned
 	index  int32   // the index plus 1; 0: none
-	budget int32   // operations left that need not wait, before it yields
+	budget int32   // operations that need not wait that are left before the fiber yields
 
-	outcome   xatomic.Uint32 // an outcome: set to awaited under mu, and by the fiber itself when it ends, after failed
+	outcome   xatomic.Uint32 // an outcome; addJoiner sets awaited, under mu; finish sets the last, after failed
 	role      role           // never changes
-	place     bool           // counts against its nursery's limit
-	listed    bool           // is in its nursery's ring: has waited under the nursery's scope
-	simulated bool           // its runtime has a policy, which sees each operation
-	failed    *error         // its error, if not nil; before the end, errors that could not be reported: see unreported
+	place     bool           // the fiber counts against its nursery's limit
+	listed    bool           // the fiber is in its nursery's ring, because it has waited under the nursery's scope
+	simulated bool           // the fiber's runtime has a policy, which sees each operation
+	failed    *error         // the fiber's error, if not nil; until it ends, errors not yet reported: see unreported
 
 	prev, next *Fiber // under nursery.mu
 
@@ -46,7 +46,7 @@ type Fiber struct {
 	joiners wait.Ring
 }
 
-// outcome says how a fiber ended, or that it has not.
+// outcome tells whether and how a fiber has ended.
 //
 //	running --addJoiner--> awaited
 //	   |                      |
@@ -55,13 +55,13 @@ type outcome uint32
 
 const (
 	running  outcome = iota
-	awaited          // running, and has had joiners, which finish must look for
+	awaited          // running, and has had joiners: finish must look for them
 	returned         // its function returned
 	panicked         // err is a *PanicError
-	exited           // by runtime.Goexit
+	exited           // its function called runtime.Goexit
 )
 
-// ended reports whether the fiber has ended. Then err returns its error.
+// ended reports whether the fiber has ended. If it has, err returns its error.
 //
 //go:norace
 func (f *Fiber) ended() bool { return outcome(f.outcome.Load()) > awaited }
@@ -74,12 +74,12 @@ func (f *Fiber) err() error {
 	return *f.failed
 }
 
-// role says how a fiber differs from the usual one, a child that a worker runs. It is a set of bits.
+// role is a set of bits that tell how a fiber differs from the usual one, a child that a worker runs.
 type role uint8
 
 const (
-	mainRole    role = 1 << iota // runs the body of its nursery; is not a child of it
-	onGoroutine                  // runs on a goroutine of its own: it is the first field of a goChild
+	mainRole    role = 1 << iota // runs the body of its nursery, and is not a child of it
+	onGoroutine                  // runs on its own goroutine, and is the first field of a goChild
 	isolated                     // its failure does not cancel its siblings
 	bornWaiting                  // its spawner makes it wait before it has run: see async
 )
@@ -89,19 +89,19 @@ func (f *Fiber) isMain() bool { return f.role&mainRole != 0 }
 
 // FiberOption is an option of [Nursery.Go] and of the functions that call it.
 type FiberOption struct {
-	fiber *Fiber  // the memory for it, unless it runs on a goroutine
+	fiber *Fiber  // the memory for the fiber, unless it runs on a goroutine
 	pc    uintptr // where the fiber was spawned, if not at the call of Go
 	index int32   // the index plus 1; 0: none
 	role  role
 }
 
-// WithIsolatedFailure keeps the failure of a child from cancelling its siblings. The failure is still reported:
-// [Fiber.Wait] returns the error, and Run returns or panics with it when all fibers have ended. A nursery whose
-// children all have the option runs each of them to its end.
+// WithIsolatedFailure prevents the failure of a child from cancelling its siblings. The failure is still reported:
+// [Fiber.Wait] returns the error, and Run returns or panics with it when all fibers have ended. In a nursery whose
+// children all have this option, each child runs to its end.
 func WithIsolatedFailure() FiberOption { return FiberOption{role: isolated} }
 
-// WithIndex numbers fibers that share a name. The name of the fiber includes the number, which must not be negative and
-// must fit in 31 bits.
+// WithIndex numbers fibers that share a name. The fiber's name then includes the number, which must be at least 0 and
+// less than 1<<31 - 1.
 func WithIndex(i int) FiberOption {
 	if i < 0 || i >= math.MaxInt32 {
 		panic("coir: WithIndex(" + strconv.Itoa(i) + ") is negative or too large")
@@ -109,9 +109,9 @@ func WithIndex(i int) FiberOption {
 	return FiberOption{index: int32(i) + 1}
 }
 
-// WithSpawnSite says where the fiber was spawned, if not at the call of Go: pc is a program counter of
-// [runtime.Callers]. It is for authors of types that start fibers for their users. Then reports and snapshots show the
-// line of the user.
+// WithSpawnSite sets the place where the fiber was spawned, in place of the call of Go. pc is a program counter of
+// [runtime.Callers]. It is for types that start fibers for their users: reports and snapshots then show the user's
+// line.
 func WithSpawnSite(pc uintptr) FiberOption { return FiberOption{pc: pc} }
 
 // add applies opts to s.
@@ -129,20 +129,20 @@ func (s *FiberOption) add(opts []FiberOption) {
 	}
 }
 
-// State says what a fiber is doing.
+// State tells what a fiber is doing.
 type State int
 
 // The states of a fiber.
 const (
-	StatePending State = iota // has not begun
-	StateActive               // runs, or would if there were a free worker
-	StateWaiting              // waits for something
+	StatePending State = iota // has not started
+	StateActive               // running, or waiting for a free worker
+	StateWaiting              // waiting for something
 	StateEnded
 )
 
 func (s State) String() string { return [...]string{"pending", "active", "waiting", "ended"}[s] }
 
-// State returns what the fiber is doing at this moment.
+// State returns what the fiber is doing now.
 //
 //go:norace
 func (f *Fiber) State() State {
@@ -164,8 +164,8 @@ func (f *Fiber) State() State {
 	return StateActive
 }
 
-// ID returns a number that no other fiber of the process has. It differs from run to run, and under package sim from
-// schedule to schedule, so a program must not make decisions by it.
+// ID returns a number that is unique among the fibers of the process. It differs from run to run, and under package sim
+// from schedule to schedule, so a program must not base decisions on it.
 //
 //go:norace
 func (f *Fiber) ID() uint64 { return f.id }
@@ -200,7 +200,7 @@ func (f *Fiber) SpawnSite() string {
 	return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 }
 
-// Self returns the fiber that calls it, or nil in a goroutine that is no child of a nursery: see [OnGoroutine].
+// Self returns the calling fiber, or nil in a goroutine that is not a child of a nursery: see [OnGoroutine].
 func Self(ctx context.Context) *Fiber {
 	if f := resolve(ctx).f; f != nil {
 		return f
@@ -208,17 +208,17 @@ func Self(ctx context.Context) *Fiber {
 	return childHere()
 }
 
-// Wait waits until the fiber has ended and returns its error: that of its function, a [*PanicError], or [ErrGoexit]. It
-// returns earlier with an error of ctx if ctx ends. If ctx has already ended, Wait returns that error immediately, even
-// if the fiber has ended too.
+// Wait waits until the fiber has ended and returns its error: the error that its function returned, a [*PanicError], or
+// [ErrGoexit]. If ctx ends first, Wait returns ctx's error. If ctx has already ended, Wait returns that error
+// immediately, even if the fiber has ended too.
 //
-// So an error that is [ErrTimeout] may be that of ctx, under [WithTimeout], or the fiber's own. To tell them apart, use
-// the index of a select: 0 is the fiber's end, 1 the time, -1 the end of ctx.
+// An error that is [ErrTimeout] may therefore come from ctx, under [WithTimeout], or from the fiber. To tell them
+// apart, use the index that a select returns: 0 for the end of the fiber, 1 for the time limit, -1 for the end of ctx.
 //
 //	i, err := coir.Select(ctx, f.DoneCase(&failed), coir.After(d))
 //
-// While it waits for another fiber, a fiber gives up its place under [Nursery.Limit]. A fiber that waits for itself
-// gets an error.
+// While a fiber waits for another fiber, it gives up its place under [Nursery.Limit]. If a fiber waits for itself, Wait
+// returns an error.
 //
 //go:norace
 func (f *Fiber) Wait(ctx context.Context) error {
@@ -233,7 +233,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 		self.step(policy.Op{Kind: policy.Wait, Object: f.id, Name: f.name})
 	}
 	if race.Enabled {
-		_ = f.nursery // a nil fiber fails here, before synchronisation is hidden
+		_ = f.nursery // panics here if the fiber is nil, before synchronisation is hidden
 	}
 	race.Disable()
 	r, parks := f.beginWait(self, sc)
@@ -248,7 +248,7 @@ func (f *Fiber) Wait(ctx context.Context) error {
 	return f.waited(r, sc)
 }
 
-// beginWait begins a wait of self for f under sc. If there is nothing to wait for, it returns the reason and false.
+// beginWait starts a wait of self for f under sc. If there is nothing to wait for, it returns the reason and false.
 //
 //go:noinline
 //go:norace
@@ -279,8 +279,8 @@ func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	self.takePlace(r == park.Data)
 }
 
-// addJoiner registers a wait for the fiber's end. It reports false if the fiber has ended. It marks the fiber as
-// awaited under mu, before it pushes the node. So if finish sees the mark, it finds the node once it has the lock.
+// addJoiner registers a wait for the end of the fiber. It returns false if the fiber has ended. It marks the fiber as
+// awaited under mu before it adds the node. So if finish sees the mark, it finds the node once it holds the lock.
 //
 // Guarded by TestExploreWaitAgainstEnd.
 //
@@ -295,7 +295,7 @@ func (f *Fiber) addJoiner(node *wait.Node, p *park.Parker, t park.Ticket) bool {
 	return ok
 }
 
-// removeJoiner removes a joiner that no longer waits.
+// removeJoiner removes a joiner that has stopped waiting.
 //
 //go:norace
 func (f *Fiber) removeJoiner(node *wait.Node) {
@@ -304,7 +304,7 @@ func (f *Fiber) removeJoiner(node *wait.Node) {
 	f.mu.Unlock()
 }
 
-// waited returns the result of a wait for f that ended for r.
+// waited returns the result of a wait for f that ended with reason r.
 //
 //go:norace
 func (f *Fiber) waited(r park.Reason, sc *scope) error {
@@ -315,7 +315,7 @@ func (f *Fiber) waited(r park.Reason, sc *scope) error {
 	return sc.ending().op
 }
 
-// waitSlow is Wait for every other caller.
+// waitSlow implements Wait for all other callers.
 //
 //go:noinline
 //go:norace
@@ -338,7 +338,7 @@ func (f *Fiber) waitSlow(ctx context.Context) error {
 	return c.cancelled().op
 }
 
-// join waits for the fiber's end. It serves every caller.
+// join waits for the end of the fiber. It serves every kind of caller.
 //
 //go:norace
 func (f *Fiber) join(c *caller) park.Reason {
@@ -346,7 +346,7 @@ func (f *Fiber) join(c *caller) park.Reason {
 	defer w.done()
 	t := c.arm(&w, (*fiberEnd)(f))
 	if !f.addJoiner(w.kit.Event(), w.p, t) {
-		w.p.Disarm() // even if a cancel came first: there is no wait
+		w.p.Disarm() // even if a cancellation came first, there is no wait
 		return park.Data
 	}
 	c.f.leavePlace()
@@ -374,10 +374,10 @@ func (f *Fiber) cancelWait(sc *scope, here *sched.Worker) {
 	}
 }
 
-// thunk is a fiber as the scheduler sees it. It is the same object: only the methods differ.
+// thunk is a Fiber with the methods that the scheduler uses. It is the same object.
 type thunk Fiber
 
-// thunkOf finds the fiber of a task.
+// thunkOf returns the fiber of a task, as a thunk.
 func thunkOf(t *sched.Task) sched.Thunk { return (*thunk)(fiberOf(t)) }
 
 // groupOf returns the group of a fiber, which is its nursery: see sched.Task.ParkFor.
@@ -396,7 +396,7 @@ func (th *thunk) RunThunk() {
 		bubble.Explored.CoirFiber(f.Name(), f.id, f.said)
 	}
 	fn := f.fn
-	f.fn = nil // a program that keeps the fiber need not keep what its function captured
+	f.fn = nil // so that a program that keeps the fiber does not keep the variables that its function captured
 	err := fn((*fiberContext)(f))
 	f.finish(returned, err)
 }
@@ -427,9 +427,9 @@ func (th *thunk) Exited() {
 	}
 }
 
-// unreported holds the failures in nurseries of a fiber whose Goexit keeps their Run from returning. It becomes the
-// fiber's error when the fiber ends. Panics and errors are kept apart because a function may return a *PanicError as an
-// error.
+// unreported holds failures in a fiber's nurseries that Run could not return because of a Goexit. It becomes the
+// fiber's error when the fiber ends. Panics and errors are separate because a function may also return a *PanicError as
+// an error.
 type unreported struct {
 	panics []error // each is a *PanicError
 	errs   []error
@@ -438,7 +438,7 @@ type unreported struct {
 func (u *unreported) Error() string   { return joined(u.Unwrap()).Error() }
 func (u *unreported) Unwrap() []error { return append([]error{ErrGoexit}, u.errs...) }
 
-// reportLater keeps failures until the end of f, which is in a Goexit.
+// reportLater keeps failures until the end of f, which is unwinding for a Goexit.
 func (f *Fiber) reportLater(panics, errs []error) {
 	if len(panics)+len(errs) == 0 {
 		return
@@ -469,7 +469,7 @@ func (f *Fiber) finish(how outcome, err error) {
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberEnded(f, err) })
 	}
-	onlyExit := how == exited && err == ErrGoexit // which ends no other fiber
+	onlyExit := how == exited && err == ErrGoexit // a Goexit without other failures fails no other fiber
 	if err != nil && !f.isMain() && !onlyExit {
 		n.childFailed(how, err, f.role&isolated != 0, here)
 	}
@@ -477,7 +477,7 @@ func (f *Fiber) finish(how outcome, err error) {
 	race.Release(unsafe.Pointer(&n.pending))
 	race.Disable()
 	if sc := f.waiting.Load(); sc != nil && sc != &n.scope {
-		f.waitUnder(nil) // it may keep much memory alive
+		f.waitUnder(nil) // so that f does not keep the memory of that scope alive
 	}
 	if err != nil {
 		f.failed = new(err)
@@ -494,7 +494,7 @@ func (f *Fiber) finish(how outcome, err error) {
 	race.Enable()
 }
 
-// wakeJoiners wakes the fiber's joiners. Joiners may leave meanwhile, but none is added.
+// wakeJoiners wakes the fiber's joiners. During the call, joiners may leave, but no joiner is added.
 //
 //go:noinline
 //go:norace

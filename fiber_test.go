@@ -350,7 +350,7 @@ func (w *watcher) FiberReady(f, _ *coir.Fiber)       { w.note("ready", f) }
 func (w *watcher) FiberEnded(f *coir.Fiber, _ error) { w.note("ended", f) }
 func (w *watcher) FiberStalled(s coir.Stall)         { w.note("stalled", s.Fiber) }
 
-// An observer may ask a fiber for its state wherever it is called: under a limit, in a cancel, at an end.
+// An observer may ask a fiber for its state wherever it is called: under a limit, in a cancellation, at an end.
 //
 // Spec: OB-13 (an Observer sees every fiber event)
 func TestObserverMayAsk(t *testing.T) {

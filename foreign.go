@@ -11,15 +11,16 @@ import (
 	"github.com/coir-go/coir/internal/stdctx"
 )
 
-// Contexts of package context on a runtime with a policy. Package context reports a cancel on a separate goroutine, at
-// a moment that the policy does not choose. But cancel() has closed the Done channel when it returns, and the fiber
-// that called it makes its next step before any other fiber runs. So each step first looks at the contexts that fibers
-// wait under: a cancel by a fiber takes effect at a definite step, and the canceller finds it.
+// Contexts of package context on a runtime with a policy. Package context reports a cancellation on a separate
+// goroutine, at a moment that the policy does not choose. But when cancel() returns, it has closed the Done channel,
+// and the fiber that called it makes its next step before any other fiber runs. So each step first checks the contexts
+// that fibers wait under. A cancellation by a fiber then takes effect at a definite step, and is attributed to that
+// fiber.
 //
-// A deadline of package context passes by real time, and a goroutine may cancel at any time. Neither can be controlled:
-// both are reported to the policy.
+// Deadlines of package context depend on real time, and a goroutine may cancel at any time. The policy cannot control
+// either, so both are reported to it.
 
-// dependent is a scope or a wait that ends with a context.
+// dependent is a scope or a wait that ends when a context ends.
 type dependent struct {
 	sc *scope       // the scope to cancel; if nil,
 	p  *park.Parker // the parker to wake,
@@ -48,8 +49,7 @@ func (rt *Runtime) lookAtContexts() {
 	}
 }
 
-// expiredInside reports whether the context was derived from one of coir's scopes, and ended with the deadline of that
-// scope.
+// expiredInside reports whether ctx was derived from one of coir's scopes and ended because of that scope's deadline.
 func expiredInside(ctx context.Context) bool {
 	sc := scopeBehind(ctx)
 	return sc != nil && errors.Is(sc.ctxErr(), context.DeadlineExceeded)

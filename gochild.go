@@ -11,48 +11,51 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Children that run on a goroutine of their own.
+// Children that run on their own goroutines.
 //
-// Such a child is a Fiber to its nursery: it is counted, named, limited, waited for and cancelled like any other. No
-// worker runs its task, and the registry of frames does not know its goroutine. So its operations find no fiber, and
-// block as a goroutine's do, under the child's context, where they are guests of the nursery's scope.
+// To its nursery, such a child is a Fiber: it is counted, named, limited, waited for and cancelled like any other. But
+// no worker runs its task, and its goroutine is not in the registry of frames. So its operations find no fiber and
+// block the goroutine, as those of any goroutine do. They wait under the child's context, as guests of the nursery's
+// scope.
 //
-// Few operations have to know that a goroutine is a child: those that give up its place under a limit, Run, which opens
-// a nursery on the child's runtime, Self, and the checks for a fiber that waits for itself or closes its own runtime.
-// The context does not identify the child, because a scope inside it does not name the child. So children are listed by
-// goroutine. Only those operations read the list, only in a goroutine, and not while the list is empty.
+// Few operations need to know that a goroutine runs a child: those that give up its place under a limit; Run, which
+// opens a nursery on the child's runtime; Self; and the checks that a fiber does not wait for itself or close its own
+// runtime. The context cannot identify the child, because a scope made inside the context does not refer to it. So
+// children are listed by goroutine. Only those operations read the list, only in a goroutine, and only while the list
+// is not empty.
 //
-// Rejected: a frame in the registry that is not a coroutine. Every operation would then find a fiber, and have to check
-// whether it can park.
+// Rejected: an entry in the registry of frames that is not a coroutine. Every operation would find a fiber, and would
+// have to check whether that fiber can park.
 
-// OnGoroutine makes the child run on a goroutine of its own, not on a worker of the runtime. It is for code that mostly
-// blocks outside of coir, such as in a database driver or in cgo, or that locks its thread. For a single call
+// OnGoroutine makes the child run on its own goroutine, not on a worker of the runtime. Use it for code that mostly
+// blocks outside of coir, such as in a database driver or in cgo, or that locks its thread. For a single call,
 // [Blocking] is enough.
 //
-// In all else the child is like other children: its nursery cancels it, waits for it, and reports its errors and
-// panics; it has a name, an index, and a place under [Nursery.Limit]. Its operations on channels and the like block the
-// goroutine. Its [Fiber.State] is never [StateWaiting], and an [Observer] does not learn of its waits. It may call
-// [Nursery.Go], and [Run], whose function then runs as a fiber of the child's runtime while the goroutine waits.
+// In all other respects the child is like other children: its nursery cancels it, waits for it, and reports its errors
+// and panics; it has a name, an index, and a place under [Nursery.Limit]. Its operations on channels and other objects
+// block the goroutine. Its [Fiber.State] is never [StateWaiting], and an [Observer] is not notified of its waits. It
+// may call [Nursery.Go], and it may call [Run], which runs its function as a fiber of the child's runtime while the
+// goroutine waits.
 //
-// In a simulation the child is a fiber, and blocks natively like one. In a bubble of testing/synctest its goroutine is
-// part of the bubble.
+// In a simulation the child is a fiber, and blocks natively like a fiber. In a bubble of testing/synctest its goroutine
+// is part of the bubble.
 func OnGoroutine() FiberOption { return FiberOption{role: onGoroutine} }
 
-// goChild is a child on a goroutine of its own.
+// goChild is a child that runs on its own goroutine.
 type goChild struct {
 	f      Fiber
 	labels unsafe.Pointer // the spawner's, for the profiler
 	begun  xatomic.Bool
 
-	// The child's own.
-	g    uintptr // its goroutine; read by others in the list, under the lock
-	lent bool    // its place is used by the main fiber of a Run that it has called
+	// Used only by the child, except g.
+	g    uintptr // the child's goroutine; others read it in the list, under the lock
+	lent bool    // the main fiber of a Run that the child has called uses its place
 	done bool    // its function has returned
 
 	prev, next *goChild // in its list
 }
 
-// newFiber makes the fiber of a child.
+// newFiber allocates a fiber for a child.
 //
 //go:norace
 func newFiber(set *FiberOption) *Fiber {
@@ -65,7 +68,7 @@ func newFiber(set *FiberOption) *Fiber {
 	return new(Fiber)
 }
 
-// goChild returns the goChild that f is part of, or nil if f does not run on a goroutine of its own.
+// goChild returns the goChild that f is part of, or nil if f does not run on its own goroutine.
 //
 //go:norace
 func (f *Fiber) goChild() *goChild {
@@ -77,7 +80,7 @@ func (f *Fiber) goChild() *goChild {
 
 var _ [unsafe.Offsetof(goChild{}.f)]struct{} = [0]struct{}{}
 
-// worker returns the worker that runs the fiber, as a place to wake others near. It returns nil if there is none. Only
+// worker returns the worker that runs the fiber, near which other fibers should be woken, or nil if there is none. Only
 // the fiber itself may call it.
 //
 //go:norace
@@ -88,7 +91,7 @@ func (f *Fiber) worker() *sched.Worker {
 	return f.task.Worker()
 }
 
-// begin starts a prepared child.
+// begin starts a child that has been prepared.
 //
 //go:norace
 func (f *Fiber) begin(here *sched.Worker) {
@@ -127,7 +130,7 @@ func (c *goChild) unwound() {
 	}
 }
 
-// countEnded counts the end of a child on a goroutine, before its nursery does.
+// countEnded counts the end of a child that ran on a goroutine. It is called before the nursery counts it.
 //
 //go:norace
 func (rt *Runtime) countEnded() {
@@ -144,7 +147,7 @@ func (c *goChild) state() State {
 	return StatePending
 }
 
-// goChildren lists the children that run on goroutines, by a hash of the goroutine.
+// goChildren lists the children that run on goroutines, hashed by goroutine.
 var goChildren struct {
 	n     xatomic.Int64
 	lists [256]struct {
@@ -153,7 +156,7 @@ var goChildren struct {
 	}
 }
 
-// listOf returns the number of the list for a goroutine. Under coir test it is always the first: see sched.spread.
+// listOf returns the index of the list for a goroutine. Under coir test it is always 0: see sched.spread.
 //
 //go:norace
 func listOf(g uintptr) int {
@@ -165,7 +168,7 @@ func listOf(g uintptr) int {
 
 //go:norace
 func (c *goChild) enlist() {
-	if coro.Labels() != c.labels { // they are those of a sibling that gave its place to this child
+	if coro.Labels() != c.labels { // the goroutine has the labels of the sibling that gave its place to this child
 		coro.SetLabels(c.labels)
 	}
 	race.Disable()
@@ -201,7 +204,8 @@ func (c *goChild) delist() {
 	race.Enable()
 }
 
-// childHere returns the child that the calling goroutine runs, or nil. It may be called in a hidden section or outside.
+// childHere returns the child that runs on the calling goroutine, or nil. It may be called inside or outside a hidden
+// section.
 //
 //go:norace
 func childHere() *Fiber {
@@ -223,7 +227,7 @@ func childHere() *Fiber {
 }
 
 // lend lets main, the main fiber of a Run that the child has called, use the child's place under a limit until back is
-// called. So the place is taken while main runs, and main gives it up while it waits for fibers, as the fiber that
+// called. The place stays taken while main runs, and main gives it up while it waits for fibers, just as a fiber that
 // called Run would.
 //
 //go:norace

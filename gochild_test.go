@@ -319,7 +319,7 @@ func TestRunOfAGoroutineChildKeepsThePlace(t *testing.T) {
 }
 
 // Random trees of children, some fibers and some on goroutines, some of which fail: each runs once, a limit holds, and
-// Run returns the errors of those that failed before the cancel.
+// Run returns the errors of those that failed before the cancellation.
 func TestRandomTreesOfGoroutineChildren(t *testing.T) {
 	everywhere(t, func(ctx context.Context, r reporter) {
 		seed := rand.Uint64()

@@ -12,12 +12,12 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// How a goroutine waits. Unlike a fiber it has no parker and no cells of its own, so it borrows a guest.
+// How a goroutine waits. Unlike a fiber, a goroutine has no parker and no cells of its own, so it borrows a guest.
 //
-// sendAny and recvAny serve goroutines like every other caller. sendGuest and recvGuest are the fast path for the most
-// common one: a goroutine in context.Background or a similar context, on a channel that is neither watched nor timed.
-// If the operation neither succeeds immediately nor can simply wait, they leave it to the slow path, which starts over.
-// Without them the comparison goroutines-both-ends of bench/ratios takes 1.3 times as long.
+// sendAny and recvAny serve goroutines like all other callers. sendGuest and recvGuest are the fast path for the most
+// common case: a goroutine under context.Background or a similar context, on a channel that is neither watched nor
+// timed. If the operation neither succeeds immediately nor can simply wait, they leave it to the slow path, which
+// starts over. Without this fast path, the goroutines-both-ends comparison in bench/ratios takes 1.3 times as long.
 
 // guest holds the parker and the cells that a goroutine waits with.
 type guest struct {
@@ -32,7 +32,7 @@ var guests = sync.Pool{New: func() any {
 	return g
 }}
 
-// isPlainGoroutine reports whether the caller is a goroutine in a context that is not coir's and never ends.
+// isPlainGoroutine reports whether the caller is a goroutine under a context that never ends and is not one of coir's.
 //
 //go:norace
 func isPlainGoroutine(ctx context.Context) bool {
@@ -42,7 +42,7 @@ func isPlainGoroutine(ctx context.Context) bool {
 	return sched.Current() == nil
 }
 
-// sendGuest is send for a goroutine. chan.go explains its steps.
+// sendGuest implements send for a goroutine. chan.go explains the steps.
 //
 //go:norace
 func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
@@ -88,7 +88,7 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 	return err
 }
 
-// recvGuest is recv for a goroutine. chan.go explains its steps.
+// recvGuest implements recv for a goroutine. chan.go explains the steps.
 //
 //go:norace
 func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {

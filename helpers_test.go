@@ -221,8 +221,8 @@ func on(t *testing.T, opts ...coir.RuntimeOption) *coir.Runtime {
 	return rt
 }
 
-// onOne runs fn on such a runtime, and checks that Run returns want; nil means no error, a cancelFor a cancel for that
-// cause.
+// onOne runs fn on such a runtime, and checks that Run returns want; nil means no error, a cancelFor a cancellation for
+// that cause.
 func onOne(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error, want error) {
 	t.Helper()
 	if err := one(t).Run(context.Background(), fn); !isWanted(err, want) {

@@ -9,21 +9,21 @@ import (
 	"github.com/coir-go/coir/internal/flavor"
 )
 
-// Capacities with a special meaning. Neither is a small number, so that a computed capacity, such as len(x)-1 for an
-// empty x, is not one of them by accident.
+// Capacities with a special meaning. Neither is close to 0, so a computed capacity, such as len(x)-1 for an empty x,
+// cannot be one of them by accident.
 const (
 	// Unbounded makes a channel that holds any number of values: a send never waits. The channel releases memory after
 	// a burst.
 	Unbounded = math.MaxInt
-	// Conflated makes a channel that keeps only the newest value: a send never waits, and replaces a value that has not
-	// been received yet. The replaced value goes to [OnUndelivered]. As on every channel, each value goes to one
-	// receiver.
+	// Conflated makes a channel that keeps only the newest value. A send never waits, and replaces a value that has not
+	// been received yet. The replaced value is passed to [OnUndelivered]. As on every channel, only one receiver gets
+	// each value.
 	Conflated = math.MinInt + 0xc0f1 // not MinInt, which is Unbounded+1
 )
 
 // kindOf returns the parts that make up a kind of channel: how many values it can hold, the store that keeps them (nil
-// for a ring), and the overflow policy. Each kind is one row here. A kind that needs another store adds one file to
-// internal/flavor.
+// for a ring), and the overflow policy. Each kind is one case of the switch. A new kind that needs another store adds a
+// file to internal/flavor.
 //
 // Spec: CH-01 (one channel type, four kinds)
 // Spec: CH-04 (rendezvous hands over directly)
@@ -46,7 +46,7 @@ func kindOf[T any](capacity int, over OverflowPolicy) (limit int, store flavor.S
 		"number of values, or coir.Conflated for one that keeps the newest", capacity))
 }
 
-// number returns a capacity as it is written in source code.
+// number formats a capacity as it is written in source code.
 func number(n int) string {
 	switch n {
 	case Unbounded:
@@ -89,7 +89,7 @@ type chanSettings struct {
 	timed       bool
 }
 
-// settingsOf returns the settings that the options make.
+// settingsOf applies the options and returns the settings.
 func settingsOf(opts []ChanOption) *chanSettings {
 	s := new(chanSettings)
 	for _, o := range opts {
@@ -98,16 +98,16 @@ func settingsOf(opts []ChanOption) *chanSettings {
 	return s
 }
 
-// WithName gives a channel, an event or the like a name, which errors, reports and debugging tools show.
+// WithName sets the name of a channel, an event or another object. Errors, reports and debugging tools show the name.
 func WithName(name string) NameOption { return NameOption(name) }
 
-// NameOption is the option that [WithName] returns. It is a [ChanOption], and an option of every other type that has a
-// name.
+// NameOption is the option that [WithName] returns. It is a [ChanOption], and an option of every other type that can
+// have a name.
 type NameOption string
 
 func (n NameOption) set(s *chanSettings) { s.name = string(n) }
 
-// nameOf returns the name that the options set.
+// nameOf returns the name set by the options.
 func nameOf(opts []NameOption) (name string) {
 	for _, o := range opts {
 		name = string(o)
@@ -115,9 +115,9 @@ func nameOf(opts []NameOption) (name string) {
 	return name
 }
 
-// WithOverflow sets what a send does when the channel is full. On a channel that drops, a sender never waits; each
-// dropped value is counted, and goes to [OnUndelivered]. A conflated channel always replaces its value: NewChan panics
-// if it is given [OverflowDropNewest] or [OverflowFail].
+// WithOverflow sets what a send does when the channel is full. On a channel that drops values, a send never waits; each
+// dropped value is counted, and passed to [OnUndelivered]. A conflated channel always replaces its value: NewChan
+// panics if it is also given [OverflowDropNewest] or [OverflowFail].
 func WithOverflow(p OverflowPolicy) ChanOption {
 	// Spec: CH-17 (the overflow policy decides a full send)
 	if p > OverflowFail {
@@ -126,22 +126,22 @@ func WithOverflow(p OverflowPolicy) ChanOption {
 	return chanOption(func(s *chanSettings) { s.over = p })
 }
 
-// OnUndelivered makes the channel call f with each value that it accepted and will not deliver: dropped by its policy,
-// replaced in a conflated channel, or left when the channel was aborted. A value whose send returned an error is still
-// the sender's, and f is not called with it. f is called by the operation that caused it, without the channel's lock.
-// If f panics where several values are handed over, such as in [Chan.Abort], it is still called with the others, and
-// then the first panic continues. NewChan panics if T is not the channel's type.
+// OnUndelivered makes the channel call f with each value that it accepted and will not deliver: dropped by the overflow
+// policy, replaced in a conflated channel, or left when the channel was aborted. If a send returned an error, its value
+// still belongs to the sender, and f is not called with it. The operation that caused the loss calls f, without holding
+// the channel's lock. If f panics while several values are being handed over, as in [Chan.Abort], f is still called
+// with the others, and then the first panic continues. NewChan panics if T is not the channel's element type.
 func OnUndelivered[T any](f func(T)) ChanOption {
 	// Spec: CH-18 (dropped values are counted and handed over)
 	// Spec: CH-40 (no value is lost silently)
 	return chanOption(func(s *chanSettings) { s.undelivered = f })
 }
 
-// WithTiming makes the channel record, for [Chan.Stats], the times of its first and last operation, and when its oldest
-// waiter began to wait. Each operation then reads the clock.
+// WithTiming makes the channel record, for [Chan.Stats], the times of its first and last operation, and when its
+// longest-waiting operation began to wait. Each operation then reads the clock.
 func WithTiming() ChanOption { return chanOption(func(s *chanSettings) { s.timed = true }) }
 
-// handler returns the function that OnUndelivered has set, or nil.
+// handler returns the function passed to OnUndelivered, or nil.
 func handler[T any](s *chanSettings) func(T) {
 	if s.undelivered == nil {
 		return nil
@@ -154,9 +154,9 @@ func handler[T any](s *chanSettings) func(T) {
 	return f
 }
 
-// toEnd calls step, which calls user code, until it reports false. If step panics or calls Goexit, toEnd calls the
-// remaining steps before the panic or Goexit continues to the caller. Panics of the remaining steps are dropped. The
-// first panic is not recovered, so its stack is intact for a caller that recovers it.
+// toEnd calls step until it returns false. step calls user code: if it panics or calls Goexit, toEnd makes the
+// remaining calls before the panic or Goexit continues to the caller. Panics of the remaining calls are dropped. toEnd
+// does not recover the first panic, so its stack is intact for a caller that recovers it.
 func toEnd(step func() bool) {
 	more := true
 	defer func() {
@@ -169,12 +169,12 @@ func toEnd(step func() bool) {
 	}
 }
 
-// goOn calls the remaining steps during a panic or a Goexit. It reports whether another panic stopped it.
+// goOn makes the remaining calls of step during a panic or a Goexit. It reports whether another panic stopped it.
 func goOn(step func() bool) (stopped bool) {
 	more := true
 	defer func() {
 		stopped = more && recover() != nil
-		for more && !stopped { // a Goexit: it cannot be stopped, but this call can continue
+		for more && !stopped { // a Goexit cannot be stopped, but this call can continue
 			more = goOn(step)
 		}
 	}()

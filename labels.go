@@ -9,28 +9,29 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 )
 
-// Names of fibers in Go's own tools. These know goroutines, which have no names, but have labels for the profiler.
+// Names of fibers in Go's own tools. The tools show goroutines, which have no names, but can have profiler labels.
 //
-// A fiber gets its labels when it begins, on its own goroutine: those of its spawner, as all fibers do (see prepare),
-// and its names. They are reset when it ends, before another fiber runs on the goroutine (coro.Reset). Its context has
-// them too: pprof.Do takes the labels of a context, and sets these again when it returns.
+// When a fiber starts, on its own goroutine, it gets the labels of its spawner, as all fibers do (see prepare), and
+// labels with its names. They are reset when the fiber ends, before another fiber runs on the goroutine (coro.Reset).
+// The fiber's context has the labels too, because pprof.Do takes the labels of its context, and sets them again when it
+// returns.
 //
-// Package pprof adds labels to those of a context, not to those of a goroutine. So the labels of the goroutine are made
-// those of a context, by the key and the type that package pprof uses.
+// Package pprof can add labels to those of a context, but not to those of a goroutine. So the labels of the goroutine
+// are put into a context, under the key and with the type that package pprof uses.
 
-// WithLabels makes Go's own tools show the names of fibers. Each fiber has two labels of package [runtime/pprof]:
-// "fiber" is its name, "nursery" the name of the fiber that opened its nursery. So the names are in goroutine profiles
-// and CPU profiles, in the debugger Delve, and in tracebacks, for example of a crash; the last since Go 1.27, or with
-// GODEBUG=tracebacklabels=1.
+// WithLabels makes Go's own tools show the names of fibers. Each fiber gets two labels of package [runtime/pprof]:
+// "fiber" is its name, and "nursery" is the name of the fiber that opened its nursery. The names then appear in
+// goroutine profiles and CPU profiles, in the debugger Delve, and in tracebacks, such as that of a crash. Tracebacks
+// show them since Go 1.27, or with GODEBUG=tracebacklabels=1.
 //
 // Labels that the program sets itself are kept. A goroutine that a fiber starts inherits the labels, as every goroutine
-// does. Without WithLabels a fiber has the labels of its spawner and no others. The option makes the start of a fiber
-// slower, and nothing else.
+// does. Without WithLabels a fiber has only the labels of its spawner. The option makes starting a fiber slower; it
+// costs nothing else.
 func WithLabels() RuntimeOption {
 	return func(s *settings) { s.labels = true }
 }
 
-// withNames returns a function that calls fn with the names of f as labels.
+// withNames returns a function that calls fn with the names of f added to its labels.
 func withNames(f *Fiber, fn func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		pprof.SetGoroutineLabels(pprof.WithLabels(labelsHere(), f.names()))
@@ -38,15 +39,15 @@ func withNames(f *Fiber, fn func(context.Context) error) func(context.Context) e
 	}
 }
 
-// names returns the labels of the fiber itself.
+// names returns the labels that name the fiber.
 //
 //go:norace
 func (f *Fiber) names() pprof.LabelSet {
 	return pprof.Labels("fiber", f.Name(), "nursery", f.nursery.owner.Name())
 }
 
-// addLabels returns the value of the fiber's context for a key, of which v is that of the context around it: v itself,
-// unless package pprof asks for the labels.
+// addLabels returns the value for key in the fiber's context, where v is the value for key in the context around it. It
+// returns v, unless package pprof asks for the labels.
 func (f *Fiber) addLabels(key, v any) any {
 	if key != labelling().key {
 		return v
@@ -54,7 +55,7 @@ func (f *Fiber) addLabels(key, v any) any {
 	return pprof.WithLabels(labelContext{context.Background(), v}, f.names()).Value(key)
 }
 
-// labelContext is a context with labels for package pprof.
+// labelContext is a context that returns labels to package pprof.
 type labelContext struct {
 	context.Context
 	labels any
@@ -67,7 +68,7 @@ func (c labelContext) Value(key any) any {
 	return nil
 }
 
-// labelsHere returns a context with the labels of the running goroutine.
+// labelsHere returns a context with the labels of the calling goroutine.
 func labelsHere() context.Context {
 	labels, set := coro.Labels(), labelling().set
 	if labels == nil || set == nil {
@@ -76,9 +77,9 @@ func labelsHere() context.Context {
 	return labelContext{context.Background(), reflect.NewAt(set, labels).Interface()}
 }
 
-// labelling returns how package pprof keeps the labels of a context: under which key, and as a pointer to which type. A
-// goroutine has the same pointer. The type is nil if it is not so in this release of Go; then the labels of the spawner
-// are lost. Guarded by TestFibersHaveLabels.
+// labelling returns how package pprof keeps the labels of a context: the key, and the type that its value points to.
+// The goroutine's label pointer has the same type. The returned type is nil if this release of Go does it differently;
+// then the labels of the spawner are lost. Guarded by TestFibersHaveLabels.
 var labelling = sync.OnceValue(func() (how struct {
 	key any
 	set reflect.Type
@@ -93,7 +94,7 @@ var labelling = sync.OnceValue(func() (how struct {
 	return how
 })
 
-// keyContext records the key for which it is asked.
+// keyContext records the key that its Value method is called with.
 type keyContext struct {
 	context.Context
 	key any

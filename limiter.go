@@ -7,21 +7,21 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// limiter is the additional state of a nursery with a limit.
+// limiter is the extra state of a nursery with a limit.
 type limiter struct {
 	places  int
 	taken   int
 	again   wait.Queue // children that gave up their place and want one again; served before line
-	line    *Fiber     // children that have not begun, in order, through next
+	line    *Fiber     // children that have not started, in order, linked by next
 	lineEnd *Fiber
 }
 
-// Limit sets the number of children that run at the same time to at most places. Further children get a place in the
-// order of their Go, which does not block. A child that waits for a fiber ([Fiber.Wait], a select or [Selector] with
-// [Fiber.DoneCase], an [Ordered]), or for a nursery that it has opened, gives up its place meanwhile, so children may
-// start others under the same limit and wait for them. In any other wait a child keeps its place. The function of the
-// Run that opened the nursery needs none. A child whose Wait is cut short by a cancel or a deadline continues
-// immediately, even if all places are taken. Limit must be called before the first Go.
+// Limit sets the number of children that may run at the same time to at most places. Go does not block: further
+// children get a place in the order of their Go. A child gives up its place while it waits for a fiber ([Fiber.Wait], a
+// select or [Selector] with [Fiber.DoneCase], an [Ordered]), or for a nursery that it has opened. So children may start
+// other children under the same limit and wait for them. In any other wait a child keeps its place. The function of the
+// Run that opened the nursery needs no place. A child whose Wait ends early because of a cancellation or a deadline
+// continues immediately, even if all places are taken. Limit must be called before the first Go.
 //
 //go:norace
 func (n *Nursery) Limit(places int) {
@@ -43,7 +43,7 @@ func (n *Nursery) Limit(places int) {
 	}
 }
 
-// takeFirstPlace gives a new child a place, or puts it in line. It reports whether the child may begin.
+// takeFirstPlace gives a new child a place, or adds it to the line. It reports whether the child may start.
 //
 //go:norace
 func (n *Nursery) takeFirstPlace(f *Fiber) bool {
@@ -64,7 +64,7 @@ func (n *Nursery) takeFirstPlace(f *Fiber) bool {
 	return false
 }
 
-// release passes a place on to the next in line. The caller holds the nursery's lock.
+// release passes a place on to the next child in line. The caller holds the nursery's lock.
 //
 //go:norace
 func (n *Nursery) release(here *sched.Worker) {
@@ -86,7 +86,7 @@ func (n *Nursery) release(here *sched.Worker) {
 	l.taken--
 }
 
-// leavePlace gives up the place that f uses under a limit, if it uses one. f is nil in a goroutine.
+// leavePlace gives up the place that f uses under a limit, if any. f is nil in a goroutine.
 //
 // Spec: NU-15 (a child that waits for children gives its place up)
 // Spec: SC-49 (a waiting fiber leaves its worker)
@@ -107,8 +107,9 @@ func (f *Fiber) leavePlace() {
 	n.more().mu.Unlock()
 }
 
-// placed returns the child whose place f uses, or nil if f uses none. That is f itself; for a goroutine, where f is
-// nil, the child that runs on it; for the main fiber of a Run that such a child has called, that child.
+// placed returns the child whose place f uses, or nil if f uses none. That child is f itself; or, if f is nil, the
+// child that runs on the calling goroutine; or, if f is the main fiber of a Run that such a child has called, that
+// child.
 //
 //go:norace
 func (f *Fiber) placed() *Fiber {
@@ -127,9 +128,9 @@ func (f *Fiber) placed() *Fiber {
 	return f
 }
 
-// takePlace takes a place again. It waits for one, unless the fiber's own wait was cut short by a cancel or a deadline:
-// then it continues immediately, above the limit if necessary, because it may be about to stop the children that have
-// the places.
+// takePlace takes a place again, and waits for one if wait is true. wait is false if a cancellation or a deadline cut
+// the fiber's own wait short: the fiber then continues immediately, above the limit if necessary, because it may be
+// about to stop the children that have the places.
 //
 //go:norace
 func (f *Fiber) takePlace(wait bool) {

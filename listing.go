@@ -11,14 +11,14 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// ListObjects sets whether snapshots show objects that no fiber waits for: channels, pools, subscriptions and desks
-// that have a name and are made from now on. Then making one takes a little longer, and an allocation.
-// The list does not keep an object alive. Snapshots of every runtime show it, with at most 10,000 such objects.
+// ListObjects sets whether snapshots show objects that no fiber waits for. It applies to channels, pools, subscriptions
+// and desks that have a name and are made after the call. Making such an object then takes a little longer, and one
+// allocation. The list of objects does not keep them alive. Snapshots of every runtime show at most 10,000 of them.
 func ListObjects(on bool) { listing.on.Store(on) }
 
-// List makes snapshots show an object, as long as the program keeps it, if [ListObjects] is on. It reports whether it
-// is. describe sets the kind and the name of the object, and what else there is to show. Any goroutine may call it, at
-// any time, so it must not wait. List is for authors of types with operations that wait.
+// List makes snapshots show the object x as long as the program keeps it alive, if [ListObjects] is on. It reports
+// whether ListObjects is on. describe sets the kind and the name of the object, and its other properties. Any goroutine
+// may call describe at any time, so it must not wait. List is for types with operations that wait.
 func List[T any](x *T, describe func(x *T, o *snapshot.Object)) bool {
 	if x == nil || !listing.on.Load() {
 		return false
@@ -27,21 +27,22 @@ func List[T any](x *T, describe func(x *T, o *snapshot.Object)) bool {
 	return true
 }
 
-// listing has the objects that snapshots show although no fiber waits for them.
+// listing holds the objects that snapshots show even if no fiber waits for them.
 var listing struct {
 	on atomic.Bool
 	objectList
 }
 
-// mostListed is how many listed objects a snapshot shows.
+// mostListed is the largest number of listed objects that a snapshot shows.
 const mostListed = 10_000
 
-// objectList is a list of objects, the newest first. It is at most twice as long as there are objects, or 64.
+// objectList is a list of objects, the newest first. Its length is at most the larger of 64 and twice the number of
+// live objects.
 type objectList struct {
 	mu    sync.Mutex
 	first *listNode
 	n     int
-	most  int // how many nodes there may be before those of objects that have gone are removed
+	most  int // the length at which nodes of collected objects are removed
 }
 
 type listNode struct {
@@ -54,7 +55,8 @@ type listable interface {
 	show(o *snapshot.Object) bool
 }
 
-// add adds an object. Its making is ordered before a look at the list, and nothing else: the lock is hidden.
+// add adds an object. Creating the object is ordered before each reading of the list, and nothing else is ordered,
+// because the lock is hidden.
 //
 //go:norace
 func (l *objectList) add(x listable) {
@@ -94,7 +96,7 @@ func (l *objectList) nodes() (all []*listNode) {
 	return all
 }
 
-// show describes the object. It reports false if the object has gone.
+// show describes the object. It returns false if the object has been collected.
 //
 //go:norace
 func (x *listNode) show(o *snapshot.Object) bool {
@@ -102,7 +104,7 @@ func (x *listNode) show(o *snapshot.Object) bool {
 	return x.object.show(o)
 }
 
-// listed is an object of the list.
+// listed is an object in the list.
 type listed[T any] struct {
 	p        weak.Pointer[T]
 	id       uint64

@@ -10,14 +10,14 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Race calls all the functions, each in a fiber, and returns the value of the first that succeeds. The others are
-// cancelled, and Race returns when they have ended. It is for hedging: sending a request to several servers, or again
-// after a while if there is no answer. If all fail, Race returns their errors, joined, the first one first.
+// Race calls all the functions, each in a fiber, and returns the value of the first that succeeds. It cancels the
+// others, and returns when they have ended. Use it to send a request to several servers, or again after a delay if
+// there is no answer. If all functions fail, Race returns their errors, joined, with the first failure first.
 //
 //	body, err := coir.Race(ctx, fetchFrom(mirrorA), fetchFrom(mirrorB))
 //
-// A value that comes too late is dropped: a function whose value must be closed should check its context before it
-// returns. If a function panics, so does Race, with a [*PanicError], when the others have ended.
+// A value that comes too late is dropped. If such a value must be closed, the function should check its context before
+// it returns the value. If a function panics, Race panics with a [*PanicError] when the others have ended.
 //
 //go:noinline
 func Race[T any](ctx context.Context, fns ...func(ctx context.Context) (T, error)) (T, error) {
@@ -51,21 +51,21 @@ func Race[T any](ctx context.Context, fns ...func(ctx context.Context) (T, error
 		return first, nil
 	}
 	if err == nil {
-		err = ErrGoexit // each of them
+		err = ErrGoexit // each of them called Goexit
 	}
 	return first, err
 }
 
-// ForEach calls fn with each item, at most limit calls at a time, each in a fiber of its own, and returns when all have
-// ended. Items are taken from the sequence one by one, when there is room for a call: it may be infinite. The first
-// error cancels the other calls, and no more items are taken; ForEach returns the errors of all, joined, the first one
-// first. If fn panics, so does ForEach, with a [*PanicError]; if it calls runtime.Goexit, the other calls continue, and
-// ForEach returns [ErrGoexit].
+// ForEach calls fn with each item, at most limit calls at a time, each in a fiber of its own, and returns when all
+// calls have ended. It takes an item from the sequence only when there is room for another call, so the sequence may be
+// infinite. The first error cancels the other calls, and ForEach takes no more items. It returns the errors of all
+// calls, joined, with the first failure first. If fn panics, ForEach panics with a [*PanicError]. If fn calls
+// runtime.Goexit, the other calls continue, and ForEach returns [ErrGoexit].
 //
 //	err := coir.ForEach(ctx, 8, slices.Values(files), upload)
 //
-// The sequence is an iterator because slices, maps, channels and files all have one. The limit comes before it, where a
-// reader looks for it, and has no default, because the right number depends on what fn uses. The options are those of
+// items is an iterator because slices, maps, channels and files can all be iterated over. limit comes before it, where
+// it is easy to see, and has no default, because the right number depends on what fn uses. The options are those of
 // [Nursery.Go], such as [OnGoroutine] if fn blocks outside of coir.
 //
 //go:noinline
@@ -82,8 +82,8 @@ func ForEach[T any](ctx context.Context, limit int, items iter.Seq[T],
 	})
 }
 
-// Map is like [ForEach], and returns the values that fn returned, in the order of the items. If there is an error it
-// returns no values.
+// Map is like [ForEach], but returns the results of fn, in the order of the items. If there is an error, it returns no
+// results.
 //
 //	sizes, err := coir.Map(ctx, 8, slices.Values(files), size)
 //
@@ -119,8 +119,9 @@ func Map[T, R any](ctx context.Context, limit int, items iter.Seq[T],
 // forEach runs a child for each item, at most limit at a time. prepare returns the child's function; it is called for
 // one item at a time.
 //
-// It starts a child for each item instead of limit workers: the name of a fiber then identifies the item, a panic or
-// Goexit needs no special care, and starting a fiber costs about as much as handing an item to a worker.
+// forEach starts a child for each item, rather than limit workers, because the name of a fiber then identifies the
+// item, a panic or Goexit needs no special handling, and starting a fiber costs about as much as handing an item to a
+// worker.
 func forEach[T any](ctx context.Context, name string, limit int, items iter.Seq[T], set FiberOption,
 	prepare func(T) func(context.Context) error,
 ) error {
@@ -135,7 +136,7 @@ func forEach[T any](ctx context.Context, name string, limit int, items iter.Seq[
 	begun := int64(0)
 	alone := set.role&isolated != 0
 	err := Run(ctx, func(ctx context.Context, n *Nursery) error {
-		if err := room(ctx, places, unwound); err != nil { // before the item: fn is called with each item that is taken
+		if err := room(ctx, places, unwound); err != nil { // fn must be called with each item that is taken
 			return err
 		}
 		for item := range items {
@@ -146,13 +147,13 @@ func forEach[T any](ctx context.Context, name string, limit int, items iter.Seq[
 				ended, ok := false, alone
 				defer func() {
 					if ok {
-						_, _ = places.TryRecv() // it finds the value sent for this item, or for another
+						_, _ = places.TryRecv() // receives the value sent for this item or for another
 					} else if !ended {
 						_ = unwound.TrySend(Self(ctx))
 					}
 				}()
 				err := fn(ctx)
-				ended, ok = true, alone || err == nil // if it failed, no item must be taken before the cancel
+				ended, ok = true, alone || err == nil // if fn failed, no item may be taken before the cancellation
 				returned.Add(1)
 				return err
 			}, set)
@@ -168,20 +169,20 @@ func forEach[T any](ctx context.Context, name string, limit int, items iter.Seq[
 	return err
 }
 
-// room waits until there is room for another call. A call that did not return has panicked or exited. A panic cancels
-// ctx when the fiber has ended; an exit leaves its place to the next call.
+// room waits until there is room for another call. The fiber of a call that did not return has panicked or exited. A
+// panic cancels ctx when the fiber has ended; after an exit, the next call gets the place.
 func room(ctx context.Context, places *Chan[struct{}], unwound *Chan[*Fiber]) error {
 	var f *Fiber
 	i, err := Select(ctx, places.SendCase(struct{}{}), unwound.RecvCase(&f))
 	if i == 1 {
-		if err := f.Wait(ctx); err != ErrGoexit { //nolint:errorlint // that of the fiber itself
+		if err := f.Wait(ctx); err != ErrGoexit { //nolint:errorlint // the error of the fiber itself
 			return err
 		}
 	}
 	return err
 }
 
-// numbered returns the index field of an option for number i, or 0 if i does not fit.
+// numbered returns the index field of a FiberOption for number i, or 0 if i is too large.
 func numbered(i int) int32 {
 	if i >= math.MaxInt32 {
 		return 0

@@ -5,21 +5,21 @@ import (
 	"errors"
 )
 
-// FromChan returns a channel that gets the values of in, a channel of Go. A child of n moves them until in is closed;
-// then it closes the returned channel. If n is cancelled first, the child aborts the returned channel. If the returned
-// channel is closed or aborted first, the child stops, and senders on in are no longer served.
+// FromChan returns a channel that gets the values of in, a Go channel. A child of n moves the values until in is
+// closed, and then closes the returned channel. If n is cancelled first, the child aborts the returned channel. If the
+// returned channel is closed or aborted first, the child stops, and senders on in will block.
 //
-// A value that was received from in and cannot be delivered goes to [OnUndelivered], like those that the channel holds
-// when it is aborted. The capacity and the options are those of [NewChan].
+// A value that was received from in and cannot be delivered is passed to [OnUndelivered], like the values that the
+// channel holds when it is aborted. The capacity and the options are those of [NewChan].
 //
 // FromChan is for programs that move from Go's channels to coir's step by step. Package sim controls neither the wait
-// for a value of in nor the goroutine that sends it: a simulated program needs a Chan in its place.
+// for a value from in nor the goroutine that sends it: a program to be simulated must use a Chan instead.
 func FromChan[T any](n *Nursery, in <-chan T, capacity int, opts ...ChanOption) *Chan[T] {
 	c := NewChan[T](capacity, opts...)
 	n.Go("FromChan", func(ctx context.Context) error {
 		ended := false
 		defer func() {
-			if !ended { // by a cancel, or a panic of OnUndelivered
+			if !ended { // by a cancellation, or a panic of OnUndelivered
 				c.Abort(context.Cause(ctx))
 			}
 		}()
@@ -41,7 +41,7 @@ func FromChan[T any](n *Nursery, in <-chan T, capacity int, opts ...ChanOption) 
 			switch {
 			case ended:
 				return nil
-			case !errors.Is(err, ErrWouldBlock): // which OverflowFail returns: only v is lost
+			case !errors.Is(err, ErrWouldBlock): // from OverflowFail: only v is lost
 				return err
 			}
 		}
@@ -49,13 +49,13 @@ func FromChan[T any](n *Nursery, in <-chan T, capacity int, opts ...ChanOption) 
 	return c
 }
 
-// ToChan returns a channel of Go that gets the values of c. A child of n moves them, until c is closed or aborted, or n
-// is cancelled; then it closes the returned channel. To tell a complete sequence from one that was cut off, a receiver
-// checks the context of n, and c.
+// ToChan returns a Go channel that gets the values of c. A child of n moves the values until c is closed or aborted, or
+// n is cancelled, and then closes the returned channel. To find out whether the sequence is complete or was cut off, a
+// receiver checks the context of n, and c.
 //
 // The returned channel has no buffer: values that have not been received from it are still in c, except for one that
-// the child holds. If n is cancelled, that value goes to [OnUndelivered] of c. See [FromChan] for what this is for, and
-// for package sim.
+// the child holds. If n is cancelled, that value is passed to the [OnUndelivered] handler of c. See [FromChan] for the
+// purpose, and for package sim.
 func ToChan[T any](n *Nursery, c *Chan[T]) <-chan T {
 	out := make(chan T)
 	n.Go("ToChan", func(ctx context.Context) error {
@@ -77,7 +77,7 @@ func ToChan[T any](n *Nursery, c *Chan[T]) <-chan T {
 	return out
 }
 
-// recvNative receives from in. It reports false if in is closed.
+// recvNative receives from in. It returns false if in is closed.
 func recvNative[T any](ctx context.Context, in <-chan T) (v T, ok bool, err error) {
 	select {
 	case v, ok = <-in:

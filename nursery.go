@@ -20,37 +20,38 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Nursery owns fibers: none outlives the [Run] that opened it.
+// Nursery owns fibers. No fiber outlives the [Run] that opened its nursery.
 //
-// The first child that fails cancels its siblings, unless it has [WithIsolatedFailure]. Run returns every child's
-// error, joined, the first one first; errors that only say that the nursery was cancelled are left out. If there are no
-// others, Run returns one of them, or nil if the nursery was stopped on purpose, by [Nursery.Cancel] with a nil cause.
-// If a child panics, Run panics.
+// The first child that fails cancels its siblings, unless it has [WithIsolatedFailure]. Run returns the errors of all
+// children, joined, with the first failure first. It omits errors that only report that the nursery was cancelled. If
+// there are no other errors, Run returns one of these, or nil if the nursery was stopped on purpose, by
+// [Nursery.Cancel] with a nil cause. If a child panics, Run panics.
 type Nursery struct {
 	scope
 
-	// pending counts children in steps of two: the children that are not counted in spawned, less those that have
-	// ended. When the owner joins, it adds those in spawned, and 1. So pending is odd once the owner has joined, and 1
-	// when no child is left: then the nursery is closed. The owner counts its children in spawned, which needs no
-	// atomic, until spawned is full. pending has 64 bits because a long-lived nursery would overflow 32.
+	// pending counts children in steps of two: the children not counted in spawned, minus those that have ended. When
+	// the owner joins, it adds twice spawned, plus 1. So pending is odd once the owner has joined, and it is 1 when no
+	// child is left: the nursery is then closed. The owner counts the children that it starts in spawned, which needs
+	// no atomic operation, until spawned is full. pending has 64 bits because 32 would overflow in a long-lived
+	// nursery.
 	pending xatomic.Int64
 
-	first Fiber // the first child that the owner starts: most nurseries have one, and this saves it an allocation
+	first Fiber // the first child that the owner starts; most nurseries have only one, and this saves an allocation
 }
 
-// coldNursery is the state that a nursery needs once a child waits or fails, or with a limit or a policy.
+// coldNursery is the state that a nursery needs only when a child waits or fails, or when it has a limit or a policy.
 type coldNursery struct {
 	coldScope
-	id uint64 // for a policy; 0 without one. Unique among channels and nurseries
+	id uint64 // for a policy, otherwise 0; unique among channels and nurseries
 
-	mu       xatomic.Mutex // guards what follows; taken before the scheduler's locks, after those of channels
-	children *Fiber        // those that have waited under the nursery's scope: a ring without an anchor; nil if empty
-	listed   int           // number of those
+	mu       xatomic.Mutex // guards the following fields; taken after channels' locks, and before the scheduler's
+	children *Fiber        // those that have waited under the nursery's scope; a ring without an anchor, or nil
+	listed   int           // length of children
 	errs     []error
-	onlyEcho bool     // errs is one error that only says that the nursery was cancelled
+	onlyEcho bool     // errs is a single error that only reports that the nursery was cancelled
 	panics   []error  // each is a *PanicError
-	limiter  *limiter // nil: no limit
-	opener   *Fiber   // the child whose place the main fiber uses, or nil: see Runtime.run
+	limiter  *limiter // nil if there is no limit
+	opener   *Fiber   // the child whose place the main fiber uses, or nil; see Runtime.run
 }
 
 //go:norace
@@ -60,7 +61,7 @@ func newNursery() *Nursery {
 	return n
 }
 
-// more returns the nursery's cold part, and creates it if there is none.
+// more returns the nursery's cold part, and creates it if necessary.
 //
 //go:norace
 func (n *Nursery) more() *coldNursery { return (*coldNursery)(unsafe.Pointer(n.cold())) }
@@ -77,7 +78,7 @@ func (n *Nursery) ifCold() *coldNursery {
 
 var _ [unsafe.Offsetof(coldNursery{}.coldScope)]struct{} = [0]struct{}{}
 
-// id returns the nursery's number for a policy, or 0 without one.
+// id returns the nursery's number for a policy, or 0 if there is no policy.
 //
 //go:norace
 func (n *Nursery) id() uint64 {
@@ -87,7 +88,7 @@ func (n *Nursery) id() uint64 {
 	return 0
 }
 
-// limits returns the nursery's limiter, or nil.
+// limits returns the nursery's limiter, or nil if there is no limit.
 //
 //go:norace
 func (n *Nursery) limits() *limiter {
@@ -97,11 +98,11 @@ func (n *Nursery) limits() *limiter {
 	return nil
 }
 
-// Go starts a fiber that runs fn. fn gets the fiber's own context, which ends when the nursery is cancelled or has
-// ended. Fibers may share a name: errors and reports show it.
+// Go starts a fiber that runs fn. It passes fn the fiber's own context, which ends when the nursery is cancelled or has
+// ended. Errors and reports show name; several fibers may have the same name.
 //
-// Any fiber or goroutine may call Go until the function of the nursery's Run has returned and the last child has ended;
-// after that Go panics.
+// Any fiber or goroutine may call Go until the function passed to Run has returned and the last child has ended. After
+// that, Go panics.
 //
 //go:noinline
 //go:norace
@@ -125,7 +126,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	set := FiberOption{pc: coro.CallerPC()}
 	set.add(opts)
 	if n.rt.policy != nil {
-		set.role &^= onGoroutine // a simulation runs it as a fiber, to decide the order
+		set.role &^= onGoroutine // in a simulation it runs as a fiber, so that the policy decides the order
 	}
 	var f *Fiber
 	switch {
@@ -153,7 +154,7 @@ func (n *Nursery) Go(name string, fn func(ctx context.Context) error, opts ...Fi
 	return f
 }
 
-// notStarted returns the panic text for starting a fiber with a nil nursery or function.
+// notStarted returns the text of the panic for starting a fiber with a nil nursery or a nil function.
 //
 //go:noinline
 //go:norace
@@ -164,7 +165,7 @@ func notStarted(n *Nursery, how, name string) any {
 	return "coir: " + how + "(" + name + ") with a nil function: there is nothing to run"
 }
 
-// mustBe panics if the nursery is nil. It is called before synchronisation is hidden.
+// mustBe panics if the nursery is nil. It must be called while synchronisation is not hidden.
 //
 //go:norace
 func (n *Nursery) mustBe(what string) {
@@ -173,7 +174,7 @@ func (n *Nursery) mustBe(what string) {
 	}
 }
 
-// admit counts a child in pending. It reports false if the nursery is closed.
+// admit counts a child in pending. It returns false if the nursery is closed.
 //
 //go:noinline
 //go:norace
@@ -191,19 +192,20 @@ func (n *Nursery) admit() bool {
 	}
 }
 
-// closed reports whether the owner has joined and no child is left. No child can be added then.
+// closed reports whether the owner has joined and no child is left. After that, no child can be added.
 //
 //go:norace
 func (n *Nursery) closed() bool { return n.pending.Load() == 1 }
 
-// live returns how many children have not ended. The result is exact only if the owner calls it.
+// live returns the number of children that have not ended. The result is exact only if the owner calls live.
 //
 //go:norace
 func (n *Nursery) live() int { return int(n.spawned) + int(n.pending.Load()>>1) }
 
-// list puts a child into the ring, where a cancel of the nursery finds it. The child itself calls it, before it arms
-// the first wait under the nursery's scope. A cancel marks the scope and then goes through the ring. So either the
-// cancel finds the child there, or the child came later and sees the mark when it checks the scope after arming.
+// list puts a child into the ring, where a cancellation of the nursery finds it. The child calls list before it arms
+// its first wait under the nursery's scope. A canceller marks the scope and then goes through the ring. So either the
+// canceller finds the child in the ring, or the child was added later and sees the mark when it checks the scope after
+// arming.
 //
 // Guarded by TestExploreFirstWaitAgainstCancel.
 //
@@ -223,7 +225,7 @@ func (n *Nursery) list(f *Fiber) {
 	c.mu.Unlock()
 }
 
-// unlist takes a child out of the ring. The caller holds the lock.
+// unlist removes a child from the ring. The caller holds the lock.
 //
 //go:norace
 func (c *coldNursery) unlist(f *Fiber) {
@@ -259,15 +261,15 @@ func (n *Nursery) prepare(f *Fiber, here *sched.Worker) {
 	}
 	race.Release(unsafe.Pointer(&f.fn))
 	if f.role&onGoroutine == 0 {
-		f.task.Init(n.rt.s) // in a race build this starts the goroutine, ordered after the spawner
+		f.task.Init(n.rt.s) // in a race build, Init starts the goroutine, which is then ordered after the spawner
 	}
 	if o := n.rt.observer; o != nil {
 		o.tell(func(o Observer) { o.FiberStarted(f) })
 	}
 }
 
-// labelled returns a function that calls fn with the spawner's profiler labels. A fiber with a goroutine of its own
-// inherits them instead.
+// labelled returns a function that calls fn with the spawner's profiler labels. It is not needed for a child with its
+// own goroutine, which inherits the labels.
 //
 // Spec: FB-34 (labels are inherited and not left behind)
 func labelled(labels unsafe.Pointer, fn func(context.Context) error) func(context.Context) error {
@@ -277,7 +279,7 @@ func labelled(labels unsafe.Pointer, fn func(context.Context) error) func(contex
 	}
 }
 
-// callerWorker returns the worker that the caller runs on, of any runtime, or nil if the caller is not a fiber. owner
+// callerWorker returns the worker, of any runtime, that the caller runs on, or nil if the caller is not a fiber. owner
 // reports whether the caller is the fiber that opened the nursery.
 //
 //go:norace
@@ -291,14 +293,14 @@ func (n *Nursery) callerWorker() (w *sched.Worker, owner bool) {
 	return f.task.Worker(), owner
 }
 
-// Cancel cancels the nursery: every wait under its context or one derived from it, in its fibers and in nurseries
-// inside it, ends with an error that is context.Canceled and shows the cause. context.Cause returns the cause. To make
-// Run return an error, return it from the function or a fiber. Fibers that have not begun, and those started after the
-// cancel, still run, in a cancelled context.
+// Cancel cancels the nursery: each wait under its context, or under a context derived from it, ends with an error that
+// is context.Canceled and includes the cause. This includes waits in nurseries inside it. context.Cause returns the
+// cause. Cancel does not make Run return an error; to do that, return one from the function or from a fiber. Fibers
+// that have not started, and those started after Cancel, still run, in a cancelled context.
 //
-// A nil cause means that the nursery is stopped on purpose: Run then returns no error that only says that something was
-// cancelled. That includes an error that wraps one, and one of another scope that was cancelled without a cause: to
-// have it returned, give that scope a cause, or join it with an error of your own by errors.Join.
+// A nil cause means that the nursery is stopped on purpose: Run then omits errors that only report a cancellation.
+// These include an error that wraps one, and the error of another scope that was cancelled without a cause. To make Run
+// return such an error, give that scope a cause, or join the error with one of your own by errors.Join.
 func (n *Nursery) Cancel(cause error) {
 	n.mustBe("Cancel")
 	e := onPurpose
@@ -308,7 +310,7 @@ func (n *Nursery) Cancel(cause error) {
 	n.cancelFor(e)
 }
 
-// cancelFor announces the cancel to the policy, if there is one, and cancels the nursery.
+// cancelFor announces the cancellation to the policy, if there is one, and cancels the nursery.
 func (n *Nursery) cancelFor(e *ending) {
 	var by *Fiber
 	if n.rt.policy != nil {
@@ -319,7 +321,7 @@ func (n *Nursery) cancelFor(e *ending) {
 	by.stepped()
 }
 
-// String returns a short description of the nursery: the fiber that opened it, and how many of its fibers have not
+// String returns a short description of the nursery: the fiber that opened it, and how many of its children have not
 // ended.
 //
 //go:norace
@@ -331,7 +333,7 @@ func (n *Nursery) String() string {
 	return "coir.Nursery(of " + owner + ", fibers: " + strconv.Itoa(live) + ")"
 }
 
-// remove takes an ended child out of the ring, and passes its place on to the next in line.
+// remove takes an ended child out of the ring, and passes its place on to the next child in line.
 //
 //go:noinline
 //go:norace
@@ -364,7 +366,7 @@ func (n *Nursery) childFailed(how outcome, err error, alone bool, here *sched.Wo
 	}
 }
 
-// addPanic keeps a *PanicError for Run. It does not use append or package slices, because the race detector would see
+// addPanic keeps a *PanicError for Run. It uses neither append nor package slices, because the race detector would see
 // their memory accesses but not the lock.
 //
 //go:norace
@@ -375,7 +377,7 @@ func (n *Nursery) addPanic(err error, first bool) {
 	all, at := c.panics, len(c.panics)
 	if at == cap(all) {
 		all = make([]error, at, max(4, 2*at))
-		for i, e := range c.panics { //nolint:staticcheck // the race detector would see a copy
+		for i, e := range c.panics { //nolint:staticcheck // the race detector would see the accesses of copy
 			all[i] = e
 		}
 	}
@@ -389,8 +391,8 @@ func (n *Nursery) addPanic(err error, first bool) {
 	race.Enable()
 }
 
-// note keeps an error for Run to return. An error that only says that the nursery was cancelled is kept only if there
-// is no other.
+// note keeps an error for Run to return. It keeps an error that only reports the cancellation of the nursery only while
+// there is no other error.
 //
 //go:norace
 func (n *Nursery) note(err error) {
@@ -398,9 +400,9 @@ func (n *Nursery) note(err error) {
 	n.tie()
 	if n.state.Load() == scopeCancelled {
 		e := n.ending()
-		known = e.echoedBy(err) // calls methods of the user's error, so not under the lock
+		known = e.echoedBy(err) // not under the lock, because it calls methods of the user's error
 		if known && err == e.err {
-			err = e.op // it has the cause, and is ErrTimeout for a timeout, unlike ctx.Err()
+			err = e.op // e.op includes the cause, and is ErrTimeout for a timeout, unlike ctx.Err()
 		}
 	}
 	c := n.more()
@@ -419,10 +421,10 @@ func (n *Nursery) note(err error) {
 	race.Enable()
 }
 
-// echoedBy reports whether err, in all its parts, only says that a scope ended by e.
+// echoedBy reports whether every part of err only reports that a scope ended because of e.
 func (e *ending) echoedBy(err error) bool {
 	switch x := err.(type) {
-	case *canceledError: // perhaps of a derived context, which ended for the same cause
+	case *canceledError: // perhaps the error of a derived context, which ended for the same cause
 		return e.err == context.Canceled && (x.cause == nil || e.cause != nil && errors.Is(x.cause, e.cause))
 	case *timeoutError:
 		return e.err == context.DeadlineExceeded
@@ -440,8 +442,8 @@ func (e *ending) echoedBy(err error) bool {
 	return err == context.Canceled || err == e.err
 }
 
-// cancelWaits wakes every child that waits under the nursery's scope. It does so outside the lock, which children need
-// to end. Later arrivals see the scope cancelled.
+// cancelWaits wakes every child that waits under the nursery's scope. It does so without holding the lock, which
+// children need in order to end. A child that waits later sees that the scope is cancelled.
 //
 // Spec: NU-08 (cancel wakes each child once)
 // Spec: NU-22 (a cancel costs one claim a child)
@@ -471,23 +473,23 @@ func (n *Nursery) cancelWaits(here *sched.Worker) {
 	}
 }
 
-// Run opens a nursery, runs fn in it, and returns when fn and every fiber started in the nursery have ended. The
-// context given to fn is the nursery's: it ends when the nursery is cancelled.
+// Run opens a nursery, calls fn, and returns when fn and every fiber started in the nursery have ended. The context
+// passed to fn is the nursery's: it ends when the nursery is cancelled.
 //
-// Called from a goroutine, Run runs fn as a fiber of the default runtime, and the goroutine waits. Called from a fiber,
-// Run runs fn in that fiber. The nursery is cancelled with ctx. In a fiber, use the fiber's own context or one derived
-// from it: otherwise the cancel of an outer nursery does not reach this one.
+// If a goroutine calls Run, fn runs as a fiber of the default runtime, and the goroutine waits. If a fiber calls Run,
+// fn runs in that fiber. When ctx ends, the nursery is cancelled. In a fiber, pass the fiber's own context or one
+// derived from it: otherwise the cancellation of an outer nursery does not reach this one.
 //
-// Run returns the error of fn and those of the children, joined, the first one first. If the nursery was cancelled, and
-// its function and fibers all return nil, Run returns nil. If fn or a child panics, Run panics with a [*PanicError]
-// once all have ended. If fn calls runtime.Goexit, so does Run once all have ended, unless a child has panicked. A
-// child that calls runtime.Goexit ends only itself: it does not cancel the nursery, and only [Fiber.Wait] reports
-// [ErrGoexit].
+// Run returns the error of fn and those of the children, joined, with the first failure first. If the nursery was
+// cancelled, but fn and all fibers return nil, Run returns nil. If fn or a child panics, Run panics with a
+// [*PanicError] once all fibers have ended. If fn calls runtime.Goexit, Run calls it too once all fibers have ended,
+// unless a child has panicked. If a child calls runtime.Goexit, only that child ends: the nursery is not cancelled, and
+// only [Fiber.Wait] reports [ErrGoexit].
 func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	return run(ctx, nil, fn)
 }
 
-// open creates a nursery that the calling fiber owns. In a goroutine it returns nil.
+// open creates a nursery owned by the calling fiber. In a goroutine it returns nil.
 func open(ctx context.Context) *Nursery {
 	f, sc := ownFiber(ctx)
 	if f == nil {
@@ -499,7 +501,7 @@ func open(ctx context.Context) *Nursery {
 	}
 	var n *Nursery
 	if rt := f.nursery.rt; sc != nil {
-		// This is init, written out: the compiler then knows that it needs no write barriers.
+		// This is init, inlined by hand: the compiler then knows that no write barriers are needed.
 		n = &Nursery{scope: scope{up: ctx, rt: rt, owner: f, parent: sc, isNursery: true}}
 	} else {
 		n = newNursery()
@@ -512,8 +514,8 @@ func open(ctx context.Context) *Nursery {
 }
 
 // run runs body in the nursery n, in the fiber that owns n. If n is nil, run opens a nursery. Run is inlined into its
-// callers, so that nested nurseries need one stack frame of coir each, not two: the garbage collector scans stacks, and
-// they grow.
+// callers, so that each nested nursery needs one stack frame of coir, not two: the garbage collector scans stacks, and
+// large stacks have to grow.
 func run(ctx context.Context, n *Nursery, body func(context.Context, *Nursery) error) error {
 	// Spec: NU-02 (Run returns when its nursery is complete)
 	// Spec: NU-03 (a child lives within its parent)
@@ -548,7 +550,7 @@ func noFunction(of string) any {
 	return "coir: " + of + " with a nil function: there is nothing to call"
 }
 
-// runOutside is Run in a goroutine.
+// runOutside implements Run for a goroutine.
 func runOutside(ctx context.Context, fn func(context.Context, *Nursery) error) error {
 	c := resolve(ctx)
 	if child := childHere(); child != nil {
@@ -558,10 +560,11 @@ func runOutside(ctx context.Context, fn func(context.Context, *Nursery) error) e
 }
 
 // abandoned ends a nursery whose function has panicked with v, or has called Goexit, in which case v is nil. It waits
-// for all children. It panics unless nothing but the Goexit has happened; the Goexit continues when abandoned returns.
+// for all children. After a panic, of the function or of a child, abandoned panics. After a Goexit without a panic it
+// returns, and the Goexit continues.
 func (n *Nursery) abandoned(v any) {
 	if v != nil {
-		n.addPanic(panicError(n.owner, v, debug.Stack()), true) // the function's own comes first
+		n.addPanic(panicError(n.owner, v, debug.Stack()), true) // the function's own panic comes first
 	}
 	n.cancelFor(plainCancel)
 	n.join()
@@ -569,10 +572,10 @@ func (n *Nursery) abandoned(v any) {
 		panic(n.failure())
 	}
 	c := n.more()
-	if c.onlyEcho { // of the cancel above, or of an outer one that reports its own cause
+	if c.onlyEcho { // the echo of the cancellation above, or of an outer one that reports its own cause
 		c.errs = nil
 	}
-	// A panic here would be useless: recovering a panic during a Goexit does not stop the Goexit.
+	// A panic here would have no effect: recovering it does not stop the Goexit.
 	n.owner.reportLater(c.panics, c.errs)
 }
 
@@ -599,14 +602,15 @@ func (n *Nursery) join() {
 	n.endJoined()
 }
 
-// stepJoin announces a join to the policy. It is not inlined, to keep join's frame small: that frame is on the stack of
-// every fiber that joins.
+// stepJoin announces a join to the policy. It is not inlined, to keep the frame of join small: that frame is on the
+// stack of every fiber that joins.
 //
 //go:noinline
 //go:norace
 func (n *Nursery) stepJoin() { n.owner.step(policy.Op{Kind: policy.Join, Object: n.id()}) }
 
-// joinPlaced is the wait of join in a fiber that has a place under a limit. The fiber gives up the place meanwhile.
+// joinPlaced is the wait of join in a fiber that has a place under a limit. The fiber gives up the place while it
+// waits.
 //
 //go:noinline
 //go:norace
@@ -619,7 +623,7 @@ func (n *Nursery) joinPlaced(own int64) {
 	}
 }
 
-// closeEmpty closes the nursery if no child is left, and returns 0. Otherwise it returns the number that the owner must
+// closeEmpty closes the nursery and returns 0 if no child is left. Otherwise it returns the number that the owner must
 // add to pending.
 //
 //go:norace
@@ -632,15 +636,15 @@ func (n *Nursery) closeEmpty() int64 {
 	return own
 }
 
-// beginJoin reports whether the owner must park. The owner arms before it adds own to pending, so the child that brings
-// pending to 1 finds the owner armed. If no child is left, the owner itself brings pending to 1.
+// beginJoin reports whether the owner must park. The owner arms its parker before it adds own to pending, so the child
+// that brings pending to 1 finds the owner armed. If no child is left, the owner's own addition brings pending to 1.
 //
 // Guarded by TestExploreJoinAgainstEnd.
 //
 //go:norace
 func (n *Nursery) beginJoin(own int64) bool {
 	f := n.owner
-	f.arm(noInterrupt, (*toJoin)(n)) // a cancel does not end this wait: it ends the children
+	f.arm(noInterrupt, (*toJoin)(n)) // a cancellation does not end this wait: it makes the children end
 	if n.pending.Add(own) == 1 {
 		f.task.Disarm()
 		return false
@@ -648,8 +652,8 @@ func (n *Nursery) beginJoin(own int64) bool {
 	return true
 }
 
-// childEnded counts a child that has ended. The last child wakes the owner, if the owner waits. The caller must not
-// touch the nursery afterwards.
+// childEnded counts a child that has ended. The last child wakes the owner if it is waiting. The caller must not touch
+// the nursery afterwards.
 //
 //go:norace
 func (n *Nursery) childEnded(here *sched.Worker) {
@@ -669,7 +673,7 @@ func (n *Nursery) childEnded(here *sched.Worker) {
 	}
 }
 
-// result returns the result of Run, or panics with it.
+// result returns Run's result, or panics with it.
 //
 //go:norace
 func (n *Nursery) result() error {

@@ -1,7 +1,7 @@
 package coir_test
 
 // Nurseries: who may start fibers, when fibers start under a limit, that waiting inside a limit cannot starve it, how
-// far a cancel reaches, and that only memory bounds depth and number.
+// far a cancellation reaches, and that only memory bounds depth and number.
 
 import (
 	"context"
@@ -350,7 +350,7 @@ func TestLimitUnderCancelledWaits(t *testing.T) {
 	}, nil)
 }
 
-// Fibers that wait for a place when the nursery is cancelled still start, see the cancel, and end.
+// Fibers that wait for a place when the nursery is cancelled still start, see the cancellation, and end.
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-06 (cancel wakes every parked child)
@@ -455,7 +455,7 @@ func TestCancel(t *testing.T) {
 }
 
 // A nursery that is stopped on purpose, by Cancel(nil), has not failed if its function and its fibers return no error
-// but that cancel.
+// but that cancellation.
 //
 // Spec: NU-06 (cancel wakes every parked child)
 func TestCancelOnPurpose(t *testing.T) {
@@ -598,7 +598,7 @@ func TestManyChildren(t *testing.T) {
 	}
 }
 
-// A fiber may run things on another runtime. It is parked meanwhile; its cancel reaches there; results come back.
+// A fiber may run things on another runtime. It is parked meanwhile; its cancellation reaches there; results come back.
 //
 // Spec: NU-02 (Run returns when its nursery is complete)
 // Spec: NU-09 (cancel goes down the tree only)

@@ -9,18 +9,18 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// object is the identity, for policies and reports, of a waitable object whose zero value is ready to use.
+// object identifies, to policies and in reports, an object that can be waited for and whose zero value is ready to use.
 type object struct {
 	name string
-	id   xatomic.Uint64           // 0 until first used
-	rt   xatomic.Pointer[Runtime] // the runtime with a policy that used it first
+	id   xatomic.Uint64           // 0 until it is needed
+	rt   xatomic.Pointer[Runtime] // the first runtime with a policy that used the object
 }
 
-// number returns the object's number, which no other object has.
+// number returns the object's number, which is unique.
 //
 //go:norace
 func (o *object) number() uint64 {
-	race.Disable() // a snapshot may ask for it before anything orders it after the object's creation
+	race.Disable() // a snapshot may call number before the object's creation is ordered before it
 	defer race.Enable()
 	if id := o.id.Load(); id != 0 {
 		return id
@@ -39,14 +39,14 @@ func (o *object) title() string {
 	return "#" + strconv.FormatUint(o.number(), 10)
 }
 
-// op returns the Op of v on the object.
+// op returns the Op that applies v to the object.
 //
 //go:norace
 func (o *object) op(v *policy.Verb) policy.Op {
 	return policy.Op{Kind: policy.Use, Object: o.number(), Name: o.name, Verb: v}
 }
 
-// failed returns the error of a wait, named by v, that e ended.
+// failed returns the error of a wait, described by v, that ended because of e.
 //
 //go:noinline
 //go:norace
@@ -57,8 +57,8 @@ func (o *object) failed(e *ending, v *policy.Verb) error {
 	return e.on("wait " + v.Waits + " " + o.name)
 }
 
-// announce announces an operation of the fiber f, or of a goroutine if f is nil, on the object. It returns the fiber
-// that must call stepped if the operation does not wait, or nil.
+// announce announces to the policy an operation on the object by the fiber f, or by a goroutine if f is nil. It returns
+// the fiber that must call stepped if the operation does not wait, or nil.
 //
 //go:noinline
 //go:norace

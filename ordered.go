@@ -15,16 +15,16 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Ordered is a queue of tasks that run concurrently and whose results come out in the order in which the tasks were
-// given. A slow task delays the results behind it, but not the tasks: they run on, up to the capacity.
+// Ordered is a queue of tasks that run concurrently. It returns their results in the order in which the tasks were
+// added. A slow task delays the results after it, but not the other tasks: up to the capacity, they continue to run.
 //
-// It ends like a channel. [Ordered.Close] is for the side that adds tasks: results of queued tasks can still be
-// received. [Ordered.Abort] ends the queue immediately, for a receiver that leaves early. Neither stops a running task:
-// the task is a fiber of its nursery, and is cancelled with the nursery.
+// An Ordered is closed like a channel. [Ordered.Close] is for the side that adds tasks: results of queued tasks can
+// still be received. [Ordered.Abort] ends the queue immediately, for a receiver that stops early. Neither stops a
+// running task, which is a fiber of its nursery and is cancelled with the nursery.
 type Ordered[T any] struct {
-	// An Ordered is a channel of started fibers. Receivers wait for each fiber in turn.
+	// An Ordered is a channel of started fibers. Receivers wait for the fibers in order.
 	tasks       *Chan[*task[T]]
-	turn        *Chan[*task[T]] // holds the task at the exit: a task that was taken but has not ended, or nil
+	turn        *Chan[*task[T]] // holds the task that receivers wait for, taken from tasks, or nil
 	over        *Chan[struct{}] // closed by Abort
 	undelivered func(Result[T])
 }
@@ -35,8 +35,8 @@ type Result[T any] struct {
 	Err   error
 }
 
-// task is a fiber and its result. A task that has been taken out of the queue belongs to its taker, which delivers or
-// drops it, once.
+// task is a fiber and its result. A task that has been taken from the queue belongs to the receiver that took it, which
+// delivers or drops it exactly once.
 type task[T any] struct {
 	f *Fiber
 	Result[T]
@@ -44,17 +44,18 @@ type task[T any] struct {
 }
 
 // The states of a task. The fiber stores taskReturned when it has a result; drop stores taskDropped. The second of the
-// two hands the result over.
+// two to do so passes the result to OnUndelivered.
 const (
 	taskRuns uint32 = iota
 	taskReturned
 	taskDropped
 )
 
-// NewOrdered makes an ordered queue that holds up to capacity tasks, or any number with [Unbounded]. In addition, the
-// task at the exit runs, and one task for each caller of Go that waits for room. A function given to [OnUndelivered]
-// takes a [Result]. It is called with each result that can no longer be received, by the task itself if that is still
-// running. A task that panicked has no result: Run panics with its panic.
+// NewOrdered makes an ordered queue that holds up to capacity tasks, or any number if the capacity is [Unbounded].
+// Besides these, the task that receivers wait for may run, and one task for each caller of Go that waits for room. A
+// function passed to [OnUndelivered] must take a [Result]. It is called with each result that can no longer be
+// received, by the task itself if the task is still running. A task that panicked has no result: Run panics with its
+// panic.
 func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	// Spec: CH-51 (fiber handles arrive in the order sent)
 	// Spec: CH-62 (an ordered queue loses no result)
@@ -71,7 +72,7 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 	if set.timed {
 		own = append(own, WithTiming())
 	}
-	// A list, whatever the capacity: Close adds more tasks than the capacity allows.
+	// A list, regardless of the capacity: Close adds more tasks than the capacity allows.
 	limit, _, _ := kindOf[*task[T]](capacity, OverflowWait)
 	o.tasks = newChan(limit, new(flavor.List[*task[T]]), OverflowWait, settingsOf(own))
 	_ = o.turn.TrySend(nil) // there is room
@@ -79,12 +80,14 @@ func NewOrdered[T any](capacity int, opts ...ChanOption) *Ordered[T] {
 }
 
 // Go starts fn as a fiber of n and queues it. While the queue is full, Go waits, and gives up the caller's place under
-// [Nursery.Limit]. If the queue is already closed or ctx is already done, Go starts nothing and returns an error. If
-// the queue is closed while Go waits for room, the task is still queued, and Go returns nil. If the queue is aborted,
-// Go returns an error that is [ErrClosed] and does not wait for the task. If ctx ends while Go waits, Go waits until
-// the task has ended, and returns the error of ctx. A result that is not queued goes to [OnUndelivered].
+// [Nursery.Limit]. If the queue is already closed or ctx is already done, Go does not start fn, and returns an error.
+// If the queue is closed while Go waits for room, the task is still queued, and Go returns nil. If the queue is
+// aborted, Go returns an error that is [ErrClosed] without waiting for the task. If ctx ends while Go waits, Go waits
+// until the task has ended, and returns the error of ctx. The result of a task that was not queued is passed to
+// [OnUndelivered].
 //
-// An error of fn is a result like any other, and cancels nothing. A panic of fn is treated like that of any fiber.
+// An error returned by fn is a result like any other, and cancels nothing. A panic in fn is treated like that of any
+// fiber.
 func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(context.Context) (T, error),
 	opts ...FiberOption) error {
 	// Spec: CH-59 (a task that cannot be queued is joined)
@@ -93,7 +96,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 		panic(notStarted(n, "Ordered.Go", name))
 	}
 	by := resolve(ctx)
-	by.announce(o.tasks.core.op(policy.Point)) // others may end the queue before this call checks it
+	by.announce(o.tasks.core.op(policy.Point)) // other fibers may close the queue before this call checks it
 	if e := by.ended(); e != nil {
 		return e.on(o.tasks.core.verb(sending))
 	}
@@ -123,7 +126,7 @@ func (o *Ordered[T]) Go(ctx context.Context, n *Nursery, name string, fn func(co
 	return err
 }
 
-// drop gives up a task whose result will not be received. The result is handed over now, or when the task returns.
+// drop drops a task whose result will not be received. The result is handed over now, or when the task returns.
 func (o *Ordered[T]) drop(t *task[T]) {
 	if !t.state.CompareAndSwap(taskRuns, taskDropped) {
 		o.handOver(t)
@@ -136,8 +139,8 @@ func (o *Ordered[T]) handOver(t *task[T]) {
 	}
 }
 
-// away calls wait while the caller's place under [Nursery.Limit] is given up: the end of a task ends the wait, and the
-// task may need that place.
+// away calls wait, and gives up the caller's place under [Nursery.Limit] during the call. The end of a task ends the
+// wait, and that task may need the place.
 //
 //go:norace
 func away(f *Fiber, wait func() error) error {
@@ -158,33 +161,33 @@ func away(f *Fiber, wait func() error) error {
 	return err
 }
 
-// Recv waits for the oldest task to end and returns its result. Another caller at the same time gets the next result.
-// If ctx ends first, the result stays for the next caller. Recv returns the task's error or the queue's. If a task may
-// itself return [ErrClosed], use All, which ends with the queue.
+// Recv waits for the oldest task to end and returns its result. If several callers wait, each gets a different result.
+// If ctx ends first, the result is kept for the next caller. The returned error is the task's or the queue's. If a task
+// may itself return [ErrClosed], use All, which ends when the queue does.
 func (o *Ordered[T]) Recv(ctx context.Context) (T, error) {
 	v, _, err := o.recv(ctx)
 	return v, err
 }
 
-// recv is like Recv, but also reports whether the result is a task's, rather than the queue's or ctx's.
+// recv is like Recv, but also reports whether the result comes from a task, rather than from the queue or ctx.
 func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	by := resolve(ctx)
 	if e := by.ended(); e != nil {
 		return v, false, e.on(o.tasks.core.verb(receiving))
 	}
-	t, err := o.turn.TryRecv() // this overtakes no receiver: while one waits for the turn, the channel is empty
+	t, err := o.turn.TryRecv() // this overtakes no receiver: while a receiver waits for the turn, the channel is empty
 	if err != nil {
 		if err = away(by.f, func() error { t, err = o.turn.Recv(ctx); return err }); err != nil {
 			return v, false, err
 		}
 	}
 	defer func() {
-		_ = o.turn.TrySend(t) // we took the only one: there is room
+		_ = o.turn.TrySend(t) // there is room, because this receiver took the only value
 		if t == nil {
 			return
 		}
 		if by.announce(o.over.core.op(policy.Point)); o.over.Stats().Closed {
-			o.sweep() // Abort may have swept before the send
+			o.sweep() // Abort may have called sweep before the send
 		}
 	}()
 	if t == nil {
@@ -198,7 +201,7 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	var end error
 	switch i, _ := Select(ctx, t.f.DoneCase(&end), o.over.RecvCase(nil)); i {
 	case -1:
-		return v, false, by.cancelled().on(o.tasks.core.verb(receiving)) // t stays at the exit
+		return v, false, by.cancelled().on(o.tasks.core.verb(receiving)) // t stays in turn
 	case 1:
 		gone := t
 		t = nil
@@ -209,22 +212,22 @@ func (o *Ordered[T]) recv(ctx context.Context) (v T, task bool, err error) {
 	return v, true, err
 }
 
-// sweep drops the task that was left at the exit, if there is one. A receiver that is at the exit drops its own task.
+// sweep drops the task that a receiver left in turn, if there is one. A receiver that has the turn drops its own task.
 func (o *Ordered[T]) sweep() {
 	t, err := o.turn.TryRecv()
 	if err != nil {
 		return
 	}
-	defer o.turn.TrySend(nil) //nolint:errcheck // we took the only one: there is room
+	defer o.turn.TrySend(nil) //nolint:errcheck // there is room, because sweep took the only value
 	if t != nil {
 		o.drop(t)
 	}
 }
 
-// All returns an iterator over the results in order. It ends when the queue is closed and has nothing left, when the
+// All returns an iterator over the results in order. The iterator ends when the queue is closed and empty, when the
 // queue was aborted, or when ctx is done. A loop that ends early leaves the queue open, and callers of Go will wait for
-// room: call Abort. A loop with one variable compiles, loses the errors of the tasks, and takes the values that come
-// with them for results.
+// room: call Abort. Always use both loop variables: a loop with only the first one compiles, but ignores the errors of
+// the tasks, and treats the values that come with them as results.
 func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -236,21 +239,21 @@ func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Close ends the input: a later Go returns an error that is [ErrClosed]. Queued tasks still come out, and so do tasks
-// whose Go waits for room; these calls of Go return immediately. Then receivers get ErrClosed. Close reports whether
-// this call closed the queue.
+// Close closes the queue to new tasks: later calls of Go return an error that is [ErrClosed]. Results of queued tasks
+// can still be received, and so can those of tasks whose Go waits for room; these calls of Go return immediately. After
+// that, receivers get ErrClosed. Close reports whether this call closed the queue.
 //
-// Close is for the side that adds tasks. A receiver that leaves calls [Ordered.Abort].
+// Close is for the side that adds tasks. A receiver that stops receiving should call [Ordered.Abort].
 func (o *Ordered[T]) Close() bool {
 	// Spec: CH-62 (an ordered queue loses no result)
 	o.tasks.core.announce(policy.Close)
 	first := o.tasks.core.end(channel.Closed, nil)
-	for o.admitWaiting() { // no more come
+	for o.admitWaiting() { // no new callers of Go join those that wait
 	}
 	return first
 }
 
-// admitWaiting queues some of the tasks whose Go waits for room, in their order. It reports whether there may be more.
+// admitWaiting queues some of the tasks whose Go waits for room, in order. It reports whether there may be more.
 //
 //go:norace
 func (o *Ordered[T]) admitWaiting() bool {
@@ -265,14 +268,14 @@ func (o *Ordered[T]) admitWaiting() bool {
 }
 
 // Abort ends the queue immediately: current and later calls of Go and Recv return an error that is [ErrClosed] and
-// wraps the cause. Results that have not been received go to [OnUndelivered], now or when their tasks return. Abort
-// reports whether this call closed the queue. On a queue that was closed before, Abort discards the results that have
-// not been received.
+// wraps the cause. Results that have not been received are passed to [OnUndelivered], now or when their tasks return.
+// Abort reports whether this call closed the queue. On a queue that was already closed, Abort discards the results that
+// have not been received.
 func (o *Ordered[T]) Abort(cause error) bool {
 	// Spec: CH-62 (an ordered queue loses no result)
 	o.tasks.core.announce(policy.Abort)
 	first := o.tasks.core.end(channel.Aborted, cause)
-	o.over.Close() // after tasks: a receiver that this wakes reads the cause
+	o.over.Close() // after tasks, so that a receiver woken by this reads the cause
 	swept := false
 	toEnd(func() bool {
 		if !swept {
@@ -285,7 +288,7 @@ func (o *Ordered[T]) Abort(cause error) bool {
 	return first
 }
 
-// String returns a short description, like [Chan.String].
+// String returns a short description of the queue, like [Chan.String].
 func (o *Ordered[T]) String() string {
 	return "coir.Ordered[" + typeName[T]() + "](" + o.tasks.core.describe() + ")"
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Pipe makes a channel that counts the open endpoints of its two sides, and returns the first endpoint of each. Clone
-// makes more; each must be closed. Closing the last [Writer] closes the channel, like [Chan.Close]. Closing the last
-// [Reader] aborts it: writers get an error that is [ErrClosed] immediately, and the values that the channel still holds
-// go to [OnUndelivered].
+// Pipe makes a channel that counts the open endpoints of each of its sides, and returns the first endpoint of each
+// side. Clone makes more endpoints; each must be closed. Closing the last [Writer] closes the channel, like
+// [Chan.Close]. Closing the last [Reader] aborts it: writers immediately get an error that is [ErrClosed], and the
+// values that the channel still holds are passed to [OnUndelivered].
 //
-// Operations on a closed endpoint return ErrClosed. An operation that already waits, or a case that was made before, is
-// not affected.
+// Operations on a closed endpoint return ErrClosed. Closing an endpoint does not affect operations that are already
+// waiting, or cases that were made before.
 //
 //go:noinline
 func Pipe[T any](capacity int, opts ...ChanOption) (*Writer[T], *Reader[T]) {
@@ -37,15 +37,15 @@ type pipe[T any] struct {
 	ends [2]pipeEnd
 }
 
-// pipeEnd is one side of a pipe. It is the event that the side is gone.
+// pipeEnd is one side of a pipe. As an event, it happens when the side has no open endpoints left.
 type pipeEnd struct {
 	of   *core
 	mu   xatomic.Mutex // guards open
-	open int           // open endpoints; at 0 no more can be made
-	gone happening     // there are no open endpoints, and the channel has ended
+	open int           // number of open endpoints; once it is 0, it stays 0
+	gone happening     // there are no open endpoints, and the channel is closed
 }
 
-// clone counts one more endpoint. It reports false if the side is gone.
+// clone counts one more endpoint. It returns false if no endpoint of the side is open.
 func (e *pipeEnd) clone() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,7 +56,7 @@ func (e *pipeEnd) clone() bool {
 	return true
 }
 
-// close counts one endpoint less. It reports whether that was the last.
+// close counts one endpoint less. It reports whether that was the last one.
 func (e *pipeEnd) close() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,7 +64,7 @@ func (e *pipeEnd) close() bool {
 	return e.open == 0
 }
 
-// announce wakes the waiters for the end of the side.
+// announce wakes the callers that wait until the side has no open endpoints.
 //
 // Spec: CH-47 (the end of a peer can be waited for)
 // Spec: CH-48 (each side's end is announced once)
@@ -104,7 +104,7 @@ func (w *Writer[T]) String() string {
 	return "coir.Writer[" + typeName[T]() + "](" + w.p.ch.core.describe() + shutMark(&w.shut) + ")"
 }
 
-// shutMark returns the part of an endpoint's description that says that it is closed.
+// shutMark returns the part of an endpoint's description that tells that the endpoint is closed, or "".
 func shutMark(shut *xatomic.Bool) string {
 	race.Disable()
 	defer race.Enable()
@@ -150,26 +150,26 @@ func (w *Writer[T]) channel() *Chan[T] {
 	return w.p.ch
 }
 
-// Send is [Chan.Send].
+// Send calls [Chan.Send].
 func (w *Writer[T]) Send(ctx context.Context, v T) error { return w.channel().Send(ctx, v) }
 
-// SendTimeout is [Chan.SendTimeout].
+// SendTimeout calls [Chan.SendTimeout].
 func (w *Writer[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 	return w.channel().SendTimeout(ctx, v, d)
 }
 
-// TrySend is [Chan.TrySend].
+// TrySend calls [Chan.TrySend].
 func (w *Writer[T]) TrySend(v T) error { return w.channel().TrySend(v) }
 
-// SendMany is [Chan.SendMany].
+// SendMany calls [Chan.SendMany].
 func (w *Writer[T]) SendMany(ctx context.Context, values []T) (int, error) {
 	return w.channel().SendMany(ctx, values)
 }
 
-// SendCase is [Chan.SendCase].
+// SendCase calls [Chan.SendCase].
 func (w *Writer[T]) SendCase(v T) Case { return w.channel().SendCase(v) }
 
-// Stats returns the [Chan.Stats] of the pipe's channel.
+// Stats returns the counters of the pipe's channel: see [Chan.Stats].
 func (w *Writer[T]) Stats() ChanStats { return w.p.ch.Stats() }
 
 // Reader is the receiving endpoint of a [Pipe]. Its operations are those of [Chan].
@@ -194,8 +194,8 @@ func (r *Reader[T]) Clone() *Reader[T] {
 	return c
 }
 
-// Close closes the endpoint. After the last one nothing can be received: see [Pipe]. It reports whether this call
-// closed the endpoint.
+// Close closes the endpoint. Once the last reader is closed, nothing more can be received: see [Pipe]. Close reports
+// whether this call closed the endpoint.
 func (r *Reader[T]) Close() bool {
 	by := r.p.ch.core.announce(policy.Leave)
 	if r.shut.Swap(true) {
@@ -203,13 +203,13 @@ func (r *Reader[T]) Close() bool {
 	}
 	defer by.stepped()
 	if e := &r.p.ends[receiving]; e.close() {
-		defer e.announce() // also if OnUndelivered panics
+		defer e.announce() // even if OnUndelivered panics
 		r.p.ch.Abort(errNoReader)
 	}
 	return true
 }
 
-// GoneCase returns a case that happens when the last [Writer] has been closed. Values sent before can still be
+// GoneCase returns a case that happens when the last [Writer] has been closed. Values sent before that can still be
 // received.
 func (r *Reader[T]) GoneCase() Case { return Case{what: caseEvent, arg: &r.p.ends[sending]} }
 
@@ -220,29 +220,29 @@ func (r *Reader[T]) channel() *Chan[T] {
 	return r.p.ch
 }
 
-// Recv is [Chan.Recv].
+// Recv calls [Chan.Recv].
 func (r *Reader[T]) Recv(ctx context.Context) (T, error) { return r.channel().Recv(ctx) }
 
-// RecvTimeout is [Chan.RecvTimeout].
+// RecvTimeout calls [Chan.RecvTimeout].
 func (r *Reader[T]) RecvTimeout(ctx context.Context, d time.Duration) (T, error) {
 	return r.channel().RecvTimeout(ctx, d)
 }
 
-// TryRecv is [Chan.TryRecv].
+// TryRecv calls [Chan.TryRecv].
 func (r *Reader[T]) TryRecv() (T, error) { return r.channel().TryRecv() }
 
-// RecvMany is [Chan.RecvMany].
+// RecvMany calls [Chan.RecvMany].
 func (r *Reader[T]) RecvMany(ctx context.Context, into []T) (int, error) {
 	return r.channel().RecvMany(ctx, into)
 }
 
-// RecvBatch is [Chan.RecvBatch].
+// RecvBatch calls [Chan.RecvBatch].
 func (r *Reader[T]) RecvBatch(ctx context.Context, into []T, linger time.Duration) (int, error) {
 	return r.channel().RecvBatch(ctx, into, linger)
 }
 
-// All is [Chan.All]. If the endpoint is closed before all values have been received, the last pair has an error that is
-// [ErrClosed]. A loop with one variable compiles, loses the error, and takes the zero value for one that was sent.
+// All is like [Chan.All]. If the endpoint is closed before all values have been received, the last pair has an error
+// that is [ErrClosed]. Always use both loop variables, as with [Chan.All].
 func (r *Reader[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -254,10 +254,10 @@ func (r *Reader[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// RecvCase is [Chan.RecvCase].
+// RecvCase calls [Chan.RecvCase].
 func (r *Reader[T]) RecvCase(dst *T) Case { return r.channel().RecvCase(dst) }
 
-// Stats returns the [Chan.Stats] of the pipe's channel.
+// Stats returns the counters of the pipe's channel: see [Chan.Stats].
 func (r *Reader[T]) Stats() ChanStats { return r.p.ch.Stats() }
 
 var (

@@ -12,12 +12,12 @@ import (
 	"github.com/coir-go/coir/internal/sched"
 )
 
-// The interface to a simulator. Package sim implements a policy (internal/policy) and moves a Clock; the rest of this
-// package does not know about it. A runtime without a policy pays one check of a flag of the fiber for each operation.
+// The interface to a simulator. Package sim implements a policy (see internal/policy) and moves a Clock; the rest of
+// this package does not depend on it. On a runtime without a policy, each operation only checks a flag of the fiber.
 
 func init() { policy.Option = func(p policy.Policy) any { return withPolicy(p) } }
 
-// withPolicy lets p decide the order of all steps. The runtime then has one worker.
+// withPolicy makes p decide the order of all steps. The runtime then has one worker.
 func withPolicy(p policy.Policy) RuntimeOption {
 	return func(s *settings) {
 		simulating.Add(1)
@@ -25,7 +25,8 @@ func withPolicy(p policy.Policy) RuntimeOption {
 	}
 }
 
-// policed is a runtime with a policy, as seen by the policy and the scheduler. It is the same object as the Runtime.
+// policed is a runtime with a policy, with the methods that the policy and the scheduler use. It is the same object as
+// the Runtime.
 type policed Runtime
 
 // Interrupt implements policy.Runtime.
@@ -87,7 +88,7 @@ func (x *policed) Inject(t *sched.Task) { x.policy.Wake(fiberOf(t)) }
 
 //go:norace
 func (x *policed) Pick() *sched.Task {
-	(*Runtime)(x).lookAtContexts() // a fiber that has ended may have cancelled a context, and makes no more steps
+	(*Runtime)(x).lookAtContexts() // an ended fiber may have cancelled a context, and makes no more steps
 	if f := x.policy.Next(); f != nil {
 		return &f.(*Fiber).task
 	}
@@ -97,10 +98,10 @@ func (x *policed) Pick() *sched.Task {
 //go:norace
 func (x *policed) Len() int { return x.policy.Len() }
 
-// simulating counts the runtimes with a policy made so far. While it is 0, no check for a policy is needed.
+// simulating counts the runtimes with a policy made so far. While it is 0, operations need not check for a policy.
 var simulating atomic.Int32
 
-// simulatedBy returns the runtime of the calling fiber if that runtime has a policy, or nil.
+// simulatedBy returns the runtime of the calling fiber if that runtime has a policy, and otherwise nil.
 func simulatedBy() *Runtime {
 	if simulating.Load() > 0 {
 		if f := currentFiber(); f != nil && f.simulated {
@@ -110,17 +111,17 @@ func simulatedBy() *Runtime {
 	return nil
 }
 
-// Point marks a place where, in a simulation, other fibers may run first, as they may before an operation. It is for
-// code that shares memory between operations of this package, by atomics or under a mutex. In a schedule of package
-// sim, the code between two operations is one step; with a Point in it, it is two:
+// Point marks a place where, in a simulation, other fibers may run before the caller continues, as they may before an
+// operation. It is for code that shares memory between operations of this package, with atomics or under a mutex.
+// Without a Point, package sim treats the code between two operations as one step; with a Point in it, as two:
 //
 //	if owner.Load() == 0 {
 //		coir.Point(ctx)
 //		owner.Store(me) // two fibers may get here
 //	}
 //
-// Outside of a simulation Point only checks a flag. Do not call it while holding a native mutex that other fibers lock:
-// they would wait outside of coir.
+// Outside of a simulation, Point only checks a flag. Do not call it while holding a native mutex that other fibers
+// lock: those fibers would wait outside of coir.
 func Point(ctx context.Context) {
 	if simulating.Load() > 0 {
 		point(ctx)
@@ -133,8 +134,8 @@ func point(ctx context.Context) {
 	by.announce(policy.Op{Kind: policy.Point})
 }
 
-// announce announces an operation on an object of rt, which has a policy. It returns the calling fiber, which must call
-// stepped when the operation is done, or nil if the caller is not a fiber of rt.
+// announce announces to the policy an operation on an object of rt, which has a policy. It returns the calling fiber,
+// which must call stepped when the operation is done, or nil if the caller is not a fiber of rt.
 //
 //go:norace
 func announce(rt *Runtime, op policy.Op) *Fiber {
@@ -155,8 +156,8 @@ func (rt *Runtime) stray(op policy.Op) {
 	}
 }
 
-// announceGo announces that a fiber is about to be started in the nursery. It returns the fiber that must call stepped,
-// or nil.
+// announceGo announces that the caller is about to start a fiber in the nursery. It returns the fiber that must call
+// stepped, or nil.
 //
 //go:norace
 func (n *Nursery) announceGo(name string) *Fiber {
@@ -166,8 +167,8 @@ func (n *Nursery) announceGo(name string) *Fiber {
 	return announce(n.rt, op)
 }
 
-// announce checks the channel, and announces an operation on it, if a policy listens. It returns the fiber that must
-// call stepped, or nil.
+// announce checks that the channel was made by NewChan, and announces an operation on it if there is a policy. It
+// returns the fiber that must call stepped, or nil.
 //
 //go:norace
 func (c *core) announce(k policy.Kind) *Fiber {
@@ -180,8 +181,8 @@ func (c *core) announce(k policy.Kind) *Fiber {
 	return nil
 }
 
-// announceBy is announce for a resolved caller. It builds the Op only if a policy listens, because every operation of a
-// goroutine comes here.
+// announceBy is announce for a resolved caller. It builds the Op only if there is a policy, because every operation of
+// a goroutine calls it.
 //
 //go:norace
 func (c *core) announceBy(by *caller, k policy.Kind) {
@@ -195,8 +196,8 @@ func (c *core) announceBy(by *caller, k policy.Kind) {
 	}
 }
 
-// announce announces an operation that involves no channel, if a policy listens. The caller may be a fiber in another
-// scope than its own.
+// announce announces an operation that involves no channel, if there is a policy. The caller may be a fiber under the
+// scope of another.
 //
 //go:norace
 func (c *caller) announce(op policy.Op) {
@@ -216,16 +217,16 @@ func (c *core) op(k policy.Kind) policy.Op {
 	return op
 }
 
-// step announces an operation of a fiber whose runtime has a policy. It is called with the caller's synchronisation
+// step announces an operation of a fiber whose runtime has a policy. It is called while the caller's synchronisation is
 // visible.
 //
-// Operations that do not wait charge the fiber's budget. So a budget of 0 makes the operation call the policy's Stepped
-// when it is done: see Fiber.yieldBudget. Operations that charge nothing call stepped.
+// Operations that do not wait charge the fiber's budget. step sets the budget to 0, so that such an operation calls the
+// policy's Stepped when it is done: see Fiber.yieldBudget. Operations that charge nothing call stepped instead.
 //
 //go:noinline
 //go:norace
 func (f *Fiber) step(op policy.Op) {
-	if f.nursery.rt.quiet.Load() > 0 { // part of the step of a cancel or of the clock
+	if f.nursery.rt.quiet.Load() > 0 { // the operation is part of the step of a cancellation or of the clock
 		return
 	}
 	switch op.Kind {
@@ -243,8 +244,9 @@ func (f *Fiber) step(op policy.Op) {
 	race.Enable()
 }
 
-// stepped tells the policy that the fiber has completed the announced operation without waiting. It is called with the
-// caller's synchronisation visible. It does nothing if f is nil, which announce returns without a policy.
+// stepped tells the policy that the fiber has completed the announced operation without waiting. It is called while the
+// caller's synchronisation is visible. If f is nil, which announce returns when there is no policy, stepped does
+// nothing.
 //
 //go:norace
 func (f *Fiber) stepped() {
@@ -261,8 +263,8 @@ func (f *Fiber) endStep() {
 	race.Enable()
 }
 
-// announceSelect announces a select over cs by f, or by a goroutine if f is nil. It returns f if a policy chooses the
-// case.
+// announceSelect announces a select over cs by f, or by a goroutine if f is nil. It returns f if the policy is to
+// choose the case, and otherwise nil.
 //
 //go:norace
 func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
@@ -280,8 +282,9 @@ func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
 	return nil
 }
 
-// usedIn returns the runtime with a policy that has made the channel of the case, or was the first to use the object.
-// It returns nil if there is none, and for a fiber, a side of a pipe, or a time, whose state a wait does not change.
+// usedIn returns the runtime with a policy on which the case's channel was made, or that was the first to use the
+// case's object. It returns nil if there is none. It also returns nil for a fiber, a side of a pipe, or a time, because
+// waiting does not change their state.
 //
 //go:norace
 func (cs *Case) usedIn() *Runtime {
@@ -294,7 +297,7 @@ func (cs *Case) usedIn() *Runtime {
 	return nil
 }
 
-// object returns the object that the case waits for, or nil if it is not an object.
+// object returns the object that the case waits for, or nil if the case does not wait for an object.
 //
 //go:norace
 func (cs *Case) object() *object {
@@ -315,7 +318,7 @@ func (cs *Case) object() *object {
 	return nil
 }
 
-// stepSelect announces a select over cs. It builds the list of cases in the fiber's scratch.
+// stepSelect announces a select over cs. It builds the list of cases in the fiber's scratch memory.
 //
 //go:noinline
 //go:norace
@@ -356,8 +359,8 @@ func (cs *Case) op() policy.Op {
 	return policy.Op{Kind: policy.Sleep}
 }
 
-// announce checks the selector, and announces a change of its cases. If a goroutine makes the change, it announces the
-// effect on the channel. It returns the fiber that must call stepped, or nil.
+// announce checks that the selector was made by NewSelector, and announces a change of its cases. If a goroutine makes
+// the change, it announces the effect on the channel. It returns the fiber that must call stepped, or nil.
 //
 //go:norace
 func (s *Selector) announce(c *core) *Fiber {
@@ -391,8 +394,8 @@ func (s *Selector) number() uint64 {
 	return s.id
 }
 
-// stepSelector announces a wait of f at s, with the cases in the order of their numbers. Reading the registrations must
-// order nothing, so the lock is hidden, and the list is read instead of the map.
+// stepSelector announces that f is about to wait at s. It lists the cases in the order of their numbers. Reading the
+// registrations must not order anything, so the lock is hidden, and the list is read instead of the map.
 //
 //go:noinline
 //go:norace
@@ -422,9 +425,9 @@ func (f *Fiber) stepSelector(s *Selector) {
 	f.step(policy.Op{Kind: policy.Select, Object: s.number(), Cases: cases})
 }
 
-// tell tells the policy of f how the operation that f announced last has ended: see policy.Policy.Ended. An operation
-// that does not wait calls tell before other fibers run. For an operation that waited and is not a select, the policy
-// gets the outcome from Runtime.Woken, so tell is called only if it failed.
+// tell tells the policy how the operation that f announced last has ended: see policy.Policy.Ended. An operation that
+// does not wait calls tell before other fibers run. An operation that waited, and is not a select, calls tell only if
+// it failed; otherwise the policy gets its outcome from Runtime.Woken.
 //
 //go:noinline
 //go:norace
@@ -434,7 +437,8 @@ func (f *Fiber) tell(how policy.Outcome, which int) {
 	race.Enable()
 }
 
-// tellFirst is tell for an operation that only has an effect the first time: first says whether this was the first.
+// tellFirst calls tell for an operation that has an effect only the first time. first reports whether this was the
+// first time.
 //
 //go:norace
 func (f *Fiber) tellFirst(first bool) {
@@ -445,7 +449,7 @@ func (f *Fiber) tellFirst(first bool) {
 	f.tell(how, -1)
 }
 
-// tellTried is tell for a Try operation: took says whether it succeeded.
+// tellTried calls tell for a Try operation. took reports whether it succeeded.
 //
 //go:norace
 func (f *Fiber) tellTried(took bool) {
@@ -456,7 +460,7 @@ func (f *Fiber) tellTried(took bool) {
 	f.tell(how, -1)
 }
 
-// tellEnding is tell for an operation that failed because sc has ended.
+// tellEnding calls tell for an operation that failed because sc has ended.
 //
 //go:norace
 func (f *Fiber) tellEnding(sc *scope) {
@@ -465,7 +469,7 @@ func (f *Fiber) tellEnding(sc *scope) {
 	}
 }
 
-// tellSelect is tell for a select over cs that chose case i for the reason r, or none if i is negative.
+// tellSelect calls tell for a select over cs that chose case i with reason r, or chose none if i is negative.
 //
 //go:norace
 func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
@@ -473,7 +477,7 @@ func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
 		if r == park.None {
 			f.tell(policy.WouldBlock, -1)
 		}
-		return // the caller, which knows the context, tells the failure
+		return // the caller, which knows the context, reports the failure
 	}
 	which := 0
 	for k := range cs[:i] {
@@ -484,7 +488,7 @@ func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
 	f.tell(cs[i].outcome(r), which)
 }
 
-// tellChoice is tellSelect for a select under sc.
+// tellChoice calls tellSelect for a select under sc.
 //
 //go:norace
 func (f *Fiber) tellChoice(sc *scope, cs []Case, i int, r park.Reason) {
@@ -495,7 +499,7 @@ func (f *Fiber) tellChoice(sc *scope, cs []Case, i int, r park.Reason) {
 	f.tellSelect(cs, i, r)
 }
 
-// tellSelector is tell for a wait at s, which stepSelector announced, that chose cs.
+// tellSelector calls tell for a wait at s that stepSelector announced and that chose cs.
 //
 //go:norace
 func (f *Fiber) tellSelector(s *Selector, cs *Case, r park.Reason) {
@@ -509,20 +513,20 @@ func (f *Fiber) tellSelector(s *Selector, cs *Case, r park.Reason) {
 	f.tell(cs.outcome(r), -1)
 }
 
-// outcome returns the outcome of a case that a select chose for the reason r.
+// outcome returns the outcome of a case that a select chose with reason r.
 //
 //go:norace
 func (cs *Case) outcome(r park.Reason) policy.Outcome {
 	switch {
 	case cs.core == nil:
-		return policy.Done // also a time that has come
+		return policy.Done // including a time that has come
 	case cs.what == caseSend && r == park.Data && cs.core.ch.Overflows():
 		return policy.Dropped
 	}
 	return outcomeOf(r)
 }
 
-// overrunOutcome returns the outcome of a send that found no room and ended for the reason r without waiting.
+// overrunOutcome returns the outcome of a send that found no room and ended with reason r without waiting.
 //
 //go:norace
 func (c *core) overrunOutcome(r park.Reason) policy.Outcome {
@@ -535,7 +539,7 @@ func (c *core) overrunOutcome(r park.Reason) policy.Outcome {
 	return policy.Dropped
 }
 
-// outcomeOf returns the outcome of an operation that ended for the reason r.
+// outcomeOf returns the outcome of an operation that ended with reason r.
 //
 //go:norace
 func outcomeOf(r park.Reason) policy.Outcome {

@@ -13,14 +13,14 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Pool hands out values that are expensive to create, such as connections: at most a fixed number at a time, each
-// created when it is first needed and then reused. Get takes a value, and Put gives it back. It is a pool of resources,
-// not of workers: to bound how many fibers run, use [Nursery.Limit].
+// Pool lends values that are expensive to create, such as connections. It lends at most a fixed number of values at a
+// time, creates each value when it is first needed, and then reuses it. Get takes a value from the pool, and Put gives
+// it back. Pool is a pool of resources, not of workers: to bound how many fibers run, use [Nursery.Limit].
 type Pool[T any] struct {
 	// Spec: CH-60 (a pool lends idle values first, in order)
 	// Spec: CH-61 (a value given back is reset or thrown away)
 
-	permits *Chan[struct{}] // one for each value that may be handed out
+	permits *Chan[struct{}] // one for each value that may be lent
 	create  func(context.Context) (T, error)
 	reset   func(T) error
 	discard func(T)
@@ -34,12 +34,12 @@ type Pool[T any] struct {
 
 var verbGet = &policy.Verb{Name: "get", Waits: "for a value of", Ends: "give a value back to", Of: "pool"}
 
-// maxPool bounds the size of a pool, whose permits are made in advance.
+// maxPool is the largest size of a pool. The pool makes all its permits in advance.
 const maxPool = 1 << 24
 
-// NewPool makes a pool of at most size values; size is at most 16,777,216. create makes one value; it may wait, and
-// several calls may run at the same time. reset, if not nil, prepares a value that was given back for reuse. If it
-// returns an error, the pool discards the value, and may create another instead. Discarded values go to
+// NewPool makes a pool of at most size values; size is at most 16,777,216. create makes one value. It may wait, and
+// several calls may run at the same time. reset, if not nil, prepares a value that was given back for reuse. If reset
+// returns an error, the pool discards the value, and may create another instead. Discarded values are passed to
 // [OnUndelivered].
 func NewPool[T any](size int, create func(context.Context) (T, error), reset func(T) error,
 	opts ...ChanOption) *Pool[T] {
@@ -65,8 +65,8 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 	return p
 }
 
-// Get returns a value: one that was given back, or a new one if there are fewer than size. Otherwise it waits until a
-// value is given back. Waiting callers are served in the order of arrival. Give the value back with [Pool.Put].
+// Get returns a value that was given back, or a new one if the pool has fewer than size values. Otherwise it waits
+// until a value is given back. Waiting callers are served in the order of arrival. Give the value back with [Pool.Put].
 func (p *Pool[T]) Get(ctx context.Context) (v T, err error) {
 	if _, err = p.permits.Recv(ctx); err != nil {
 		return v, err
@@ -74,7 +74,7 @@ func (p *Pool[T]) Get(ctx context.Context) (v T, err error) {
 	return p.lend(ctx)
 }
 
-// TryGet is like Get, but neither waits for a value nor makes one: if none is idle it returns [ErrWouldBlock].
+// TryGet is like Get, but neither waits for a value nor creates one: if no value is idle, it returns [ErrWouldBlock].
 func (p *Pool[T]) TryGet() (v T, err error) {
 	if _, err = p.permits.TryRecv(); err != nil {
 		return v, err
@@ -86,9 +86,9 @@ func (p *Pool[T]) TryGet() (v T, err error) {
 	return v, p.permits.core.resultErr(receiving, park.None)
 }
 
-// takeIdle lends an idle value, if there is one.
+// takeIdle returns an idle value, if there is one.
 func (p *Pool[T]) takeIdle() (v T, ok bool) {
-	p.permits.core.announce(policy.Point) // the first caller gets the value that was given back last
+	p.permits.core.announce(policy.Point) // the first caller to continue gets the value that was given back last
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.idle)
@@ -105,13 +105,13 @@ func (p *Pool[T]) takeIdle() (v T, ok bool) {
 	return v, true
 }
 
-// lend returns the value for a permit that the caller has taken: an idle one, or a new one.
+// lend returns a value to a caller that has taken a permit: an idle value, or a new one.
 func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 	if v, ok := p.takeIdle(); ok {
 		return v, nil
 	}
 	made := false
-	defer func() { // also if create panics
+	defer func() { // runs even if create panics
 		if !made {
 			_ = p.permits.TrySend(struct{}{}) // another caller may try
 		}
@@ -131,10 +131,10 @@ func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
 }
 
 // Put gives back a value that Get or TryGet returned. It never waits. If more values are given back than were lent, Put
-// returns an error, and the value stays the caller's. Giving one value back twice while others are lent is also wrong,
-// because two callers would then share it. Builds with the tag coirinvariants check for that and return an error, for
-// values that are pointers, channels, maps, numbers or strings, or interfaces that hold one of these. After Close the
-// value is discarded.
+// returns an error, and the value still belongs to the caller. It is also an error to give one value back twice while
+// others are lent, because two callers would then share it. Builds with the tag coirinvariants detect this and return
+// an error, for values that are pointers, channels, maps, numbers or strings, or interfaces that hold one of these.
+// After Close, the pool discards the value.
 func (p *Pool[T]) Put(v T) error { return p.giveBack(v, p.reset) }
 
 // Discard gives back a value that can no longer be used. The pool discards it, and may create another instead.
@@ -145,7 +145,7 @@ func (p *Pool[T]) Discard(v T) error {
 var errBroken = errors.New("discarded")
 
 func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
-	p.permits.core.announce(policy.TrySend) // others see what follows before the permit
+	p.permits.core.announce(policy.TrySend) // other fibers see the value given back before they see the permit
 	p.mu.Lock()
 	if p.lent == 0 {
 		p.mu.Unlock()
@@ -159,7 +159,7 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	p.mu.Unlock()
 	defer p.permits.TrySend(struct{}{}) //nolint:errcheck // there is room for each permit; after Close none is needed
 	kept := false
-	defer func() { // also if reset panics
+	defer func() { // runs even if reset panics
 		if !kept && p.discard != nil {
 			p.discard(v)
 		}
@@ -174,9 +174,9 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	return nil
 }
 
-// Close closes the pool. Waiting and later calls of Get return an error that is [ErrClosed]. Idle values are discarded
-// now, and lent values when they are given back. Every value goes to [OnUndelivered], even if that panics for one of
-// them. Close reports whether this call closed the pool.
+// Close closes the pool. Current and later calls of Get return an error that is [ErrClosed]. The pool discards idle
+// values now, and lent values when they are given back. Every value is passed to [OnUndelivered], even if the handler
+// panics for one of them. Close reports whether this call closed the pool.
 func (p *Pool[T]) Close() bool {
 	if !p.permits.Abort(nil) {
 		return false

@@ -11,20 +11,20 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Promise is a result that comes later: a value, or an error. Any fiber or goroutine may complete it, once; any number
-// may wait for it. The call that completes it is ordered before the return of a wait for it.
+// Promise is a result that will be available later: a value, or an error. Any fiber or goroutine may complete it, once;
+// any number may wait for it. The call that completes it is ordered before the return of each wait for it.
 //
 // The zero value is a promise that has not been completed, and has no name. A Promise must not be copied after first
 // use.
 type Promise[T any] struct {
-	taken xatomic.Bool // a call is completing it, or has completed it
+	taken xatomic.Bool // a call is completing the promise, or has completed it
 	ev    Event        // set when value and err have been written
 	value T
 	err   error
-	last  *callBack[T] // the last function given to OnDone, in a ring; under the lock of ev
+	last  *callBack[T] // the last function passed to OnDone, in a ring; under the lock of ev
 }
 
-// callBack is a function given to OnDone.
+// callBack is a function passed to OnDone.
 type callBack[T any] struct {
 	f    func(T, error)
 	next *callBack[T] // the next of the last is the first
@@ -37,29 +37,29 @@ var (
 	verbResult  = &policy.Verb{Name: "await", Waits: "for the promise", Ends: "complete"}
 )
 
-// NewPromise returns a promise that has not been completed. [WithName] gives it a name, which reports show.
+// NewPromise returns a promise that has not been completed. Use [WithName] to give it a name, which reports show.
 func NewPromise[T any](opts ...NameOption) *Promise[T] {
 	p := new(Promise[T])
 	p.ev.name = nameOf(opts)
 	return p
 }
 
-// Init sets the name of a promise that is a field of another object. It is called before first use.
+// Init sets the name of a promise that is a field of another object. Call it before the promise is first used.
 func (p *Promise[T]) Init(opts ...NameOption) { p.ev.name = nameOf(opts) }
 
-// Describe sets how reports and snapshots describe a wait for the promise, in place of "for the promise". It is called
-// before first use.
+// Describe sets the words that reports and snapshots use for a wait for the promise, in place of "for the promise".
+// Call it before the promise is first used.
 func (p *Promise[T]) Describe(v *Verb) { p.ev.what = (*policy.Verb)(v) }
 
-// Name returns the name given to NewPromise or Init.
+// Name returns the name passed to NewPromise or Init.
 func (p *Promise[T]) Name() string { return p.ev.name }
 
 // Resolve completes the promise with v. It reports whether this call completed it; if the promise was completed before,
 // Resolve changes nothing.
 func (p *Promise[T]) Resolve(v T) bool { return p.complete(v, nil, verbResolve, false) }
 
-// Reject completes the promise with an error, which is not nil. It reports whether this call completed it, as
-// [Promise.Resolve] does.
+// Reject completes the promise with err, which must not be nil. Like [Promise.Resolve], it reports whether this call
+// completed the promise.
 func (p *Promise[T]) Reject(err error) bool {
 	if err == nil {
 		panic("coir: Promise.Reject(nil): a promise that has a value is completed by Resolve")
@@ -68,7 +68,7 @@ func (p *Promise[T]) Reject(err error) bool {
 	return p.complete(none, err, verbReject, false)
 }
 
-// complete completes the promise, if this call is the first or owned is true: the caller has called take, so that no
+// complete completes the promise if this call is the first. If owned is true, the caller has already called take, so no
 // other call can complete the promise.
 func (p *Promise[T]) complete(v T, err error, verb *policy.Verb, owned bool) bool {
 	var by *Fiber
@@ -88,7 +88,7 @@ func (p *Promise[T]) complete(v T, err error, verb *policy.Verb, owned bool) boo
 	return first
 }
 
-// take returns true to exactly one caller.
+// take returns true to the first caller, and false to all others.
 //
 //go:norace
 func (p *Promise[T]) take() bool {
@@ -97,7 +97,7 @@ func (p *Promise[T]) take() bool {
 	return p.taken.CompareAndSwap(false, true)
 }
 
-// callThen calls the functions given to OnDone, in order. If one panics, the others are called before the panic
+// callThen calls the functions passed to OnDone, in order. If one panics, callThen calls the others before the panic
 // continues.
 func (p *Promise[T]) callThen() {
 	b := p.takeThen()
@@ -116,8 +116,8 @@ func (p *Promise[T]) callThen() {
 	})
 }
 
-// Wait waits until the promise has been completed, and returns its value and error. It returns ctx's error if ctx ends
-// first, or has already ended, even if the promise has been completed.
+// Wait waits until the promise has been completed, and returns its value and error. If ctx ends first, Wait returns
+// ctx's error. If ctx has already ended, Wait returns ctx's error even if the promise has been completed.
 func (p *Promise[T]) Wait(ctx context.Context) (T, error) {
 	if err := p.ev.wait(ctx, p.ev.resultVerb()); err != nil {
 		var none T
@@ -126,7 +126,7 @@ func (p *Promise[T]) Wait(ctx context.Context) (T, error) {
 	return p.value, p.err
 }
 
-// resultVerb describes a wait for the result of the promise that e belongs to.
+// resultVerb returns the verb that describes a wait for the result of the promise that e is part of.
 //
 //go:norace
 func (e *Event) resultVerb() *policy.Verb {
@@ -139,14 +139,14 @@ func (e *Event) resultVerb() *policy.Verb {
 // DoneCase returns a case that happens when the promise has been completed. It stores the value in *v and the error in
 // *err; either may be nil.
 func (p *Promise[T]) DoneCase(v *T, err *error) Case {
-	_ = p.ev.name // a nil promise fails here, not under a lock
+	_ = p.ev.name // panics here if the promise is nil, not under a lock
 	escapes(p)
 	return Case{what: caseEvent, arg: (*promiseCase[T])(p), dst: unsafe.Pointer(v), err: err}
 }
 
-// OnDone makes the promise call f with its result, once. The call that completes the promise calls f before it returns;
-// if the promise has been completed already, OnDone does. f should be short, and must not wait, because it runs in the
-// fiber or goroutine of that call. A panic in f continues in that call.
+// OnDone makes the promise call f with its result, once. The call that completes the promise calls f before it returns.
+// If the promise has already been completed, OnDone calls f. Because f runs in the fiber or goroutine of that call, it
+// should be short, and must not wait. If f panics, the panic continues in that call.
 func (p *Promise[T]) OnDone(f func(v T, err error)) {
 	if f == nil {
 		panic("coir: Promise.OnDone(nil): there is nothing to call")
@@ -164,7 +164,7 @@ func (p *Promise[T]) OnDone(f func(v T, err error)) {
 	by.stepped()
 }
 
-// later keeps b for callThen. It reports false if the promise has been completed.
+// later keeps b for callThen. It returns false if the promise has been completed.
 //
 //go:norace
 func (p *Promise[T]) later(b *callBack[T]) bool {
@@ -185,8 +185,8 @@ func (p *Promise[T]) later(b *callBack[T]) bool {
 	return true
 }
 
-// takeThen returns the first of the functions that were kept, and clears the list. The caller has completed the promise
-// under its lock: later adds no more functions, so takeThen needs no lock.
+// takeThen returns the first of the functions that later kept, and clears the list. The caller has completed the
+// promise under the lock, after which later adds no more functions, so takeThen needs no lock.
 //
 //go:norace
 func (p *Promise[T]) takeThen() *callBack[T] {
@@ -205,7 +205,7 @@ func (p *Promise[T]) String() string {
 	return "coir.Promise[" + typeName[T]() + "](" + p.ev.describe("completed") + ")"
 }
 
-// promiseCase is a Promise as a case of a select.
+// promiseCase is a Promise used as a case of a select.
 type promiseCase[T any] Promise[T]
 
 //go:norace

@@ -128,8 +128,8 @@ func TestPromiseString(t *testing.T) {
 	}
 }
 
-// Whatever the order of two that complete it, a wait, a callback and a cancel: the result is that of the one that was
-// told so, and the callback is called once.
+// Whatever the order of two that complete it, a wait, a callback and a cancellation: the result is that of the one that
+// was told so, and the callback is called once.
 func TestPromiseUnderSimulation(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		p := coir.NewPromise[int](coir.WithName("answer"))

@@ -15,73 +15,74 @@ import (
 )
 
 // Queue is a first-in, first-out queue of fibers and goroutines that wait to take something: a lock, a permit, a token.
-// It is for authors of such types; package locks uses it. Programs use those types, or a [Cond].
+// It is for packages that implement such types; package locks uses it. Other programs use those types, or a [Cond].
 //
-// The author's type says what there is to take, as a [Resource]. The Queue queues callers that must wait, ends their
-// waits on cancel or deadline, serves them in order, provides cases for a select, reports the order of operations to
-// the race detector, and lets package sim control and report each operation. What becomes free goes to the first
-// waiter, once there is enough for it: no later waiter overtakes it.
+// The type that uses the Queue implements [Resource], which knows how much there is to take. The Queue makes callers
+// wait, ends their waits on cancellation or deadline, serves them in order, provides cases for a select, reports the
+// order of operations to the race detector, and lets package sim control and report each operation. What becomes free
+// is reserved for the first waiter until there is enough for it: no later waiter overtakes it.
 //
 // The zero value is an empty queue without a name. A Queue must not be copied after first use.
 type Queue struct {
 	object
 	mu      xatomic.Mutex // guards waiters, and calls of the Resource's methods
 	waiters wait.Queue
-	by      uintptr // the fiber that holds it, by its number: see Held
+	by      uintptr // the number of the fiber that holds the object alone: see Held
 }
 
-// Resource is the thing that a [Queue] hands out. Its methods must not wait, panic, or use the queue. The same Resource
-// is passed to all methods of a Queue.
+// Resource is what a [Queue] hands out. Its methods must not wait, panic, or use the queue. Pass the same Resource to
+// all methods of a Queue.
 //
-// Take and Put are called with the queue's lock held, one at a time, so they need no lock of their own. The race
-// detector does not see that lock, because it would order all callers and so hide the races between them. To the
-// detector the accesses of Take and Put therefore look like races: mark both, and the functions that they call,
-// //go:norace. They cannot use maps, copy or append on shared memory, which the mark does not cover. A type that is
-// built on a [Cond] needs no marks.
+// The Queue calls Take and Put with its lock held, so these methods need no lock of their own. That lock is hidden from
+// the race detector, because it would order all callers and so hide races between them. The detector therefore reports
+// the accesses of Take and Put as races, unless both, and the functions that they call, are marked //go:norace. They
+// cannot use maps, copy or append on shared memory, which the mark does not cover. A type that is built on a [Cond]
+// needs no marks.
 type Resource interface {
-	// Take takes n if there is enough, and reports whether it did. It is called for the caller of an operation, or for
-	// the first waiter. If Take reports false, that caller may be about to wait: a type with a fast path of its own
-	// must record this, so that its next release calls Put. A select that only checks a case takes, and puts back
-	// immediately.
+	// Take takes n if there is enough, and reports whether it did. The Queue calls it for the caller of an operation,
+	// or for the first waiter. After Take has returned false, that caller may start to wait: a type with its own fast
+	// path must record this, so that its next release calls Put. A select that only checks a case calls Take, and
+	// immediately gives back what it took.
 	Take(n int) bool
-	// Put gives n back. It reports false, and does nothing, if less than n has been taken. waiting says whether there
-	// are waiters, which are served next.
+	// Put gives back n. If less than n has been taken, Put does nothing and returns false. waiting reports whether
+	// there are waiters, which the Queue serves next.
 	Put(n int, waiting bool) bool
-	// Verb describes taking n. It is called without the lock, and always returns the same for the same n. It needs no
-	// mark.
+	// Verb describes taking n. It is called without the lock, must always return the same result for the same n, and
+	// needs no mark.
 	Verb(n int) *Verb
 }
 
-// Verb describes an operation that waits, for reports and snapshots, and for the race detector. A [Resource] has one;
-// [Cond.Describe], [Promise.Describe] and [Chan.Describe] take one for what an author has built on those.
+// Verb describes an operation that waits, for reports, snapshots and the race detector. The method Verb of a [Resource]
+// returns one. [Cond.Describe], [Promise.Describe] and [Chan.Describe] take one for types built on a Cond, a Promise or
+// a Chan.
 type Verb struct {
 	Name  string // the operation: "lock"
 	Waits string // what a fiber waits for, before the name of the object: "to lock"
 	Ends  string // what a fiber does to the object to end waits: "unlock". Empty if something else ends them
 	Of    string // what the object is: "mutex"
 
-	// Alone says that the caller that takes holds the object alone, until it, or another for it, gives back. Then
-	// snapshots show the holder: see [Queue.Held].
+	// Alone means that the caller that takes holds the object alone, until it, or another caller on its behalf, gives
+	// it back. Snapshots then show the holder: see [Queue.Held].
 	Alone bool
 
-	// Shared says that operations with shared verbs do not order each other, like the readers of a readers-writer lock.
-	// Giving back by any verb is ordered before a later taking by a verb that is not shared, and giving back by a verb
-	// that is not shared is ordered before any later taking.
+	// Shared means that operations with shared verbs do not order each other, like the readers of a readers-writer
+	// lock. Giving back by any verb is ordered before later taking by a verb that is not shared. Giving back by a verb
+	// that is not shared is ordered before all later taking.
 	Shared bool
 }
 
 // want describes what a waiter of a Queue waits for.
 type want struct {
 	n     int
-	cases bool // it is a case of a select, which may have several
+	cases bool // a case of a select, which may have several cases
 
-	q *Queue // and r: until the wait has ended
+	q *Queue // q and r are set until the wait has ended
 	r Resource
 }
 
 var wantKind = wait.KindOf[want]()
 
-// forget ends the description: the cell of the wait lives long, and must not keep the object.
+// forget clears the description: the cell of the wait lives long, and must not keep the object alive.
 //
 //go:norace
 func (w *want) forget() { w.q, w.r = nil, nil }
@@ -89,23 +90,23 @@ func (w *want) forget() { w.q, w.r = nil, nil }
 //go:norace
 func wantOf(x *wait.Node) *want { return &wait.CellOf[want](x).Value }
 
-// Init sets the name of the queue, which reports show. It is called before first use.
+// Init sets the name of the queue, which reports show. Call it before the queue is first used.
 func (q *Queue) Init(opts ...NameOption) { q.name = nameOf(opts) }
 
-// Name returns the name given to Init.
+// Name returns the name passed to Init.
 func (q *Queue) Name() string { return q.name }
 
-// Fast reports whether an operation may use the author's own fast path in place of [Queue.TryTake] or [Queue.Put],
-// because neither the race detector nor package sim needs to see it.
+// Fast reports whether an operation may use a fast path of the author's type instead of [Queue.TryTake] or [Queue.Put],
+// because neither the race detector nor package sim needs to see the operation.
 //
 //go:norace
 func (q *Queue) Fast() bool {
 	return !race.Enabled && !xatomic.Instrumented && simulating.Load() == 0
 }
 
-// FastIn is Fast for an operation in ctx, in place of [Queue.Take]. It reports false if ctx has ended. Like other
-// operations that do not wait, it yields from time to time. by is the number of the calling fiber, or 0, for
-// [Queue.Held].
+// FastIn is like Fast, for an operation in ctx that would otherwise call [Queue.Take]. It returns false if ctx has
+// ended. Like other operations that do not wait, it yields from time to time. by is the number of the calling fiber, or
+// 0 for a goroutine; pass it to [Queue.Held].
 //
 //go:norace
 func (q *Queue) FastIn(ctx context.Context) (by uint64, ok bool) {
@@ -123,9 +124,9 @@ func (q *Queue) FastIn(ctx context.Context) (by uint64, ok bool) {
 	return by, sc.state.Load() == scopeLive
 }
 
-// Held records, for snapshots, which fiber holds the object alone, by its number; 0 means that none does, or that it is
-// not known. An author's fast path calls it after it has taken, and with 0 before it gives back. [Queue.Take] and
-// [Queue.Put] do so themselves for a [Verb] that is Alone.
+// Held records, for snapshots, the number of the fiber that holds the object alone, or 0 if no fiber does or the holder
+// is unknown. The author's fast path calls Held after it has taken, and calls it with 0 before it gives back.
+// [Queue.Take] and [Queue.Put] call it themselves for a [Verb] that is Alone.
 //
 //go:norace
 func (q *Queue) Held(by uint64) { q.by = uintptr(by) }
@@ -139,7 +140,7 @@ func (q *Queue) holder() uint64 {
 	return uint64(atomic.LoadUintptr(&q.by))
 }
 
-// check panics for arguments that would make an operation panic later, under the lock and with synchronisation hidden.
+// check panics for arguments that would otherwise cause a panic later, under the lock and with synchronisation hidden.
 //
 //go:norace
 func (q *Queue) check(r Resource) {
@@ -149,8 +150,8 @@ func (q *Queue) check(r Resource) {
 	}
 }
 
-// Take takes n of r. It waits until there is enough, and until earlier waiters have been served. It returns ctx's error
-// if ctx has ended, or ends first; then nothing has been taken.
+// Take takes n of r. It waits until there is enough, and until earlier waiters have been served. If ctx has ended, or
+// ends first, it returns ctx's error and has taken nothing.
 //
 //go:norace
 func (q *Queue) Take(ctx context.Context, r Resource, n int) error {
@@ -165,7 +166,7 @@ func (q *Queue) Take(ctx context.Context, r Resource, n int) error {
 	race.Disable()
 	reason := q.begin(f, sc, r, n)
 	if reason == park.None {
-		// This is Task.Park: see Task.BeginPark.
+		// Task.Park, inlined by hand: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -191,7 +192,7 @@ func (q *Queue) Take(ctx context.Context, r Resource, n int) error {
 	return nil
 }
 
-// begin takes n of r for f, or begins a wait of f under sc. It returns None if f must park.
+// begin takes n of r for f, or starts a wait of f under sc. It returns None if f must park.
 //
 //go:noinline
 //go:norace
@@ -218,8 +219,8 @@ func (q *Queue) begin(f *Fiber, sc *scope, r Resource, n int) park.Reason {
 	return park.Cancelled
 }
 
-// takeAny is Take for all other callers. If fibers used it too, the comparison semaphore of bench/ratios would take
-// 1.25 times as long.
+// takeAny implements Take for all other callers. If fibers used it too, the semaphore comparison in bench/ratios would
+// take 1.25 times as long.
 //
 //go:noinline
 //go:norace
@@ -241,7 +242,7 @@ func (q *Queue) takeAny(ctx context.Context, r Resource, n int) error {
 	return nil
 }
 
-// await takes n of r, for any caller, or waits for it.
+// await takes n of r for any caller, and waits if necessary.
 //
 //go:norace
 func (q *Queue) await(by *caller, r Resource, n int) park.Reason {
@@ -269,7 +270,7 @@ func (q *Queue) await(by *caller, r Resource, n int) park.Reason {
 	return reason
 }
 
-// TryTake takes n of r if there is enough and no caller waits. It reports whether it did.
+// TryTake takes n of r if there is enough and no caller is waiting. It reports whether it did.
 //
 //go:norace
 func (q *Queue) TryTake(r Resource, n int) bool {
@@ -304,7 +305,8 @@ func (q *Queue) try(r Resource, n int) bool {
 	return took
 }
 
-// Put gives back n of r, and then serves waiters as long as there is enough. It returns the result of r.Put.
+// Put gives back n of r, and then serves waiters as long as there is enough for the next one. It returns the result of
+// r.Put.
 //
 //go:norace
 func (q *Queue) Put(r Resource, n int) bool {
@@ -333,8 +335,7 @@ func (q *Queue) Put(r Resource, n int) bool {
 	return ok
 }
 
-// serve gives the waiters at the head of the queue what they wait for, as long as there is enough. It unlocks the
-// queue.
+// serve serves the waiters at the head of the queue as long as there is enough for the next one. It unlocks the queue.
 //
 //go:norace
 func (q *Queue) serve(r Resource) {
@@ -347,7 +348,7 @@ func (q *Queue) serve(r Resource) {
 	}
 }
 
-// claimAll ends all waits of q, and returns their number. It moves the waiters that sleep to woken.
+// claimAll ends all waits in q, and returns their number. It moves waiters that are asleep to woken.
 //
 //go:norace
 func claimAll(q, woken *wait.Queue) (n int) {
@@ -363,7 +364,8 @@ func claimAll(q, woken *wait.Queue) (n int) {
 	return n
 }
 
-// readyAll readies waiters that were claimed asleep. Until then they sleep, and their nodes do not change.
+// readyAll readies the waiters in woken, which were claimed while asleep. Until they are readied they stay asleep, and
+// their nodes do not change.
 //
 //go:noinline
 //go:norace
@@ -376,9 +378,9 @@ func readyAll(woken *wait.Queue) {
 	}
 }
 
-// serveFirst serves the first waiter, if there is one and there is enough. It reports whether to continue. r.Take comes
-// before the claim, because a type with a fast path may take what is there at any time. If the waiter was cancelled
-// meanwhile, serveFirst puts back what it took.
+// serveFirst serves the first waiter, if there is one and there is enough for it. It reports whether to continue. It
+// calls r.Take before it claims the wait, because a type with a fast path may take what is free at any time. If the
+// waiter was cancelled in the meantime, serveFirst puts back what it took.
 //
 //go:norace
 func (q *Queue) serveFirst(r Resource, woken *wait.Queue) bool {
@@ -402,7 +404,7 @@ func (q *Queue) serveFirst(r Resource, woken *wait.Queue) bool {
 }
 
 // otherCase serves another case of the select that x belongs to, and returns its node, or nil. All cases of a select
-// have the place of the first of them: a select does not wait behind itself.
+// share the place of the first of them, so that a select does not wait behind itself.
 //
 //go:norace
 func (q *Queue) otherCase(r Resource, x *wait.Node) *wait.Node {
@@ -417,7 +419,7 @@ func (q *Queue) otherCase(r Resource, x *wait.Node) *wait.Node {
 	return nil
 }
 
-// claim takes x, a node of the parker p, out of the queue, and ends its wait.
+// claim removes x, a node of the parker p, from the queue, and ends its wait.
 //
 //go:norace
 func (q *Queue) claim(x *wait.Node, p *park.Parker) (won bool, asleep *park.Parker) {
@@ -426,7 +428,8 @@ func (q *Queue) claim(x *wait.Node, p *park.Parker) (won bool, asleep *park.Park
 	return x.Claim(park.Data)
 }
 
-// withdraw removes a waiter that gives up. If it was the first, there may be enough for those behind it.
+// withdraw removes a waiter that gives up. If it was the first, there may be enough for the next one, which withdraw
+// serves.
 //
 //go:norace
 func (q *Queue) withdraw(x *wait.Node, r Resource) {
@@ -447,7 +450,7 @@ func (q *Queue) acquire(r Resource, n int) {
 	}
 }
 
-// hold records that f has taken n of r, or given -n back, and tells the policy of f, if it has one.
+// hold records that f has taken n of r, or given back -n if n is negative, and tells the policy of f, if there is one.
 //
 //go:norace
 func (q *Queue) hold(f *Fiber, r Resource, n int) {
@@ -459,7 +462,7 @@ func (q *Queue) hold(f *Fiber, r Resource, n int) {
 	}
 }
 
-// edge returns the address that race.Release and race.Acquire use for shared verbs, or for the others.
+// edge returns the address that race.Release and race.Acquire use for shared verbs, or for all others.
 //
 //go:norace
 func (q *Queue) edge(shared bool) unsafe.Pointer {
@@ -469,7 +472,7 @@ func (q *Queue) edge(shared bool) unsafe.Pointer {
 	return unsafe.Pointer(&q.mu)
 }
 
-// op returns the Op of taking n of r.
+// op returns the Op that takes n of r.
 //
 //go:norace
 func (q *Queue) op(r Resource, n int) policy.Op {
@@ -486,11 +489,11 @@ func (q *Queue) TakeCase(r Resource, n int) Case {
 	return Case{what: caseTake, arg: r, dst: unsafe.Pointer(q), after: time.Duration(n)}
 }
 
-// Len returns the number of waiters. It may count one that is about to leave.
+// Len returns the number of waiters. The count may include a waiter that is about to give up.
 //
 //go:norace
 func (q *Queue) Len() int {
-	_ = q.name // a nil queue fails here, before synchronisation is hidden
+	_ = q.name // panics here if the queue is nil, before synchronisation is hidden
 	race.Disable()
 	q.mu.Lock()
 	n := q.waiters.Len()
@@ -502,7 +505,7 @@ func (q *Queue) Len() int {
 // String returns a short description of the queue: its name, or its number if it has none, and how many waiters it has.
 func (q *Queue) String() string { return q.title() + ", " + strconv.Itoa(q.Len()) + " waiting" }
 
-// takeCase is a case that takes something, as an event of a select.
+// takeCase is the event of a Case that takes something.
 type takeCase Case
 
 //go:norace
@@ -510,7 +513,7 @@ func (cs *takeCase) parts() (q *Queue, r Resource, n int) {
 	return (*Queue)(cs.dst), cs.arg.(Resource), int(cs.after)
 }
 
-// happened reports whether there is enough. It takes and gives back, because only a Take is certain.
+// happened reports whether there is enough. It takes n and gives it back, because only Take can tell.
 //
 //go:norace
 func (cs *takeCase) happened() bool {
@@ -524,7 +527,7 @@ func (cs *takeCase) happened() bool {
 	return enough
 }
 
-// try performs the case if that needs no wait.
+// try performs the case if it need not wait.
 //
 //go:norace
 func (cs *takeCase) try() bool {
@@ -532,8 +535,8 @@ func (cs *takeCase) try() bool {
 	return q.try(r, n)
 }
 
-// publish begins the wait of a select. If there is enough, the select claims its own wait, under the queue's lock:
-// another case may have ended the wait already.
+// publish starts the wait of a select. If there is enough, the select claims its own wait under the queue's lock,
+// because another case may already have ended the wait.
 //
 //go:norace
 func (cs *takeCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
@@ -541,7 +544,7 @@ func (cs *takeCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
 	*wantOf(x) = want{n: n, cases: true, q: q, r: r}
 	q.mu.Lock()
 	q.waiters.Push(x, p, t)
-	if q.waiters.First().Parker == p && r.Take(n) { // p is first, perhaps by another case
+	if q.waiters.First().Parker == p && r.Take(n) { // p is first, perhaps through another case of the select
 		if won, _ := q.claim(x, p); !won {
 			r.Put(n, !q.waiters.Empty())
 		}

@@ -20,22 +20,22 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Runtime is a set of workers that run fibers, and the clock for their waits. Most programs need only the default
+// Runtime is a set of workers that run fibers, and the clock that their waits use. Most programs need only the default
 // runtime, which [Run] uses: see [Default]. A runtime that has been idle for a moment holds no goroutine.
 type Runtime struct {
 	s          *sched.Scheduler
-	observer   *guarded // nil without one
+	observer   *guarded // nil if there is none
 	policy     policy.Policy
-	contexts   *stdctx.List[dependent] // the contexts that its fibers depend on, under a policy; otherwise nil
-	quiet      atomic.Int32            // above 0 in a call of Watcher.Ended, under a policy: see callEnded
-	simulation *Simulation             // under a policy; otherwise nil
+	contexts   *stdctx.List[dependent] // the contexts that its fibers depend on; nil without a policy
+	quiet      atomic.Int32            // with a policy: above 0 during a call of Watcher.Ended; see callEnded
+	simulation *Simulation             // nil without a policy
 	labels     bool                    // see WithLabels
 
 	mu      xatomic.Mutex
 	closing bool
-	native  struct{ begun, ended xatomic.Int64 } // children on goroutines
-	roots   root                                 // ring of the nurseries opened by Run from outside
-	empty   chan struct{}                        // once closing, closed when the last root is gone
+	native  struct{ begun, ended xatomic.Int64 } // children on their own goroutines
+	roots   root                                 // a ring of the nurseries that Run opened from outside
+	empty   chan struct{}                        // set by close; closed when the last root has ended
 }
 
 // root is an entry in a runtime's list of outermost nurseries.
@@ -56,9 +56,9 @@ type settings struct {
 	labels   bool
 }
 
-// WithWorkers sets how many fibers run at the same time. The default is GOMAXPROCS. The runtime follows a change of
-// GOMAXPROCS, by the program or by the Go runtime when the limits of a container change, within tens of milliseconds of
-// work.
+// WithWorkers sets how many fibers may run at the same time. The default is GOMAXPROCS. If the program changes
+// GOMAXPROCS, or the Go runtime changes it because a container's limits change, the runtime adapts after some tens of
+// milliseconds of work.
 func WithWorkers(n int) RuntimeOption {
 	// Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 	if n < 1 {
@@ -67,7 +67,7 @@ func WithWorkers(n int) RuntimeOption {
 	return func(s *settings) { s.Workers = n }
 }
 
-// WithMaxWorkers bounds the number of workers, including those held up in blocking calls. The default is 10,000.
+// WithMaxWorkers bounds the number of workers, including those blocked in native code. The default is 10,000.
 func WithMaxWorkers(n int) RuntimeOption {
 	// Spec: SC-36 (the number of workers is capped)
 	if n < 1 {
@@ -76,45 +76,45 @@ func WithMaxWorkers(n int) RuntimeOption {
 	return func(s *settings) { s.MaxWorkers = n }
 }
 
-// OnStall calls f once for each fiber that runs longer than after without yielding. f is called on a separate
-// goroutine. If it panics, the panic is written to standard error and the program continues. f may be nil; if after is
-// 0 or less, stalls are not looked for.
+// OnStall makes the runtime call f once for each fiber that runs longer than after without yielding. It calls f on a
+// separate goroutine. If f panics, the panic is written to standard error and the program continues. f may be nil. If
+// after is 0 or less, the runtime does not look for stalls.
 //
 // Without OnStall, a fiber that runs for more than a second is counted in [Stats], reported to an [Observer], and
-// logged by [slog.Default] as a warning, once for each place where fibers are started. The warning says where the fiber
-// was started, where it is, and what to write instead. In a simulation or a bubble of testing/synctest nothing is
-// logged.
+// logged by [slog.Default] as a warning, once for each place in the program that starts fibers. The warning shows where
+// the fiber was started and where it is now, and suggests what to write instead. In a simulation or a bubble of
+// testing/synctest nothing is logged.
 func OnStall(after time.Duration, f func(Stall)) RuntimeOption {
 	return func(s *settings) { s.StallAfter, s.onStall, s.stalls = after, f, true }
 }
 
-// WithObserver makes the runtime report what fibers do to o.
+// WithObserver makes the runtime notify o of what its fibers do.
 func WithObserver(o Observer) RuntimeOption {
 	return func(s *settings) { s.observer = o }
 }
 
-// Stall describes a fiber that has run for long without yielding: it computes, or blocks in native code without
+// Stall describes a fiber that has run for a long time without yielding: it computes, or blocks in native code without
 // [Blocking].
 type Stall struct {
 	Fiber *Fiber
 	For   time.Duration
-	Stack string // the fiber's stack when it was noticed
+	Stack string // the fiber's stack when the stall was noticed
 }
 
-// Observer is notified of what fibers do, on the goroutine where it happens. Its methods must not block, wait, start or
-// cancel fibers: locks may be held. They may ask a fiber for its name, number, state or site, or for what it waits for:
-// see [Fiber.Waiting]. A nil observer costs nothing.
+// Observer is notified of what fibers do, on the goroutine where it happens. Locks may be held during a call, so its
+// methods must not block, wait, or start or cancel fibers. They may get a fiber's name, number, state or spawn site,
+// and what it waits for: see [Fiber.Waiting]. A nil observer costs nothing.
 //
-// What ends a wait is often no fiber: a timer or a goroutine. Also if a fiber is woken on its way to sleep, it is not
-// known which fiber did it.
+// A wait is often ended by a timer or a goroutine, not by a fiber. If a fiber is woken while it is about to park, the
+// fiber that woke it is not known either.
 //
 // If an observer panics, the panic is written to standard error with its stack, and the program continues. The observer
-// is not called again, except by calls that are already under way. It must not call runtime.Goexit, which cannot be
+// is not called again, although calls already in progress continue. It must not call runtime.Goexit, which cannot be
 // stopped.
 type Observer interface {
-	FiberStarted(f *Fiber)          // f was given to a nursery
+	FiberStarted(f *Fiber)          // f was started in a nursery
 	FiberParked(f *Fiber)           // f is about to wait
-	FiberReady(f, by *Fiber)        // the wait of f has ended; by has ended it, or is nil if that is not known
+	FiberReady(f, by *Fiber)        // the wait of f has ended; by ended it, or is nil if that is not known
 	FiberEnded(f *Fiber, err error) // the function of f has returned, panicked, or called Goexit
 	FiberStalled(s Stall)           // s.Fiber has run for longer than OnStall allows
 }
@@ -124,7 +124,7 @@ const (
 	defaultStall      = time.Second
 )
 
-// NewRuntime makes a runtime. It starts no goroutine until it is used. Close it when it is no longer needed.
+// NewRuntime makes a runtime. The runtime starts no goroutine until it is used. Close it when it is no longer needed.
 func NewRuntime(opts ...RuntimeOption) *Runtime {
 	set := settings{Config: sched.Config{
 		Thunk:      thunkOf,
@@ -162,20 +162,20 @@ func NewRuntime(opts ...RuntimeOption) *Runtime {
 	return rt
 }
 
-// guarded is an observer that is not called again once it has panicked.
+// guarded is an observer that is not called again after it has panicked.
 type guarded struct {
 	o      Observer
 	broken xatomic.Bool
 }
 
-// tell calls the observer. The caller's synchronisation is visible, and so is the observer's.
+// tell calls the observer. The synchronisation of the caller, and that of the observer, is visible.
 //
 //go:norace
 func (g *guarded) tell(call func(Observer)) {
 	race.Disable()
 	broken := g.broken.Load()
 	race.Enable()
-	o := g.o // not in the closure: the detector may see no order between NewRuntime and the caller
+	o := g.o // not in the closure, because the detector may not see that NewRuntime is ordered before the caller
 	if !broken && !guard("an Observer, which is not called any more,", func() { call(o) }) {
 		race.Disable()
 		g.broken.Store(true)
@@ -183,9 +183,10 @@ func (g *guarded) tell(call func(Observer)) {
 	}
 }
 
-// guard calls user code where a panic must not propagate: the caller holds locks, is in the middle of a switch, or is a
-// goroutine that no user started. After a panic, guard writes it to standard error, as the runtime would, and returns
-// false. It does not use package log, whose output the user may have redirected back to here.
+// guard calls user code in a place where a panic must not propagate: the caller holds locks, is in the middle of a
+// switch, or is a goroutine that the library started. After a panic, guard writes it to standard error, as the Go
+// runtime would, and returns false. It does not use package log, whose output the user may have redirected back to this
+// code.
 func guard(what string, call func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -196,8 +197,8 @@ func guard(what string, call func()) (ok bool) {
 	return true
 }
 
-// taskObserver reports tasks as fibers. The scheduler calls it with synchronisation hidden; the observer's own must be
-// visible.
+// taskObserver reports tasks as fibers to an observer. The scheduler calls it with synchronisation hidden; the
+// observer's own synchronisation must be visible.
 type taskObserver guarded
 
 //go:norace
@@ -214,15 +215,16 @@ func (x *taskObserver) Readied(t, by *sched.Task) {
 	race.Disable()
 }
 
-// fiberOf returns the fiber of a task, which is its first field.
+// fiberOf returns the fiber that contains the task, which is its first field.
 //
 //go:norace
 func fiberOf(t *sched.Task) *Fiber { return (*Fiber)(unsafe.Pointer(t)) }
 
 var _ [unsafe.Offsetof(Fiber{}.task)]struct{} = [0]struct{}{}
 
-// Run is the function [Run] on this runtime: fn runs as a fiber of rt, and the caller waits. A fiber of another runtime
-// may call it too, but not in a simulation: package sim does not control a runtime that it has not made, and says so.
+// Run is like the function [Run], but on this runtime: fn runs as a fiber of rt, and the caller waits. A fiber of
+// another runtime may also call it, except in a simulation: package sim does not control a runtime that it has not
+// made, and reports it.
 func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) error {
 	if fn == nil {
 		panic(noFunction("Runtime.Run"))
@@ -240,7 +242,7 @@ func (rt *Runtime) Run(ctx context.Context, fn func(ctx context.Context, n *Nurs
 	return rt.run(&c, fn)
 }
 
-// run is Run for a caller outside of the runtime, but in the same bubble.
+// run implements Run for a caller that is outside of the runtime but in the same bubble.
 func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error) error {
 	n := newNursery()
 	f := &Fiber{nursery: n, name: "main", budget: budget, role: mainRole}
@@ -266,8 +268,8 @@ func (rt *Runtime) run(c *caller, fn func(ctx context.Context, n *Nursery) error
 	return f.resultFor(by)
 }
 
-// joinMain waits from outside for a main fiber to end. If ctx ends, joinMain cancels the fiber and continues to wait
-// for its end.
+// joinMain waits, from outside the runtime, for the main fiber f to end. If ctx ends first, joinMain cancels the fiber
+// and continues to wait for its end.
 //
 //go:norace
 func (f *Fiber) joinMain(c *caller) {
@@ -278,8 +280,8 @@ func (f *Fiber) joinMain(c *caller) {
 	f.join(&main)
 }
 
-// resultFor returns the result of Run to the caller by, or to a goroutine if by is nil: the fiber's error, its panic,
-// or its Goexit. After a Goexit by reports the other failures; a goroutine cannot.
+// resultFor returns the result of Run to the fiber by, or to a goroutine if by is nil: the fiber's error, its panic, or
+// its Goexit. After a Goexit, by reports the other failures; a goroutine cannot.
 //
 //go:norace
 func (f *Fiber) resultFor(by *Fiber) error {
@@ -296,9 +298,9 @@ func (f *Fiber) resultFor(by *Fiber) error {
 	return f.err()
 }
 
-// enter lists a nursery that is opened from outside, or by a child on a goroutine, in which case inside is true: an
-// outer nursery is already listed. It reports false if the runtime has been closed, unless inside is true, because
-// Close waits for the outer nursery.
+// enter adds a nursery to the runtime's list. The nursery is opened from outside, or, if inside is true, by a child on
+// a goroutine, whose outer nursery is already listed. enter returns false if the runtime has been closed, unless inside
+// is true, because Close waits for the outer nursery.
 //
 //go:norace
 func (rt *Runtime) enter(r *root, inside bool) bool {
@@ -330,12 +332,12 @@ func (rt *Runtime) leave(r *root) {
 	}
 }
 
-// Close cancels the nurseries that Run opened from outside, waits for them to end, and ends all workers. Run then
-// returns [ErrClosed]. A nursery that a fiber opened under a context of no nursery (context.Background, [Shield]) is
-// not cancelled, but Close waits for it. If ctx ends first, Close returns its error and may be called again; the
-// nurseries have been cancelled, and none can be opened.
+// Close cancels the nurseries that Run opened from outside, waits for them to end, and ends all workers. After that,
+// Run returns [ErrClosed]. If a fiber opened a nursery under a context that belongs to no nursery, such as
+// context.Background or a [Shield], Close does not cancel that nursery, but waits for it. If ctx ends first, Close
+// returns its error and may be called again; the nurseries have been cancelled, and no nursery can be opened.
 //
-// A fiber of the runtime must not call Close: it would wait for itself.
+// A fiber of the runtime must not call Close, because Close would wait for that fiber.
 func (rt *Runtime) Close(ctx context.Context) error {
 	// Spec: SH-03 (close first refuses new work)
 	// Spec: SH-04 (close then cancels)
@@ -371,8 +373,8 @@ func (rt *Runtime) Close(ctx context.Context) error {
 
 var errRuntimeClosed = errors.New("coir: the runtime is being closed")
 
-// close makes the runtime refuse new nurseries. It returns the nurseries still open, and a channel that is closed when
-// they have ended.
+// close makes the runtime refuse new nurseries. It returns the nurseries that are still open, and a channel that is
+// closed when they have ended.
 //
 //go:norace
 func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
@@ -390,12 +392,13 @@ func (rt *Runtime) close() (roots []*Nursery, empty <-chan struct{}) {
 	return roots, rt.empty
 }
 
-// String returns a short description of the runtime: how many nurseries Run has open on it from outside.
+// String returns a short description of the runtime: how many nurseries Run has opened on it from outside and are still
+// open.
 //
 //go:norace
 func (rt *Runtime) String() string {
 	n := 0
-	_ = rt.s // a nil runtime fails here, before synchronisation is hidden
+	_ = rt.s // panics here if the runtime is nil, before synchronisation is hidden
 	race.Disable()
 	rt.mu.Lock()
 	for r := rt.roots.next; r != &rt.roots; r = r.next {
@@ -411,16 +414,16 @@ func (rt *Runtime) String() string {
 	return s + ")"
 }
 
-// Blocking calls fn, which may block in native code: a system call, cgo, a mutex, a channel. It returns what fn
-// returns. Another worker takes over immediately, so that other fibers continue. In a goroutine Blocking just calls fn.
-// In a simulation, where one fiber runs at a time, it does the same; package sim reports a wait in fn as it does
-// others.
+// Blocking calls fn, which may block in native code: a system call, cgo, a mutex, a Go channel. It returns what fn
+// returns. While fn runs, another worker takes over immediately, so that other fibers continue. In a goroutine, and in
+// a simulation, where only one fiber runs at a time, Blocking just calls fn; package sim reports a wait in fn like any
+// native wait.
 //
-// The end of ctx does not interrupt fn. Blocking calls fn even if ctx has ended before, and adds no error of its own.
-// If fn must not begin in a context that has ended, check ctx.Err first.
+// The end of ctx does not interrupt fn. Blocking calls fn even if ctx has already ended, and returns no error of its
+// own. If fn must not start under a context that has ended, check ctx.Err first.
 //
-// If a fiber blocks natively without Blocking while others can run, the runtime notices and replaces its worker: often
-// within a fraction of a millisecond, otherwise within about ten milliseconds.
+// If a fiber blocks natively without Blocking while others could run, the runtime notices and replaces its worker,
+// often within a fraction of a millisecond, otherwise within about ten milliseconds.
 func Blocking[T any](ctx context.Context, fn func() (T, error)) (v T, err error) {
 	if fn == nil {
 		panic(noFunction("Blocking"))
@@ -429,7 +432,7 @@ func Blocking[T any](ctx context.Context, fn func() (T, error)) (v T, err error)
 	return v, err
 }
 
-// blocking is Blocking without a type.
+// blocking implements Blocking for all result types.
 func blocking(ctx context.Context, fn func()) {
 	c := resolve(ctx)
 	if c.f == nil || c.f.simulated {

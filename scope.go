@@ -12,51 +12,52 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// A scope can be cancelled: it belongs to a nursery, or WithTimeout, WithCancel or Shield made it. It is a
-// context.Context, and so is a fiber, whose scope is its nursery's.
+// A scope is a context that can be cancelled. It belongs to a nursery, or was made by WithTimeout, WithCancel or
+// Shield. A scope is a context.Context. So is a fiber, whose scope is that of its nursery.
 //
-// How a cancel finds the waiters, without a lock on every wait:
+// How a cancellation finds the waiters without a lock on every wait:
 //
-// A fiber that waits under its own scope does not register at each wait. It stores the scope in Fiber.waiting, arms its
-// word, and then checks whether the scope has been cancelled. A cancel marks the scope, and then checks the word of
-// each fiber that may wait under it: the owner, and if the scope is a nursery's, the children that have waited under it
-// (see Nursery.list). Either the fiber sees the mark, or the cancel sees an armed word and wakes it through the
-// ordinary claim. (promela/word.pml, the canceller.)
+// A fiber that waits under its own scope does not register each wait. It stores the scope in Fiber.waiting, arms its
+// word, and then checks whether the scope has been cancelled. A canceller marks the scope, and then checks the word of
+// each fiber that may wait under it: the owner, and, if the scope is a nursery's, the children that have waited under
+// it (see Nursery.list). Either the fiber sees the mark, or the canceller sees an armed word and wakes the fiber
+// through the ordinary claim. The canceller is modelled in promela/word.pml.
 //
 // An object that no caller waits for, such as an open ticket, has a Watch in a ring of the scope: see endwatch.go.
 //
-// Every other waiter, a goroutine or a fiber that was handed the context, puts a node of its own into the scope's list
-// of guests, under the scope's lock. The cancel claims and readies them one by one.
+// Every other waiter, a goroutine or a fiber that was passed the context, adds a node of its own to the scope's list of
+// guests, under the scope's lock. The canceller claims and readies the guests one by one.
 //
-// A scope passes its cancel on to the scopes inside it, which it keeps in a list. A nursery's scope enters that list
-// when it is first used: see tie. How contexts of package context cancel a scope, and how a scope cancels them, is in
-// bridge.go.
+// When a scope is cancelled, it cancels the scopes inside it, which it keeps in a list. A nursery's scope is added to
+// that list when it is first used: see tie. bridge.go explains how contexts of package context cancel a scope, and how
+// a scope cancels them.
 type scope struct {
-	up     context.Context // the context that values and deadlines come from
+	up     context.Context // the context from which values and deadlines come
 	rt     *Runtime
-	owner  *Fiber // the fiber that waits under it without registering; nil if a goroutine made the scope
-	parent *scope // passes its cancel on to this one
+	owner  *Fiber // the fiber that may wait under the scope without registering; nil if a goroutine made the scope
+	parent *scope // cancels this scope when it is cancelled
 
 	rest  xatomic.Pointer[coldScope] // created on demand: see cold
-	state xatomic.Uint32             // set under mu, with how; but see tie for scopeLoose and scopeTying
+	state xatomic.Uint32             // written under mu, together with how; for scopeLoose and scopeTying see tie
 
-	// These belong to the Nursery that begins with this scope, if there is one. They are here to use its padding.
+	// These fields belong to the Nursery that begins with this scope, if there is one. They are here to use the
+	// padding.
 	isNursery bool
-	joined    bool   // used only by the owner: it has joined
-	spawned   uint16 // used only by the owner: children that it started, until it joins. See Nursery.pending
+	joined    bool   // used only by the owner: the owner has joined
+	spawned   uint16 // used only by the owner: children that it started before it joined; see Nursery.pending
 }
 
-// coldScope is the state that a scope needs once it is used or cancelled. A nursery in which no fiber waits or fails
-// has none.
+// coldScope is the state that a scope needs only once it is used or cancelled. A nursery in which no fiber waits or
+// fails has none.
 type coldScope struct {
-	link *link // to the context of package context that this scope or one above it hangs on; nil if there is none
+	link *link // the link, of this scope or of one around it, to a context of package context; nil if there is none
 
 	mu      xatomic.Mutex
-	unwoken bool                            // marked as cancelled, but its waiters have not been woken yet
+	unwoken bool                            // the scope is marked as cancelled, but its waiters have not been woken yet
 	timed   bool                            // the scope is the first field of a timedScope
-	how     *ending                         // how it was cancelled; nil before that
+	how     *ending                         // how the scope was cancelled; nil before that
 	std     xatomic.Pointer[stdctx.Context] // made by the first call of Done
-	inner   *scope                          // the scopes inside this one, through next
+	inner   *scope                          // the scopes inside this one, linked by next
 	guests  wait.Queue                      // waiters that neither own the scope nor are children of its nursery
 	watches *Watch                          // a ring, in the order of Start; see endwatch.go
 
@@ -84,7 +85,7 @@ func (sc *scope) useCold(c *coldScope) {
 	race.Enable()
 }
 
-// cold returns the cold part, and creates it if there is none.
+// cold returns the cold part, and creates it if necessary.
 //
 //go:norace
 func (sc *scope) cold() *coldScope {
@@ -124,7 +125,7 @@ func (sc *scope) nursery() *Nursery {
 
 var _ [unsafe.Offsetof(Nursery{}.scope)]struct{} = [0]struct{}{}
 
-// The states of a scope. A nursery's scope stays loose until it is first used; all others are tied when they are
+// The states of a scope. A nursery's scope stays loose until it is first used. All other scopes are tied when they are
 // created.
 //
 //	          tie                tie
@@ -133,14 +134,14 @@ var _ [unsafe.Offsetof(Nursery{}.scope)]struct{} = [0]struct{}{}
 //	  +---------------------------------------------------------------+
 //	          endLoose
 const (
-	scopeLoose     = iota // not in its parent's list yet; cancelled if its parent is
-	scopeLive             // ended only by its own cancel, or that of an outer scope
-	scopeLinked           // the same, and linked to a context of package context: see poll
+	scopeLoose     = iota // not in its parent's list yet; cancelled if its parent is cancelled
+	scopeLive             // cancelled only directly or through an outer scope
+	scopeLinked           // like scopeLive, and linked to a context of package context: see poll
 	scopeTying            // a caller of tie, which holds parent.mu, decides the next state
-	scopeCancelled        // for good
+	scopeCancelled        // final
 )
 
-// ending says how a scope was cancelled.
+// ending records how a scope was cancelled.
 type ending struct {
 	err   error // the result of Err: context.Canceled or context.DeadlineExceeded
 	cause error // the result of context.Cause; nil means err
@@ -154,7 +155,7 @@ var (
 	onPurpose = &ending{err: context.Canceled, op: context.Canceled}
 )
 
-// canceledFor returns the ending of a scope that was cancelled for cause.
+// canceledFor returns the ending of a scope that was cancelled with the given cause.
 func canceledFor(cause error) *ending {
 	if cause == nil || cause == context.Canceled {
 		return plainCancel
@@ -162,8 +163,8 @@ func canceledFor(cause error) *ending {
 	return &ending{context.Canceled, cause, &canceledError{cause: cause}}
 }
 
-// expiredFor returns the ending of a scope whose time ran out, with the cause given to context.WithTimeoutCause, if
-// any.
+// expiredFor returns the ending of a scope whose time ran out. cause is the one passed to context.WithTimeoutCause, or
+// nil.
 func expiredFor(cause error) *ending {
 	if cause == nil || cause == context.DeadlineExceeded {
 		return plainTimeout
@@ -171,7 +172,7 @@ func expiredFor(cause error) *ending {
 	return &ending{context.DeadlineExceeded, cause, &timeoutError{cause: cause}}
 }
 
-// reason returns the reason to count for an operation that e ended.
+// reason returns the reason to count for an operation that ended because of e.
 //
 //go:norace
 func (e *ending) reason() park.Reason {
@@ -181,7 +182,7 @@ func (e *ending) reason() park.Reason {
 	return park.Cancelled
 }
 
-// init places the scope under ctx. parent is the coir scope behind ctx, or nil.
+// init makes sc a scope inside ctx. parent is the coir scope that ctx is or was derived from, or nil.
 //
 //go:norace
 func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fiber) {
@@ -200,7 +201,7 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 	}
 }
 
-// end removes the scope from its parent, and cancels its context, which user code may keep.
+// end removes the scope from its parent, and ends its context, which user code may have kept.
 //
 //go:norace
 func (sc *scope) end() {
@@ -212,7 +213,7 @@ func (sc *scope) end() {
 }
 
 // endJoined is end for a nursery that has been joined. No fiber waits in it, and its owner is the caller. If nothing
-// else uses its context, endJoined only marks the scope.
+// else uses its context, endJoined only marks the scope as cancelled.
 //
 //go:norace
 func (sc *scope) endJoined() {
@@ -234,20 +235,20 @@ func (sc *scope) endJoined() {
 		return
 	}
 	var by *Fiber
-	if watched { // the operations of Ended may conflict with other steps
+	if watched { // the operations of Ended may conflict with those of other steps
 		by = sc.announceCancel()
 	}
 	sc.cancel(plainCancel, nil)
 	by.stepped()
 }
 
-// tie puts a loose scope into its parent's list, or cancels it if the parent has been cancelled. Every check of a scope
-// ties it first, and so does every cancel of it. A fiber checks before it arms, so no fiber waits under a loose scope,
-// and a nursery whose scope is never checked never takes its parent's lock.
+// tie adds a loose scope to its parent's list, or cancels it if the parent has been cancelled. Every check and every
+// cancellation of a scope first ties it. Because a fiber checks its scope before it arms, no fiber waits under a loose
+// scope. A nursery whose scope is never checked never takes its parent's lock.
 //
-// A scope that is not tied is cancelled if its parent is, and each check of it checks the parent. Once it is tied, the
-// parent's cancel finds it, because both hold parent.mu. A second caller sees scopeTying, and waits for that lock. tie
-// is called with the caller's synchronisation visible.
+// A scope that is not tied is cancelled if its parent is, and each check of it also checks the parent. Once the scope
+// is tied, a cancellation of the parent finds it, because both hold parent.mu. A second caller of tie sees scopeTying,
+// and waits for that lock. tie is called while the caller's synchronisation is visible.
 //
 // Guarded by TestExploreTieAgainstCancel.
 //
@@ -279,7 +280,7 @@ func (sc *scope) tie() {
 			c.how = p.ending().inside()
 			race.Release(unsafe.Pointer(sc))
 			race.Disable()
-			sc.state.Store(scopeCancelled) // no wait or scope is under it: each would have tied it
+			sc.state.Store(scopeCancelled) // no wait or scope is under it, because each would have tied it
 		case scopeLinked:
 			c.link = outer.link
 			p.add(sc)
@@ -293,9 +294,9 @@ func (sc *scope) tie() {
 	race.Enable()
 }
 
-// endLoose ends a loose scope. Nothing is under it, and it is not in its parent's list, so endLoose only marks it. It
-// reports false if the scope is no longer loose, or if its parent may have been cancelled: then the scope's context,
-// which may be kept, must show how.
+// endLoose ends a loose scope. No wait or scope is under it, and it is not in its parent's list, so endLoose only marks
+// it. It returns false if the scope is no longer loose. It also returns false if the parent may have been cancelled,
+// because the scope's context, which the program may have kept, must then show how it ended.
 //
 //go:norace
 func (sc *scope) endLoose() bool {
@@ -312,8 +313,8 @@ func (sc *scope) endLoose() bool {
 	return false
 }
 
-// parentLives reports whether it is certain that no outer scope has been cancelled. It checks a few levels; if all of
-// those are loose it reports false, and tie finds out.
+// parentLives reports whether it is certain that no outer scope has been cancelled. It checks a few levels. If all of
+// those are loose it returns false, and leaves the decision to tie.
 //
 //go:norace
 func (sc *scope) parentLives() bool {
@@ -336,13 +337,13 @@ func (sc *scope) parentLives() bool {
 	return false
 }
 
-// detach removes the scope from its parent, and unlinks it from its context: neither will cancel it any more.
+// detach removes the scope from its parent, and unlinks it from its context, so that neither will cancel it.
 //
 //go:norace
 func (sc *scope) detach() {
 	if sc.parent != nil {
 		sc.parent.drop(sc)
-		if sc.state.Load() == scopeCancelled { // perhaps by the parent, which no longer finds it
+		if sc.state.Load() == scopeCancelled { // perhaps by the parent, which no longer finds the scope
 			race.Disable()
 			sc.wakeMarked(nil)
 			race.Enable()
@@ -353,15 +354,15 @@ func (sc *scope) detach() {
 	}
 }
 
-// cancel marks the scope and the scopes inside it, then wakes the waiters under them. Only the first call has an
-// effect. It is called with the caller's synchronisation visible.
+// cancel marks the scope and the scopes inside it as cancelled, and then wakes the waiters under them. Only the first
+// call has an effect. It is called while the caller's synchronisation is visible.
 //
 //go:norace
 func (sc *scope) cancel(e *ending, here *sched.Worker) {
 	// Spec: NU-06 (cancel wakes every parked child)
 	// Spec: NU-09 (cancel goes down the tree only)
 	// Spec: NU-10 (the first cause of a cancel stays)
-	sc.tie() // the first cancel counts, which may be the parent's
+	sc.tie() // the first cancellation takes effect, which may be the parent's
 	c := sc.cold()
 	race.Disable()
 	c.mu.Lock()
@@ -376,9 +377,10 @@ func (sc *scope) cancel(e *ending, here *sched.Worker) {
 	race.Enable()
 }
 
-// mark marks the scope as cancelled, after the scopes inside it. So if a scope is cancelled, the scopes inside it are
-// too. A second cancel waits for the lock, so this holds when it returns. From then on a fiber that arms sees the mark,
-// and no guest is added. It reports false if the scope had been cancelled before. The caller holds the lock.
+// mark marks the scopes inside the scope as cancelled, and then the scope itself. So if a scope is cancelled, the
+// scopes inside it are too. A second canceller waits for the lock, so this is also true when its call returns. After
+// mark, a fiber that arms sees the mark, and no guest is added. mark returns false if the scope had already been
+// cancelled. The caller holds the lock.
 //
 //go:norace
 func (sc *scope) mark(e *ending) bool {
@@ -392,24 +394,24 @@ func (sc *scope) mark(e *ending) bool {
 		in.cold().mu.Unlock()
 	}
 	race.Enable()
-	race.Release(unsafe.Pointer(sc)) // only here: a cancel that comes too late orders nothing
+	race.Release(unsafe.Pointer(sc)) // only here: a second cancellation orders nothing
 	race.Disable()
 	c.how, c.unwoken = e, true
 	sc.state.Store(scopeCancelled)
 	return true
 }
 
-// scopeWakes says what must be woken in a scope that has been marked. No waiter can be added any more.
+// scopeWakes lists what must be woken in a scope that has been marked. No waiter can be added any more.
 type scopeWakes struct {
-	due     bool // the caller of takeWake must wake; true for one caller
+	due     bool // the caller of takeWake must wake the waiters; true for only one caller
 	guests  bool
 	inner   bool
 	watches bool
 	std     *stdctx.Context
 }
 
-// takeWake returns what the caller must wake in a scope that has been marked. due is true only for the first caller.
-// The caller holds the lock.
+// takeWake returns what the caller must wake in a scope that has been marked. Its due is true only for the first
+// caller. The caller holds the lock.
 //
 //go:norace
 func (sc *scope) takeWake() scopeWakes {
@@ -426,18 +428,18 @@ func (sc *scope) wake(w scopeWakes, here *sched.Worker) {
 	if !w.due {
 		return
 	}
-	if w.std != nil { // first, because a waiter that is awake may ask for the cause
+	if w.std != nil { // first, because a waiter that has been woken may ask for the cause
 		race.Enable()
 		sc.checkCancel()
 		race.Acquire(unsafe.Pointer(w.std))
 		how := sc.cold().how
-		w.std.End(how.err, how.cause) // a receive from Done is ordered after the cancel
+		w.std.End(how.err, how.cause) // a receive from Done is ordered after the cancellation
 		race.Disable()
 	}
 	if sc.owner != nil {
 		sc.owner.cancelWait(sc, here)
 	}
-	if n := sc.nursery(); n != nil && !n.closed() { // no child is left if closed; a stale value costs a lock
+	if n := sc.nursery(); n != nil && !n.closed() { // if closed, no child is left; a stale value costs a lock
 		n.cancelWaits(here)
 	}
 	if w.guests {
@@ -450,7 +452,7 @@ func (sc *scope) wake(w scopeWakes, here *sched.Worker) {
 		c.mu.Lock()
 		in := c.inner
 		if in != nil {
-			sc.unlink(in) // whatever removes a scope from the list wakes it
+			sc.unlink(in) // the code that removes a scope from the list wakes it
 		}
 		c.mu.Unlock()
 		if in == nil {
@@ -469,7 +471,7 @@ func (sc *scope) wakeMarked(here *sched.Worker) {
 	sc.wake(w, here)
 }
 
-// inside returns the ending of the scopes inside a scope that ended by e.
+// inside returns the ending of the scopes inside a scope that ended because of e.
 //
 //go:norace
 func (e *ending) inside() *ending {
@@ -479,8 +481,8 @@ func (e *ending) inside() *ending {
 	return e
 }
 
-// addGuest registers a wait of a caller that is not the scope's own. It reports false if the scope has been cancelled:
-// then no cancel will end the wait.
+// addGuest registers a wait of a caller that does not belong to the scope. It returns false if the scope has been
+// cancelled: a cancellation would not end the wait.
 //
 //go:norace
 func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
@@ -494,7 +496,7 @@ func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 	return ok
 }
 
-// removeGuest removes a guest's node, if it is still in the list.
+// removeGuest removes a guest's node if it is still in the list.
 //
 //go:norace
 func (sc *scope) removeGuest(n *wait.Node) {
@@ -521,7 +523,7 @@ func (sc *scope) cancelGuests(here *sched.Worker) {
 	}
 }
 
-// done reports whether the scope has been cancelled. An operation calls it first, inside a hidden section.
+// done reports whether the scope has been cancelled. An operation calls it first, in a hidden section.
 //
 //go:norace
 func (sc *scope) done() bool { return sc.state.Load() != scopeLive && sc.doneSlow() }
@@ -539,7 +541,7 @@ func (sc *scope) doneSlow() bool {
 	return s == scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone() && sc.pollHidden()
 }
 
-// mayBeDone reports false only if the scope has certainly not been cancelled. If it reports true, call done.
+// mayBeDone returns false only if the scope has certainly not been cancelled. If it returns true, call done.
 //
 //go:norace
 func (sc *scope) mayBeDone() bool { return sc.state.Load() != scopeLive && sc.linkMayBeDone() }
@@ -559,7 +561,7 @@ func (sc *scope) pollHidden() bool {
 		return false
 	}
 	race.Enable()
-	ended := sc.poll() // which may panic: then nothing stays hidden
+	ended := sc.poll() // poll may panic, and nothing must stay hidden then
 	race.Disable()
 	return ended
 }
@@ -572,7 +574,7 @@ func (sc *scope) ctxErr() error {
 	return sc.ending().err
 }
 
-// ending returns how the scope was cancelled. An operation that the cancel has ended calls it.
+// ending returns how the scope was cancelled. An operation that ended because of the cancellation calls it.
 //
 //go:norace
 func (sc *scope) ending() *ending {
@@ -581,12 +583,12 @@ func (sc *scope) ending() *ending {
 	c := sc.rest.Load()
 	race.Enable()
 	if c == nil || c.how == nil {
-		return plainCancel // by Interrupt, or endLoose
+		return plainCancel // by Interrupt or endLoose
 	}
 	return c.how
 }
 
-// add adds in to the list of scopes inside sc, which has not been cancelled. The caller holds mu.
+// add adds in to the list of scopes inside sc. sc has not been cancelled. The caller holds mu.
 //
 //go:norace
 func (sc *scope) add(in *scope) {

@@ -14,27 +14,27 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Select completes exactly one of its cases. It goes in four passes, as Go's own select does:
+// Select completes exactly one of its cases. Like Go's own select, it makes four passes:
 //
-//	1  look      at each case, without locks. A case that seems ready is tried with the lock of its channel alone.
-//	2  lock      all channels, in the order of their numbers, and try the cases that are ready: now it is certain.
-//	3  wait      publish a cell for each case, unlock all channels, subscribe to the events, and park.
-//	4  withdraw  every cell but that of the case that has ended the wait.
+//	1  look      Check each case without locks. Try a case that seems ready with only the lock of its channel.
+//	2  lock      Lock all channels, in the order of their numbers, and try the cases that are ready. This is definite.
+//	3  wait      Publish a cell for each case, unlock all channels, subscribe to the events, and park.
+//	4  withdraw  Withdraw every cell except that of the case that ended the wait.
 //
-// Passes 1 and 2 are scratch.try, 3 is scratch.publish, 4 is scratch.withdraw. A fiber's select over a few channels has
-// a fast path with the same passes: see selectfew.go.
+// scratch.try is passes 1 and 2, scratch.publish is pass 3, and scratch.withdraw is pass 4. A select by a fiber over a
+// few channels has a fast path with the same passes: see selectfew.go.
 //
-// There are two difficulties: the moment between checking the channels and waiting on them, and two selects that wait
-// for each other, where claiming the peer's word and the select's own would be two steps. All channels are locked from
-// pass 2 until all cells are published, so nothing can happen in between. A select in pass 1 or 2 has published
-// nothing, so it only has to claim the peer's word. A select that waits has one word for all its cases, and the claim
-// of that word decides. Nothing is locked while it waits.
+// There are two difficulties: a channel may change between the moment when it is checked and the moment when the select
+// waits on it; and when two waiting selects meet, claiming the peer's word and the select's own word would be two
+// steps. For the first, all channels stay locked from pass 2 until all cells are published. For the second, a select in
+// pass 1 or 2 has published nothing, so it needs to claim only the peer's word. A waiting select has one word for all
+// its cases, and the claim of that word decides which case ends the wait. The select holds no lock while it waits.
 //
-// Events (the end of a fiber, or of a side of a pipe) happen once and stay true. They are not locked with the channels:
-// the select checks them first and subscribes to them last, and if one has happened in between, the select claims its
-// own wait.
+// Events (the end of a fiber, or of a side of a pipe) happen once and do not become untrue again. They are not locked
+// with the channels: the select checks them first and subscribes to them last. If an event has happened in between, the
+// select claims its own wait.
 
-// Case is one of the events that a select waits for. The zero Case never happens: use it to switch a case off.
+// Case is one of the events that a select waits for. The zero Case never happens: use it to disable a case.
 type Case struct {
 	// Spec: SE-18 (a case can wait for anything)
 
@@ -54,7 +54,7 @@ const (
 	caseSend           // see Case.side
 	caseRecv
 	caseAfter
-	caseEvent  // this and the following have an event
+	caseEvent  // this and the following kinds have an event
 	caseTake   // of a Queue
 	caseSignal // of a Cond
 )
@@ -63,11 +63,11 @@ const (
 type event interface {
 	// happened reports whether the event has happened.
 	happened() bool
-	// publish makes a node wake its parker when the event happens. It reports false if the event has happened.
+	// publish adds a node whose parker is woken when the event happens. It returns false if the event has happened.
 	publish(n *wait.Node, p *park.Parker, t park.Ticket) bool
 	// withdraw removes the node. It reports whether the node is marked as the one that ended the wait.
 	withdraw(n *wait.Node) bool
-	// result is called for the chosen case, and may store a result.
+	// result is called for the chosen case. It may store a result.
 	result(cs *Case)
 	// op returns the Op of a wait for the event.
 	op() policy.Op
@@ -75,14 +75,14 @@ type event interface {
 
 // SendCase returns a case that sends v.
 func (c *Chan[T]) SendCase(v T) Case {
-	if escape.alwaysFalse { // makes what v points to escape. Calling escapes always would allocate v
+	if escape.alwaysFalse { // makes what v points to escape. Calling escapes unconditionally would allocate v
 		escape.sink = v
 	}
 	return Case{what: caseSend, core: &c.core, arg: v}
 }
 
-// escapes makes the compiler allocate what v points to in the heap. The compiler cannot see that a case needs this,
-// because noescape hides it.
+// escapes makes the compiler allocate what v points to on the heap. The compiler cannot see that a case needs this,
+// because noescape hides the cases.
 func escapes(v any) {
 	if escape.alwaysFalse {
 		escape.sink = v
@@ -99,34 +99,34 @@ func (c *Chan[T]) RecvCase(dst *T) Case {
 	return Case{what: caseRecv, core: &c.core, dst: unsafe.Pointer(dst)}
 }
 
-// After returns a case that happens d after the select has begun. The select then returns the index of the case and a
-// nil error. If a select has several, only the earliest counts.
+// After returns a case that happens when d has passed since the start of the select. The select then returns the index
+// of the case and a nil error. If a select has several such cases, only the earliest counts.
 func After(d time.Duration) Case {
 	// Spec: TM-14 (After is a case)
 	return Case{what: caseAfter, after: d}
 }
 
-// DoneCase returns a case that happens when the fiber has ended. The fiber's error, as [Fiber.Wait] returns it, is
-// stored in *err unless err is nil.
+// DoneCase returns a case that happens when the fiber has ended. If err is not nil, the case stores in *err the fiber's
+// error, as [Fiber.Wait] returns it.
 func (f *Fiber) DoneCase(err *error) Case {
-	_ = f.nursery // a nil fiber fails here, not under a lock
+	_ = f.nursery // panics here if the fiber is nil, not under a lock
 	return Case{what: caseEvent, arg: (*fiberEnd)(f), err: err, join: true}
 }
 
-// Select waits until one of the cases can proceed, performs it and returns its index. If several can, each has the same
-// chance. A case on a closed channel can always proceed, with an error that is [ErrClosed]. If ctx ends, Select returns
-// -1 and ctx's error.
+// Select waits until one of the cases can proceed, performs it and returns its index. If several cases can proceed,
+// each has the same chance. A case on a closed channel can always proceed; Select then also returns an error that is
+// [ErrClosed]. If ctx ends, Select returns -1 and ctx's error.
 //
-// No case but the one returned has any effect. The same channel may be in several cases; a select never communicates
-// with itself.
+// Only the case whose index is returned has an effect. A channel may appear in several cases; a select never
+// communicates with itself.
 func Select(ctx context.Context, cases ...Case) (int, error) {
 	// Spec: SE-01 (a select completes one case)
 	// Spec: SE-07 (select is fair)
 	return choose(ctx, cases, fairly)
 }
 
-// SelectPriority is like Select, but of the cases that can proceed it chooses the first in the order given. A case on a
-// closed channel can always proceed: replace it with the zero Case.
+// SelectPriority is like Select, but if several cases can proceed, it chooses the first of them in the order given. A
+// case on a closed channel can always proceed: replace it with the zero Case.
 func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
 	// Spec: SE-08 (SelectPriority takes the first ready case)
 	return choose(ctx, cases, byOrder)
@@ -136,7 +136,7 @@ func SelectPriority(ctx context.Context, cases ...Case) (int, error) {
 func TrySelect(cases ...Case) (int, error) {
 	// Spec: SE-09 (TrySelect never waits)
 	cs := noescape(cases)
-	var f *Fiber // if a policy chooses for it
+	var f *Fiber // set if a policy chooses the case
 	if simulating.Load() > 0 {
 		f = announceSelect(currentFiber(), policy.TrySelect, cs)
 	}
@@ -154,7 +154,7 @@ func TrySelect(cases ...Case) (int, error) {
 	race.Enable()
 	err := ErrWouldBlock
 	if i >= 0 {
-		i, err = cs[i].done(i, r) // before other fibers run, because it may have taken a lock
+		i, err = cs[i].done(i, r) // before other fibers run, because the case may have taken a lock
 	}
 	if f != nil {
 		f.tellSelect(cs, i, r)
@@ -164,10 +164,10 @@ func TrySelect(cases ...Case) (int, error) {
 }
 
 // noescape hides the cases from escape analysis, so that a call allocates neither the cases nor the values that they
-// send. The compiler would let them escape because methods of their channels are called through an interface. In fact
-// only the caller's goroutine uses the cases and what they point to, while it is inside Select, and no pointer to them
-// is stored in the heap: a value to send is copied into a cell, and a received value is copied out of one. Memory that
-// a sent value points to does reach other goroutines, so SendCase makes it escape. Channels and pipes are always in the
+// send. The compiler would let them escape, because methods of their channels are called through an interface. In fact
+// only the calling goroutine uses the cases and what they point to, and only during the call, and no pointer to them is
+// stored in the heap: a value to send is copied into a cell, and a received value is copied out of one. Memory that a
+// sent value points to does reach other goroutines, so SendCase makes it escape. Channels and pipes are always on the
 // heap, because NewChan and Pipe are not inlined.
 //
 //go:norace
@@ -182,23 +182,23 @@ const (
 	byOrder selectPolicy = true
 )
 
-// scratch is the memory that a select needs in addition to its cases. The kit keeps it.
+// scratch is the memory that a select needs in addition to its cases. The kit keeps it for later selects.
 type scratch struct {
 	locks []*channel.Core // channels that are locked, in the order of their numbers
 	ready []int32         // cases that need not wait
-	nodes []*wait.Node    // of each case; some are kept for the next select
-	ops   []policy.Op     // of each case, as a policy sees it
-	on    []any           // the subject of each case, while it waits
+	nodes []*wait.Node    // one for each case; some are kept for the next select
+	ops   []policy.Op     // one for each case, for a policy
+	on    []any           // the subject of each case, while the select waits
 
 	// For a select that waits.
 	soonest int  // the After case with the earliest time, or -1
 	joins   bool // some cases are the ends of fibers
 }
 
-// keepNodes is the number of cells of its last select that a scratch keeps.
+// keepNodes is the number of nodes that a scratch keeps from its last select.
 const keepNodes = 16
 
-// trim drops scratch that is larger than most selects need.
+// trim drops a scratch that is larger than most selects need.
 //
 //go:norace
 func trim(k *wait.Kit, cs []Case) {
@@ -218,8 +218,8 @@ func scratchOf(k *wait.Kit) *scratch {
 	return s
 }
 
-// choose implements Select and SelectPriority. It is visible to the race detector, so that a report about a variable
-// that a case stores to names the caller.
+// choose implements Select and SelectPriority. It is visible to the race detector, so that a report about a variable to
+// which a case stores names the caller of the select.
 func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	cs := noescape(cases)
 	f, sc := scopeOf(ctx)
@@ -239,7 +239,7 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 		i, r = f.beginSelect(sc, cs, how)
 	}
 	if r == park.None {
-		// What Park does: see Task.BeginPark.
+		// Task.Park, inlined by hand: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -262,13 +262,13 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 		return i, sc.ending().op
 	}
 	if r == park.Data && cs[i].core != nil {
-		return i, nil // what done returns
+		return i, nil // the same as done returns
 	}
 	return cs[i].done(i, r)
 }
 
-// beginSelect performs one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and
-// returns None.
+// beginSelect performs one of the cases if it need not wait. Otherwise it publishes a wait of f for the cases under sc
+// and returns None.
 //
 //go:noinline
 //go:norace
@@ -319,8 +319,8 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 	return i, r.Kind()
 }
 
-// chooseAny is choose for every other caller. If fibers used it too, the comparison select-8 of bench/ratios would take
-// 1.15 times as long.
+// chooseAny implements choose for all other callers. If fibers used it too, the select-8 comparison in bench/ratios
+// would take 1.15 times as long.
 //
 //go:noinline
 //go:norace
@@ -404,13 +404,13 @@ func (s *scratch) grow(n int) {
 func (s *scratch) grown(n int) {
 	n = max(n, 4)
 	nodes := make([]*wait.Node, n)
-	for i, old := range s.nodes { //nolint:staticcheck // the race detector would see a copy
+	for i, old := range s.nodes { //nolint:staticcheck // the race detector would see the accesses of copy
 		nodes[i] = old
 	}
 	s.locks, s.ready, s.nodes, s.on = make([]*channel.Core, n), make([]int32, n), nodes, make([]any, n)
 }
 
-// lockAll locks the channels of the cases. channel.UnlockAll(s.locks) unlocks them.
+// lockAll locks the channels of the cases. Unlock them with channel.UnlockAll(s.locks).
 //
 //go:norace
 func (s *scratch) lockAll(cs []Case) {
@@ -425,12 +425,12 @@ func (s *scratch) lockAll(cs []Case) {
 	channel.LockAll(s.locks)
 }
 
-// try is passes 1 and 2: it performs a case that needs no wait, if there is one, and returns its index. Otherwise it
+// try is passes 1 and 2. It performs a case that need not wait, if there is one, and returns its index. Otherwise it
 // returns -1 with the channels locked.
 //
 // In pass 1, without locks, one check is enough for a fair choice: a case that can be performed was a valid choice at
-// that moment. By priority it is enough for the first case only: for a later case it must be certain that no earlier
-// one was ready.
+// that moment. For a choice by priority, one check is enough only for the first case. For a later case, it must be
+// certain that no earlier case was ready.
 //
 // Spec: SE-03 (a losing case has no effect)
 // Spec: SE-06 (a ready case needs no registration)
@@ -479,8 +479,8 @@ func (s *scratch) try(
 }
 
 // findReady records the cases that need not wait, in order, and returns their number. Without locks the result is a
-// guess: it reads words that others may be writing. Even with locks a case may turn out not to be ready, if its peers
-// have given up and are about to withdraw. So findReady records all of them, even for a choice by priority.
+// guess, because others may be writing the words that it reads. Even with locks a case may turn out not to be ready, if
+// its peers have given up and are about to withdraw. So findReady records all of them, even for a choice by priority.
 //
 // Guarded by TestPriorityGoesOnToTheNextCase.
 //
@@ -509,7 +509,7 @@ func (s *scratch) findReady(cs []Case, locked bool) (n int) {
 	return n
 }
 
-// pick removes one of the n recorded cases from the list, and returns it.
+// pick chooses one of the n recorded cases, removes it from the list, and returns it.
 //
 // Spec: SE-07 (select is fair)
 //
@@ -542,7 +542,7 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 //go:norace
 func (cs *Case) side() channel.Side { return channel.Side(cs.what - caseSend) }
 
-// usedBy records that a case is used by f, or by a goroutine if f is nil.
+// usedBy records that f, or a goroutine if f is nil, uses the case.
 //
 //go:norace
 func (cs *Case) usedBy(f *Fiber) {
@@ -551,7 +551,7 @@ func (cs *Case) usedBy(f *Fiber) {
 	}
 }
 
-// event returns the event that a case of such a kind waits for.
+// event returns the event of a case that waits for an event.
 //
 //go:norace
 func (cs *Case) event() event {
@@ -564,7 +564,7 @@ func (cs *Case) event() event {
 	return cs.arg.(event)
 }
 
-// happened reports whether a case that is not on a channel need not wait.
+// happened reports whether a case that is not on a channel can proceed now.
 //
 //go:norace
 func (cs *Case) happened() bool {
@@ -574,7 +574,7 @@ func (cs *Case) happened() bool {
 	return cs.what >= caseEvent && cs.event().happened()
 }
 
-// try performs the case if it needs no wait; otherwise it returns None. For a case on a channel the caller holds the
+// try performs the case if it need not wait; otherwise it returns None. For a case on a channel the caller holds the
 // lock, and calls rest.do with the parker after unlocking.
 //
 //go:norace
@@ -598,7 +598,7 @@ func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
 	return r, ready, rest
 }
 
-// aftermath is the work that some cases leave until after unlocking.
+// aftermath is work that some cases leave to be done after unlocking.
 type aftermath struct {
 	woken *channel.Watch // the Selectors that have been notified
 	lost  func()         // delivers a dropped value to OnUndelivered
@@ -621,8 +621,8 @@ func (a aftermath) do(p *park.Parker, here park.Place) {
 	}
 }
 
-// publish is pass 3: it publishes the cases that are channels and unlocks them all. Then it subscribes to the events,
-// and records the earliest After and whether a case waits for a fiber.
+// publish is pass 3. It publishes the cases on channels and unlocks all channels. Then it subscribes to the events, and
+// records the earliest After and whether a case waits for a fiber.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-10 (the earliest deadline ends a select)
@@ -634,7 +634,7 @@ func (s *scratch) publish(
 ) {
 	s.soonest, s.joins = -1, false
 	events := false
-	var woken *channel.Watch // of Selectors that watch the channels
+	var woken *channel.Watch // the Selectors that watch the channels
 	for i := range cs {
 		c := &cs[i]
 		switch c.what {
@@ -647,7 +647,7 @@ func (s *scratch) publish(
 				n = s.newNode(k, i, ch.Port())
 			}
 			if c.what == caseRecv && ch.Plain() {
-				ch.Publish(receiving, n, p, t) // the port's Publish without its interface call
+				ch.Publish(receiving, n, p, t) // the port's Publish, without the interface call
 				continue
 			}
 			ch.Port().Publish(c.side(), n, c.arg, p, t)
@@ -671,7 +671,7 @@ func (s *scratch) publish(
 	}
 }
 
-// newNode takes a cell for case i out of the kit.
+// newNode takes a node for case i from the kit.
 //
 //go:noinline
 //go:norace
@@ -682,7 +682,7 @@ func (s *scratch) newNode(k *wait.Kit, i int, port channel.Port) *wait.Node {
 	return s.keep(i, port.Cell(k))
 }
 
-// keep makes n the node of case i, for this select and those after it.
+// keep makes n the node of case i, for this select and later ones.
 //
 //go:norace
 func (s *scratch) keep(i int, n *wait.Node) *wait.Node {
@@ -691,7 +691,7 @@ func (s *scratch) keep(i int, n *wait.Node) *wait.Node {
 	return n
 }
 
-// indexOf returns the index of a case, limited to what fits a reason.
+// indexOf returns i, limited to the largest index that fits in a reason.
 //
 //go:norace
 func indexOf(i int) uint16 { return uint16(min(i, park.MaxIndex)) }
@@ -733,12 +733,13 @@ func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticke
 	}
 }
 
-// byCase reports whether a select that ended for r was ended by one of its cases, and not by time or a cancel.
+// byCase reports whether a select that ended with reason r was ended by one of its cases, and not by a timeout or a
+// cancellation.
 //
 //go:norace
 func byCase(r park.Reason) bool { return r.Kind() == park.Data || r.Kind() == park.Closed }
 
-// withdraw is pass 4: it withdraws every case and returns the index of the case that ended the wait, or -1.
+// withdraw is pass 4. It withdraws every case and returns the index of the case that ended the wait, or -1.
 //
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-11 (a cancel ends a select)
@@ -752,7 +753,7 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 		won = s.soonest
 	case byCase(r):
 		if won = r.Index(); won == park.MaxIndex {
-			won, marked = -1, true // its node is
+			won, marked = -1, true // the index is too large for the reason; the case's node is marked instead
 		}
 	}
 	for i := range cs {
@@ -789,7 +790,7 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 	return won
 }
 
-// fiberEnd is the end of a fiber, as an event.
+// fiberEnd is the event that a fiber has ended.
 type fiberEnd Fiber
 
 //go:norace
@@ -803,7 +804,7 @@ func (e *fiberEnd) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 //go:norace
 func (e *fiberEnd) withdraw(n *wait.Node) bool {
 	(*Fiber)(e).removeJoiner(n)
-	return n.Won // the node is in no queue any more
+	return n.Won // the node is no longer in a queue
 }
 
 //go:norace

@@ -104,7 +104,7 @@ func TestSelectTimeAgainstData(t *testing.T) {
 	})
 }
 
-// A cancel against data: the same.
+// A cancellation against data: the same.
 //
 // Spec: SE-11 (a cancel ends a select)
 func TestSelectCancelAgainstData(t *testing.T) {

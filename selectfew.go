@@ -10,24 +10,24 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// The fast path of a select over a few cases, all of them on channels, by a fiber in a context of its own. Most selects
-// are of this kind. It has the four passes of every select (see select.go): beginFew is pass 1, waitFew 2 and 3, endFew
-// 4.
+// The fast path of a select by a fiber under its own context, over a few cases that are all on channels. Most selects
+// are of this kind. It makes the four passes of every select (see select.go): beginFew is pass 1, waitFew is passes 2
+// and 3, and endFew is pass 4.
 //
-// It omits what few cases and plain channels do not need: lists in the heap, events and times, watching Selectors,
-// overflow policies, and a runtime's policy. A select that turns out to need one of them is unfit: it has changed
-// nothing, and starts over in beginSelect. A channel may stop being plain until it is locked, so that is checked again
-// with the lock.
+// It omits what a few cases on plain channels do not need: lists on the heap, events and times, Selectors that watch
+// the channels, overflow policies, and a runtime's policy. A select that turns out to need one of these is unfit for
+// the fast path: it has changed nothing, and starts over in beginSelect. Until a channel is locked it may stop being
+// plain, so this is checked again under the lock.
 //
-// Without it the comparisons select-2 and select-priority of bench/ratios take 1.25 times as long.
+// Without this fast path, the select-2 and select-priority comparisons in bench/ratios take 1.25 times as long.
 
 // fewCases is the largest number of cases that the fast path handles.
 const fewCases = 4
 
-// unfit is returned in place of the index of a case.
+// unfit is returned instead of a case index if the fast path cannot handle the select.
 const unfit = -2
 
-// beginFew performs one of the cases if that needs no wait; otherwise it publishes a wait of f for them under sc and
+// beginFew performs one of the cases if it need not wait. Otherwise it publishes a wait of f for the cases under sc and
 // returns None.
 //
 //go:noinline
@@ -78,7 +78,7 @@ func (f *Fiber) beginFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reas
 	return f.waitFew(sc, cs, how)
 }
 
-// waitFew continues where beginFew found no case that is ready.
+// waitFew continues after beginFew has found no case that is ready.
 //
 //go:noinline
 //go:norace
@@ -125,7 +125,7 @@ func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reaso
 		ch.UsedBy(cs[i].side(), f.id)
 		if cs[i].what == caseRecv {
 			s.on[i] = (*toRecv)(cs[i].core)
-			ch.Publish(receiving, n, &f.task.Parker, t) // the port's Publish without its interface call
+			ch.Publish(receiving, n, &f.task.Parker, t) // the port's Publish, without the interface call
 		} else {
 			s.on[i] = (*toSend)(cs[i].core)
 			ch.Port().Publish(sending, n, cs[i].arg, &f.task.Parker, t)
@@ -138,7 +138,7 @@ func (f *Fiber) waitFew(sc *scope, cs []Case, how selectPolicy) (int, park.Reaso
 	return f.endFew(cs, park.Cancelled)
 }
 
-// endFew ends a wait of beginFew: it finishes the chosen case, and withdraws all others.
+// endFew ends a wait of beginFew. It finishes the chosen case, and withdraws all others.
 //
 // Spec: SE-05 (losing registrations are removed first)
 //
@@ -170,8 +170,7 @@ func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
 	return won, r.Kind()
 }
 
-// tryPlain is try for a channel that is plain and does not overflow: after unlocking, the caller only has to ready the
-// parker.
+// tryPlain is try for a plain channel that does not overflow: after unlocking, the caller only has to ready the parker.
 //
 //go:norace
 func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {
@@ -182,7 +181,7 @@ func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {
 	return r, ready
 }
 
-// pickFew returns one of the cases whose bits are set.
+// pickFew chooses one of the cases whose bits are set in ready.
 //
 // Spec: SE-07 (select is fair)
 //

@@ -17,50 +17,50 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Selector waits for many cases that stay registered from one event to the next. Select looks at all its cases on every
-// call. A Selector looks only at cases that something has happened to, so that an event costs the same with ten cases
-// and with a hundred thousand. [Selector.Add] and [Selector.Remove] may be called concurrently at any time;
-// [Selector.Wait] by one caller at a time.
+// Selector waits for many cases that stay registered from one event to the next. Select checks all its cases on every
+// call. A Selector checks only cases to which something has happened, so an event costs the same with ten cases as with
+// a hundred thousand. [Selector.Add] and [Selector.Remove] may be called concurrently at any time. Only one caller at a
+// time may call [Selector.Wait].
 //
-// A case stays registered until it is used up. A receive is used up when its channel is closed and holds no more
-// values; a send, a time or the end of something when it has happened. Ready cases are served in turn.
+// A case stays registered until it is used up. A receive is used up when its channel is closed and empty. A send, a
+// time, or the end of something is used up when it has happened. Ready cases are served in turn.
 //
-// A registered case does not wait in its channel's queues; it is tried when the channel becomes ready. So waiting
-// operations come first, and TrySend does not see the case. On a channel of capacity 0 at least one side must wait in
-// an operation: two selectors never meet there.
+// A registered case does not wait in its channel's queues: the Selector tries it when the channel becomes ready. So
+// waiting operations take precedence over it, and TrySend does not see it. On a channel of capacity 0 at least one side
+// must wait in an operation: two Selectors cannot exchange a value there.
 //
-// A selector that is no longer used need not be closed. The objects that it is registered with do not keep it alive,
-// nor the values that its cases send, nor the variables that they receive to. When the selector is garbage collected,
+// A Selector that is no longer used need not be closed. The objects with which it is registered do not keep it alive,
+// nor the values that its cases send, nor the variables to which they receive. When the Selector is garbage collected,
 // its registrations are removed.
 //
 // # How it works
 //
 // A channel lists the registrations that watch each of its sides. When a side may have become ready, the channel, under
-// its lock, puts them on the ready lists of their selectors; if one is already on the list, that costs a look. Wait
-// first takes a registration off the list and then tries it: a later event on the channel puts it back. Lock order:
+// its lock, adds them to the ready lists of their Selectors, unless they are already there. Wait first removes a
+// registration from the list and then tries it, so that a later event on the channel adds it again. Lock order:
 // registrations, channel, board.
 //
-// Channels, timers and fibers point to hooks of a board, which has the ready list. See internal/board.
+// Channels, timers and fibers point to hooks of a board, which contains the ready list. See internal/board.
 type Selector struct {
 	b    *board.Board
 	busy xatomic.Bool // a caller is in Wait
 
-	// The fields that handling an event does not need.
+	// Fields that are not needed to handle an event.
 	regMu  xatomic.Mutex
 	regs   map[int]*registration
 	next   int
 	fibers xatomic.Int32 // number of registrations that wait for the end of a fiber
-	oldest *registration // list of regs by number, linked by newer
+	oldest *registration // the registrations in the order of their numbers, linked by newer
 	newest *registration
-	id     uint64      // for a policy; 0 until it is needed
+	id     uint64      // for a policy; 0 until needed
 	told   []policy.Op // the cases, as announced to the policy
 
-	// Registrations by the slot of their hook. Wait reads it without regMu: an entry is written before its hook gets on
-	// the ready list.
+	// Registrations by the slot of their hook. Wait reads it without regMu, because an entry is written before its hook
+	// is added to the ready list.
 	slots board.Slots[registration]
 }
 
-// NewSelector makes a selector that has no cases.
+// NewSelector returns a selector without cases.
 func NewSelector() *Selector {
 	s := &Selector{b: new(board.Board), regs: make(map[int]*registration)}
 	// Spec: SE-25 (a dropped selector is collected)
@@ -78,11 +78,11 @@ type registration struct {
 	id   int
 	cs   Case
 
-	// List by number, under s.regMu.
+	// List in the order of numbers, under s.regMu.
 	older, newer *registration
 }
 
-// pinned is an event of a case as a board sees it.
+// pinned is the event of a case with the method that a board needs.
 type pinned struct{ event }
 
 // Withdraw implements board.Event.
@@ -90,9 +90,9 @@ type pinned struct{ event }
 //go:norace
 func (e pinned) Withdraw(n *wait.Node) { e.withdraw(n) }
 
-// Add registers a case and returns its number: 0 for the first, and never the same number twice. A time counts from
-// now. A received value is stored where [Chan.RecvCase] says when Wait returns the case's number, and stays there until
-// the next such event.
+// Add registers a case and returns its number: 0 for the first case, and never the same number twice. The time of an
+// [After] is measured from the call of Add. When Wait returns the number of a receive, the received value is in the
+// variable passed to [Chan.RecvCase], and stays there until the next such event.
 //
 //go:norace
 func (s *Selector) Add(cs Case) int {
@@ -122,7 +122,7 @@ func (s *Selector) Add(cs Case) int {
 		asleep = s.b.WakeWaiter() // it kept its place under Nursery.Limit but now waits for a fiber: it starts over
 	}
 	race.Enable()
-	s.regMu.Unlock() // not earlier: Close must not find it half made
+	s.regMu.Unlock() // not earlier, because Close must not find the registration incomplete
 	if asleep != nil {
 		race.Disable()
 		asleep.MakeReady(currentWorker())
@@ -132,8 +132,8 @@ func (s *Selector) Add(cs Case) int {
 	return reg.id
 }
 
-// find returns the registration that a hook belongs to, or nil if it has been unregistered: then its slot is empty, or
-// another registration's.
+// find returns the registration that a hook belongs to, or nil if it has been unregistered. Then its slot is empty, or
+// holds another registration.
 //
 //go:norace
 func (s *Selector) find(h *board.Hook) *registration {
@@ -187,7 +187,7 @@ func (s *Selector) Len() int {
 //
 //go:norace
 func (s *Selector) String() string {
-	_ = s.id // a nil selector fails here, before synchronisation is hidden
+	_ = s.id // panics here if the selector is nil, before synchronisation is hidden
 	race.Disable()
 	s.regMu.Lock()
 	n := len(s.regs)
@@ -196,8 +196,8 @@ func (s *Selector) String() string {
 	return "coir.Selector(cases: " + strconv.Itoa(n) + ")"
 }
 
-// arm makes what the case waits for notify the registration, and puts the registration on the ready list if that has
-// happened already.
+// arm makes the object that the case waits for notify the registration. If the event has already happened, arm adds the
+// registration to the ready list.
 //
 //go:norace
 func (reg *registration) arm() (asleep *park.Parker) {
@@ -220,7 +220,7 @@ func (reg *registration) arm() (asleep *park.Parker) {
 	return asleep
 }
 
-// Remove removes a case. After it has returned the case does not happen. It reports whether the case was still
+// Remove removes a case. After Remove has returned, the case cannot happen. Remove reports whether the case was still
 // registered.
 //
 //go:norace
@@ -235,8 +235,8 @@ func (s *Selector) Remove(id int) bool {
 	return removed
 }
 
-// Close removes every case immediately. A selector that is dropped without Close costs its channels a little until it
-// is collected. It may be used again after Close.
+// Close removes all cases immediately. If a selector is dropped without Close, it makes its channels a little slower
+// until it is garbage collected. A closed selector may be used again.
 func (s *Selector) Close() {
 	by := s.announce(nil)
 	s.regMu.Lock()
@@ -248,8 +248,8 @@ func (s *Selector) Close() {
 	by.stepped()
 }
 
-// remove removes the registration. For a case on a channel, the channel's lock decides: either Wait has used the case
-// up, or it will not happen. For other cases, regMu decides.
+// remove removes the registration. For a case on a channel, the channel's lock decides whether Wait has used up the
+// case or the case will not happen. For other cases, regMu decides.
 //
 //go:norace
 func (reg *registration) remove() bool {
@@ -274,12 +274,12 @@ func (reg *registration) remove() bool {
 		reg.pin.Withdraw()
 	}
 	reg.hook.StopTimer()
-	reg.s.b.Drop(reg.hook) // it may have become ready meanwhile
+	reg.s.b.Drop(reg.hook) // the case may have become ready in the meantime
 	return true
 }
 
 // Wait waits until one of the cases has happened, and returns its number. If the case's channel is closed, Wait also
-// returns an error that is [ErrClosed], and the case is used up. If ctx is done, it returns -1 and the error of ctx.
+// returns an error that is [ErrClosed], and the case is used up. If ctx is done, Wait returns -1 and ctx's error.
 func (s *Selector) Wait(ctx context.Context) (int, error) {
 	// Spec: SE-21 (a Selector's events do not cost its size)
 	// Spec: SE-22 (a Selector tries again before it reports)
@@ -312,12 +312,12 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 		reg := s.find(h)
 		if reg == nil {
 			race.Enable()
-			continue // it was removed
+			continue // the case was removed
 		}
 		done, used, r := reg.try(&by)
 		race.Enable()
 		if !done || used && !s.unregister(reg) {
-			continue // it is no longer ready, or was removed
+			continue // the case is no longer ready, or was removed
 		}
 		if reg.cs.core == nil {
 			_, _ = reg.cs.done(0, r)
@@ -335,7 +335,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 
 var errTwoWaiters = errors.New("coir: Selector.Wait is called while another waits: a selector has one waiter at a time")
 
-// park waits until a registration is ready.
+// park parks the caller until a registration is ready.
 //
 //go:norace
 func (s *Selector) park(by *caller) park.Reason {
@@ -343,7 +343,7 @@ func (s *Selector) park(by *caller) park.Reason {
 	defer w.done()
 	t := by.arm(&w, (*toChoose)(s))
 	if !s.b.Publish(w.p, t) {
-		w.p.Disarm() // even if a cancel came first: there is no wait
+		w.p.Disarm() // even if a cancellation came first, there is no wait
 		return park.Data
 	}
 	fibers := s.fibers.Load() > 0
@@ -360,8 +360,8 @@ func (s *Selector) park(by *caller) park.Reason {
 	return r
 }
 
-// err returns the error of a case that ended for the reason r. It is called with the caller's synchronisation visible:
-// a wait that finds a channel closed is ordered after the close.
+// err returns the error of a case that ended with reason r. It is called while the caller's synchronisation is visible,
+// because a Wait that finds a channel closed is ordered after the close.
 //
 //go:norace
 func (reg *registration) err(r park.Reason) error {
@@ -371,8 +371,8 @@ func (reg *registration) err(r park.Reason) error {
 	return reg.cs.core.resultErr(reg.cs.side(), r)
 }
 
-// try performs the case, if it is still ready. It reports whether it did, whether the registration is used up, and the
-// reason that the case ended for.
+// try performs the case if it is still ready. It reports whether it did, whether the registration is used up, and the
+// reason with which the case ended.
 //
 //go:norace
 func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
@@ -400,7 +400,7 @@ func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
 	if used {
 		reg.hook.EndWatch(c.ch, cs.side())
 	} else if r != park.None && c.ch.Ready(cs.side()) {
-		reg.hook.Push() // behind the others; no wake: we are the waiter
+		reg.hook.Push() // after the other ready cases; no wake is needed, because the caller is the waiter
 	}
 	c.unlock(asleep, by.worker())
 	if rest != nil {

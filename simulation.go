@@ -10,17 +10,17 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// What other packages need to replace a device by a model while a simulation runs: to know that there is a simulation,
-// to let the schedule decide what the device does, and to keep the device's state for the duration of a schedule.
-// Package netio simulates its sockets with it. The rest of the API serves a model too: it waits with Cond, Event and
-// Sleep, gets the time from Now, and uses an Alarm to act at a given time.
+// What other packages need to replace a device by a model while a simulation runs: to detect the simulation, to let the
+// schedule decide what the device does, and to keep the device's state for the duration of a schedule. Package netio
+// uses it to simulate its sockets. A model also uses the rest of the API: it waits with Cond, Event and Sleep, gets the
+// time from Now, and uses an Alarm to act at a given time.
 //
-// Rejected: an interface that package sim implements and a program hands to its packages. A connection is dialled deep
-// inside code that has neither a *sim.Sim nor a context.
+// Rejected: an interface that package sim implements and that a program passes to its packages. Connections are dialled
+// deep inside code that has neither a *sim.Sim nor a context.
 
-// Simulation is the simulation by package sim that a fiber runs in. It is for packages that give access to something
-// outside of the process, such as a network, a disk or a database: in a simulation they use a model in its place. The
-// program needs no change, and sim explores what the model may do:
+// Simulation is the simulation by package sim in which a fiber runs. It is for packages that give access to something
+// outside of the process, such as a network, a disk or a database. In a simulation such a package uses a model instead.
+// The program that uses the package need not change, and sim explores what the model may do:
 //
 //	func (d *Disk) Write(ctx context.Context, block []byte) error {
 //		s := coir.Simulated(ctx)
@@ -33,18 +33,18 @@ import (
 //		...
 //	}
 //
-// The model itself uses operations of this package: a [Cond] guards it, [Sleep] or an [Alarm] make it slow.
+// The model itself uses operations of this package: a [Cond] guards its state, and [Sleep] or an [Alarm] adds delays.
 //
-// Only fibers of the simulation may call the methods, and functions that its clock or a cancel calls, such as
+// Only fibers of the simulation may call the methods, and functions called by its clock or by a cancellation, such as
 // [Watcher.Ended]. A call by a goroutine, by a fiber of another runtime, or after the end of the simulation panics.
 type Simulation struct{ rt *Runtime }
 
-// Simulated returns the simulation that the calling fiber runs in, or nil if there is none. Any context will do, as for
-// all operations: the calling fiber is found without it. Outside of a simulation Simulated checks a flag, and if the
-// process has run a simulation before, finds the calling fiber.
+// Simulated returns the simulation in which the calling fiber runs, or nil if there is none. Any context will do, as
+// for all operations, because the calling fiber is found without it. Outside of a simulation, Simulated only checks a
+// flag; if the process has run a simulation before, it also looks up the calling fiber.
 //
-// A function that the clock or a cancel calls may run in no fiber. There Simulated returns the simulation of ctx, for
-// example of a [Shield] that a fiber made and the model kept.
+// A function that the clock or a cancellation calls may run on a goroutine without a fiber. Simulated then returns the
+// simulation of ctx, which may be, for example, a [Shield] that a fiber made and the model kept.
 //
 //go:norace
 func Simulated(ctx context.Context) *Simulation {
@@ -70,7 +70,7 @@ func simulated(ctx context.Context) *Simulation {
 	return nil
 }
 
-// check panics if the caller must not call the method.
+// check panics if the caller must not call the method now.
 //
 //go:norace
 func (s *Simulation) check(method string) {
@@ -84,8 +84,8 @@ func (s *Simulation) check(method string) {
 	}
 }
 
-// Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule. 0 should be the
-// number that changes least: sim prefers it when it shrinks a failure.
+// Intn returns a number in [0, n). n must be positive. The schedule chooses the number. 0 should be the number that
+// changes the least, because sim prefers it when it shrinks a failure.
 //
 //go:norace
 func (s *Simulation) Intn(n int) int {
@@ -99,8 +99,9 @@ func (s *Simulation) Intn(n int) int {
 	return i
 }
 
-// Fault reports whether the named fault happens now. It returns false if sim.WithFaults does not name the fault, or if
-// s is nil. See the method of sim.Sim. Begin the names with that of the package, and list them in its documentation.
+// Fault reports whether the named fault happens now. It returns false if sim.WithFaults does not include the name, or
+// if s is nil. See the method Fault of sim.Sim. Begin the names with the name of the package, and list them in its
+// documentation.
 //
 //go:norace
 func (s *Simulation) Fault(name string) bool {
@@ -111,11 +112,11 @@ func (s *Simulation) Fault(name string) bool {
 	return s.rt.policy.Fault(name)
 }
 
-// State returns the value of key in this schedule. The first call of a schedule calls init to create it; init must call
-// no operation of this package that may let other fibers run. So a model starts afresh with each schedule. Keys are
-// compared like those of a context: use a type of your own. State panics if key is nil or cannot be compared.
+// State returns the value for key in this schedule. The first call in a schedule calls init to create it, so a model
+// starts afresh with each schedule. init must not call an operation of this package that may let other fibers run. Keys
+// are compared like those of a context: use a type of your own. State panics if key is nil or cannot be compared.
 //
-// The call of init is ordered before the return of each call with that key.
+// The call of init is ordered before the return of each call of State with that key.
 func (s *Simulation) State(key any, init func() any) any {
 	s.check("State")
 	v, ok := s.state(key)
@@ -123,7 +124,8 @@ func (s *Simulation) State(key any, init func() any) any {
 		race.Acquire(unsafe.Pointer(s))
 		return v
 	}
-	// This check takes longer than the search, so it comes after it: a key that cannot be compared is never found.
+	// This check takes longer than the search, so it comes after the search, which never finds a key that cannot be
+	// compared.
 	if key == nil || !reflect.ValueOf(key).Comparable() {
 		panic(fmt.Sprintf("coir: Simulation.State with a key of type %T: a key can be compared and is not nil; use a "+
 			"value of a type of your own", key))

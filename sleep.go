@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Yield lets other fibers run. In a goroutine it is runtime.Gosched. If ctx has ended, it returns an error at once, and
-// lets no other fiber run: a loop over Yield must end then.
+// Yield lets other fibers run. In a goroutine it calls runtime.Gosched. If ctx has ended, Yield immediately returns an
+// error and lets no other fiber run, so that a loop over Yield ends.
 //
 //go:norace
 func Yield(ctx context.Context) error {
@@ -26,7 +26,7 @@ func Yield(ctx context.Context) error {
 		return yieldAny(ctx)
 	}
 	f.budget = budget
-	// This is Task.Yield, without its frame: see Task.BeginPark.
+	// Task.Yield, inlined by hand to save a frame: see Task.BeginPark.
 	if s := f.task.BeginYield(); s != nil {
 		if s.Odd {
 			s.Next()
@@ -38,8 +38,8 @@ func Yield(ctx context.Context) error {
 	return nil
 }
 
-// yieldAny is Yield for every caller. If fibers used it too, the comparison yield of bench/ratios would take 1.4 times
-// as long.
+// yieldAny implements Yield for every kind of caller. If fibers used it too, the yield comparison in bench/ratios would
+// take 1.4 times as long.
 //
 //go:noinline
 //go:norace
@@ -63,7 +63,7 @@ func yieldAny(ctx context.Context) error {
 	return nil
 }
 
-// Sleep waits for d, by the runtime's clock. It returns early, with an error, if ctx ends.
+// Sleep waits until d has passed on the runtime's clock. If ctx ends first, it returns an error.
 //
 //go:norace
 func Sleep(ctx context.Context, d time.Duration) error {
@@ -78,7 +78,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	race.Disable()
 	ok := f.beginSleep(sc, d)
 	if ok {
-		// This is Task.Park, without its frame: see Task.BeginPark.
+		// Task.Park, inlined by hand to save a frame: see Task.BeginPark.
 		if s := f.task.BeginPark(); s != nil {
 			if s.Odd {
 				s.Next()
@@ -121,7 +121,8 @@ func (f *Fiber) endSleep(r park.Reason) bool {
 	return false
 }
 
-// sleepAny is Sleep for every caller. A fiber that sleeps in it holds 5.1 kB, and 3.1 kB in Sleep: see ownFiber.
+// sleepAny implements Sleep for every kind of caller. A fiber holds 5.1 kB while it sleeps here, and 3.1 kB in Sleep:
+// see ownFiber.
 //
 //go:noinline
 //go:norace

@@ -26,11 +26,12 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Snapshot returns what the runtime's fibers do, and what they wait for. The program continues to run: see package
-// [snapshot] for what that means. It may be called at any time, from any goroutine, also from a fiber.
+// Snapshot returns what the runtime's fibers are doing, and what they wait for. The program continues to run during the
+// call: package [snapshot] explains what that means for the result. Any goroutine or fiber may call Snapshot at any
+// time.
 //
-// A snapshot of a million fibers takes about a second of one processor. It holds no lock for longer than it takes to
-// look at 64 fibers.
+// A snapshot of a million fibers takes about one second of processor time. It holds no lock for longer than it takes to
+// read 64 fibers.
 func (rt *Runtime) Snapshot(o snapshot.Options) *snapshot.Snapshot {
 	v := viewer{rt: rt, o: o, s: &snapshot.Snapshot{Taken: time.Now()}, clk: rt.s.Clock()}
 	if v.o.Fibers == 0 {
@@ -58,8 +59,8 @@ func timeOf(clk clock.Clock) int64 {
 
 // viewer takes a snapshot.
 //
-// Fibers write what it reads while their synchronisation is hidden, so the functions that read it carry the norace
-// pragma, and hide the locks that they take.
+// Fibers write the data that it reads while their synchronisation is hidden. So the functions that read it are marked
+// go:norace, and hide the locks that they take.
 type viewer struct {
 	rt       *Runtime
 	o        snapshot.Options
@@ -67,25 +68,25 @@ type viewer struct {
 	stacks   map[uint64]string
 	clk      clock.Clock
 	now      time.Time
-	clockNow int64 // the time on clk when it was now
+	clockNow int64 // the time on clk at the time now
 
 	nurseries map[*Nursery]*snapshot.Nursery
 	objects   map[uint64]*met
 	sites     map[uintptr]site
 	glimpse   glimpse
 	fiber     snapshot.Fiber
-	elsewhere bool // the caller is in another bubble of testing/synctest, where time is another
+	elsewhere bool // the caller is in another bubble of testing/synctest, which has its own time
 	stopped   bool
 }
 
-// look visits all fibers.
+// look visits all fibers of the runtime.
 //
 //go:norace
 func (v *viewer) look() {
 	v.nurseries, v.objects, v.sites = map[*Nursery]*snapshot.Nursery{}, map[uint64]*met{}, map[uintptr]site{}
 	sched.Walk(func(t *sched.Task) bool { return v.task(t) })
 	if !v.stopped {
-		pending := map[*sched.Task]bool{} // workers may move a task from one queue to another meanwhile
+		pending := map[*sched.Task]bool{} // workers may move a task to another queue during the walk
 		v.rt.s.Queued(1000, func(t *sched.Task) bool {
 			if pending[t] {
 				return true
@@ -109,24 +110,24 @@ func (v *viewer) look() {
 	}
 }
 
-// glimpse is what a snapshot reads of a fiber, at one moment.
+// glimpse is what a snapshot reads of a fiber at one moment.
 type glimpse struct {
 	f       *Fiber
 	state   snapshot.State
 	wait    sched.Wait
-	due     int64     // the deadline of the scope that it waits under, on the runtime's clock; 0: none
-	until   time.Time // that of the context of package context around it
+	due     int64     // the deadline of the fiber's scope, on the runtime's clock; 0 if there is none
+	until   time.Time // the deadline of the context of package context around the scope
 	foreign bool
-	g       uint64      // its goroutine
-	on      [mostOn]any // what it waits for
+	g       uint64      // the fiber's goroutine
+	on      [mostOn]any // what the fiber waits for
 	n       int
-	more    int // cases that are not in on
+	more    int // number of cases that are not in on
 }
 
 // mostOn is how many cases of a select a snapshot shows.
 const mostOn = 64
 
-// task adds the fiber of a task, if it is one of this runtime.
+// task adds the fiber of a task if the fiber belongs to this runtime.
 func (v *viewer) task(t *sched.Task) bool {
 	g := &v.glimpse
 	if !g.look(t, v.rt, v.o.Stacks) {
@@ -149,7 +150,7 @@ func (v *viewer) task(t *sched.Task) bool {
 	return v.add(g.f, g.g)
 }
 
-// look reads the fiber of a task. It reports false if that is not a fiber of rt, or has ended.
+// look reads the fiber of a task. It returns false if the task is not a fiber of rt, or has ended.
 //
 //go:norace
 func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
@@ -186,7 +187,7 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	case sched.InCall:
 		g.state, g.wait.Since = snapshot.StateBlocking, since
 	case sched.Nowhere:
-		g.state = snapshot.StateReady // or it began to wait, or was woken, while Look read it
+		g.state = snapshot.StateReady // or it started to wait, or was woken, while Look read it
 		if !t.Started() {
 			g.state = snapshot.StatePending
 		}
@@ -194,14 +195,14 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	return true
 }
 
-// subjects reads what the fiber waits for. It reports false if the wait has ended meanwhile.
+// subjects reads what the fiber waits for. It returns false if the wait has ended in the meantime.
 //
 //go:norace
 func (g *glimpse) subjects() bool {
 	g.on[0], g.n = g.wait.On, 1
 	if s, ok := g.wait.On.(*scratch); ok {
 		on := s.on
-		if !g.f.task.Still(g.wait.Number) { // else the three words of on belong together
+		if !g.f.task.Still(g.wait.Number) { // if the wait goes on, the three words of the slice on belong together
 			return false
 		}
 		g.n = 0
@@ -216,7 +217,7 @@ func (g *glimpse) subjects() bool {
 				g.n++
 			}
 		}
-		if !g.f.task.Still(g.wait.Number) { // else each of them belongs to the wait
+		if !g.f.task.Still(g.wait.Number) { // if the wait goes on, each of the subjects belongs to it
 			return false
 		}
 	}
@@ -228,7 +229,7 @@ func (g *glimpse) subjects() bool {
 	return g.f.task.Still(g.wait.Number)
 }
 
-// look returns a copy of a want that its fiber may change: see sched.Task.Look.
+// look returns a copy of a want that its fiber may be changing: see sched.Task.Look.
 //
 //go:norace
 func (w *want) look() *want {
@@ -238,7 +239,7 @@ func (w *want) look() *want {
 	return x
 }
 
-// time returns a time of the runtime's clock, or the zero time for 0.
+// time converts a time of the runtime's clock. It returns the zero time for 0.
 func (v *viewer) time(at int64) time.Time {
 	if at == 0 {
 		return time.Time{}
@@ -246,8 +247,8 @@ func (v *viewer) time(at int64) time.Time {
 	return v.now.Add(time.Duration(at - v.clockNow))
 }
 
-// until returns when the scope ends by time: on the runtime's clock, and by a context of package context. Zero means
-// never. It calls no method of a context that is not coir's.
+// until returns the deadlines of the scope: due on the runtime's clock, and at from a context of package context. Zero
+// values mean that there is none. until calls no method of a foreign context.
 //
 //go:norace
 func (sc *scope) until() (due int64, at time.Time) {
@@ -278,7 +279,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// wish adds what a fiber waits for.
+// wish adds on to what the fiber x waits for.
 func (v *viewer) wish(on subject, x *snapshot.Fiber) {
 	op := on.op()
 	w := snapshot.Wait{Kind: snapshot.WaitUse, Object: op.Object}
@@ -330,14 +331,14 @@ func countWait(o *snapshot.Object, kind snapshot.WaitKind, since time.Time) {
 	}
 }
 
-// met is an object that a fiber waits for.
+// met is an object that the viewer has found a fiber waiting for.
 type met struct {
 	snapshot.Object
 	on    subject
-	texts map[string]string // of waits for it, by the operation
+	texts map[string]string // texts of waits for the object, by operation
 }
 
-// text returns a wait for the object in words.
+// text returns a description of a wait for the object.
 func (o *met) text(kind snapshot.WaitKind, op policy.Op) string {
 	word := op.Word()
 	text, ok := o.texts[word]
@@ -376,7 +377,7 @@ func (o *met) describe() {
 	}
 }
 
-// add adds v.fiber, which is f and runs on the goroutine g. It reports whether to continue.
+// add adds v.fiber, which describes f, to the snapshot. f runs on the goroutine g. add reports whether to continue.
 //
 //go:norace
 func (v *viewer) add(f *Fiber, g uint64) bool {
@@ -403,11 +404,12 @@ func (v *viewer) add(f *Fiber, g uint64) bool {
 		return true
 	}
 	v.s.Fibers = append(v.s.Fibers, *x)
-	x.Wait = nil // the snapshot has it
+	x.Wait = nil // the snapshot now refers to it
 	return true
 }
 
-// nursery returns a nursery of the snapshot. It adds those around it.
+// nursery returns the description of a nursery, and adds it and the nurseries around it to the snapshot if they are
+// new.
 //
 //go:norace
 func (v *viewer) nursery(n *Nursery) *snapshot.Nursery {
@@ -425,7 +427,7 @@ func (v *viewer) nursery(n *Nursery) *snapshot.Nursery {
 	return x
 }
 
-// goChildren adds the fibers that run on goroutines of their own.
+// goChildren adds the fibers that run on their own goroutines.
 func (v *viewer) goChildren() {
 	for i := range goChildren.lists {
 		for _, c := range childrenOn(i, v.rt) {
@@ -459,13 +461,13 @@ func (v *viewer) inLine() {
 
 var enterText = (&policy.Op{Kind: policy.Go}).Waits("")
 
-// inLine reports whether a fiber waits for its first place, and has not begun.
+// inLine reports whether a fiber waits for its first place, and so has not started.
 func inLine(f *snapshot.Fiber) bool {
 	return f.Waits == 0 && len(f.Wait) == 1 && f.Wait[0].Kind == snapshot.WaitPlace
 }
 
-// lined finds some of the fibers that wait for their first place, those after one that was found before, and returns
-// their number. Fibers leave the line at its head: if that one has left, so have all before it.
+// lined stores in some those fibers that wait for their first place in line after the given one, as many as fit, and
+// returns their number. Fibers leave the line at its head: if the given fiber has left, so have all before it.
 //
 //go:norace
 func (n *Nursery) lined(after *Fiber, some *[64]*Fiber) (k int) {
@@ -478,7 +480,7 @@ func (n *Nursery) lined(after *Fiber, some *[64]*Fiber) (k int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.limiter.line
-	if after != nil && !after.listed && (after.next != nil || after == c.limiter.lineEnd) { // it is still in line
+	if after != nil && !after.listed && (after.next != nil || after == c.limiter.lineEnd) { // after is still in line
 		f = after.next
 	}
 	for ; f != nil && k < len(some); f = f.next {
@@ -508,13 +510,13 @@ func childrenOn(list int, rt *Runtime) (all []*goChild) {
 //go:norace
 func (c *goChild) goroutine() uint64 { return coro.NumberOf(c.g) }
 
-// site is a place of the program, or of coir's own code.
+// site is a place in the source of the program or of coir.
 type site struct {
 	text string // file:line
 	own  bool
 }
 
-// site returns the place of a pc; that of 0 is empty.
+// site returns the place of pc. The place of 0 is empty.
 func (v *viewer) site(pc uintptr) site {
 	at, ok := v.sites[pc]
 	if !ok && pc != 0 {
@@ -525,7 +527,7 @@ func (v *viewer) site(pc uintptr) site {
 	return at
 }
 
-// stacks returns the stacks of all goroutines, by their numbers.
+// stacks returns the stacks of all goroutines, indexed by goroutine number.
 func stacks() map[uint64]string {
 	all := map[uint64]string{}
 	for text := range strings.SplitSeq(string(sched.AllStacks()), "\n\n") {
@@ -537,7 +539,7 @@ func stacks() map[uint64]string {
 	return all
 }
 
-// finish adds what was collected, in a fixed order.
+// finish adds the collected data to the snapshot, in a fixed order.
 func (v *viewer) finish() {
 	s := v.s
 	for n, x := range v.nurseries {
@@ -559,7 +561,7 @@ func (v *viewer) finish() {
 	s.Took = time.Since(s.Taken)
 }
 
-// listed adds the objects of the list that no fiber waits for.
+// listed adds the listed objects that no fiber waits for.
 func (v *viewer) listed() {
 	n := 0
 	for _, x := range listing.nodes() {
@@ -573,7 +575,7 @@ func (v *viewer) listed() {
 	}
 }
 
-// deadline returns when a nursery ends by time, or the zero time.
+// deadline returns the deadline of a nursery, or the zero time.
 //
 //go:norace
 func (v *viewer) deadline(n *Nursery) time.Time {
@@ -605,7 +607,7 @@ func (n *Nursery) describe(x *snapshot.Nursery) {
 	}
 }
 
-// text returns the cause of the ending.
+// text returns the text of the ending's cause.
 func (e *ending) text() (text string) {
 	defer func() {
 		if recover() != nil {
@@ -618,7 +620,7 @@ func (e *ending) text() (text string) {
 	return e.err.Error()
 }
 
-// number returns the nursery's number, which no other nursery or object has.
+// number returns the nursery's number, which is unique among nurseries and objects.
 //
 //go:norace
 func (n *Nursery) number() uint64 {
@@ -633,7 +635,7 @@ func (n *Nursery) number() uint64 {
 	return c.id
 }
 
-// process returns what a snapshot says of the process.
+// process returns what a snapshot records about the process.
 var process = sync.OnceValue(func() snapshot.Process {
 	p := snapshot.Process{PID: os.Getpid(), Program: filepath.Base(os.Args[0]), Go: runtime.Version(), Coir: "(devel)"}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -287,7 +287,7 @@ func TestSnapshotOfNurseries(t *testing.T) {
 	}
 }
 
-// A panic as the cause of a cancel is one line, without its stack.
+// A panic as the cause of a cancellation is one line, without its stack.
 func TestSnapshotOfANurseryThatPanicked(t *testing.T) {
 	rt := coir.NewRuntime()
 	var s *snapshot.Snapshot

@@ -14,13 +14,13 @@ import (
 type stallReports struct {
 	tell     func(Stall) // the function given to OnStall, or nil
 	observer *guarded    // or nil
-	log      bool        // there was no OnStall
+	log      bool        // OnStall was not given
 
 	mu     sync.Mutex
-	logged map[uintptr]bool // by where the fiber was spawned
+	logged map[uintptr]bool // the keys are the places where fibers were spawned
 }
 
-// onStalls returns the stallReports for a new runtime, or nil if stalls are not reported.
+// onStalls returns the stallReports for a new runtime, or nil if stalls need not be reported.
 func onStalls(set *settings, observer *guarded) *stallReports {
 	log := !set.stalls && set.policy == nil && bubble.Here() == 0
 	if set.onStall == nil && observer == nil && !log {
@@ -29,9 +29,10 @@ func onStalls(set *settings, observer *guarded) *stallReports {
 	return &stallReports{tell: set.onStall, observer: observer, log: log, logged: make(map[uintptr]bool)}
 }
 
-// report reports a stall. Getting the stack dumps all stacks, so report does that only if the report is used.
+// report reports a stall. Getting the stack dumps the stacks of all goroutines, so report does that only if the stack
+// is used.
 func (r *stallReports) report(st sched.Stall) {
-	if st.Task == nil { // no fiber runs, but a policy: that of package sim, which is told
+	if st.Task == nil { // no fiber is running, but a policy: that of package sim, which is notified
 		if r.tell != nil {
 			guard("the function of OnStall", func() { r.tell(Stall{For: st.For, Stack: st.Stack()}) })
 		}
@@ -59,16 +60,17 @@ func (r *stallReports) report(st sched.Stall) {
 	}
 }
 
-// spawnedAt returns where the fiber was spawned. The monitor calls it, which is not ordered after the spawn.
+// spawnedAt returns where the fiber was spawned. It is norace because the monitor, which calls it, is not ordered after
+// the spawn.
 //
 //go:norace
 func spawnedAt(f *Fiber) uintptr { return f.pc }
 
-// first reports whether no stall of a fiber spawned at pc has been logged, and records that one has. The bodies of all
-// Runs count as one place.
+// first reports whether no stall of a fiber spawned at pc has been logged before, and records that one has been logged.
+// All bodies of Runs count as one place.
 func (r *stallReports) first(pc uintptr) bool { return !r.set(pc, true) }
 
-// set records whether a stall of a fiber spawned at pc has been logged, and returns the old value.
+// set records whether a stall of a fiber spawned at pc has been logged, and returns the previous value.
 func (r *stallReports) set(pc uintptr, logged bool) (before bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +86,7 @@ func (s Stall) log(at string) {
 }
 
 // placeIn returns the innermost place in a fiber's stack, as file:line, that is not in the standard library. It returns
-// "" if that place is in coir: then the fiber began to wait while the stack was taken.
+// "" if that place is in coir, because the fiber then started to wait while the stack was taken.
 func placeIn(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for i := 1; i+1 < len(lines); i += 2 { // after "goroutine 7 [sleep]:": pkg.F(...) and \tfile:line +0x12
@@ -102,16 +104,16 @@ func placeIn(stack string) string {
 
 const module = "github.com/coir-go/coir"
 
-// packageOf returns the import path of a function's package, from a line of a stack.
+// packageOf returns the import path of the package of a function, given a line of a stack.
 func packageOf(call string) string {
 	slash := strings.LastIndexByte(call[:max(0, strings.IndexByte(call, '('))], '/') + 1
 	name, _, _ := strings.Cut(call[slash:], ".")
 	return call[:slash] + name
 }
 
-// isStandard reports whether a package is in the standard library: its path has no dot, and it is in the src of a Go
-// installation, or is shown by its path alone, as in a program that was built with -trimpath. Some functions of other
-// packages, such as time.Sleep, are in the runtime.
+// isStandard reports whether a package is in the standard library: its path has no dot, and dir is in the src directory
+// of a Go installation, or is just the path, as in a program built with -trimpath. Some functions of other packages,
+// such as time.Sleep, are in the runtime's directory.
 func isStandard(pkg, dir string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
 	dir = "/src/" + dir

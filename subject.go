@@ -7,16 +7,16 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// subject is what a fiber waits for, as a snapshot sees it. Each wait of a fiber has one: see Fiber.arm. The types
-// below are those of objects, so that a subject is a pointer that the wait has anyway.
+// subject is what a fiber waits for, as a snapshot sees it. Each wait of a fiber has one: see Fiber.arm. Most of the
+// types below are object types with other methods, so that the subject is a pointer that the wait has anyway.
 //
-// Its methods are called while the fiber waits, or just after, by another goroutine. The fiber's wait has kept the
-// object, and the methods take the object's locks where they need them.
+// The methods are called by another goroutine, while the fiber waits or just after. The wait keeps the object alive,
+// and the methods take the object's locks where they need them.
 type subject interface {
 	op() policy.Op
 }
 
-// described is a subject that is an object of a snapshot.
+// described is a subject that appears in a snapshot as an object.
 type described interface {
 	subject
 	describe(o *snapshot.Object)
@@ -45,7 +45,7 @@ func (c *core) on(side channel.Side) any {
 	return (*toRecv)(c)
 }
 
-// as returns the event as the subject of a wait that reports name by verb.
+// as returns the event as the subject of a wait that reports describe by verb.
 //
 //go:norace
 func (e *Event) as(verb *policy.Verb) any {
@@ -109,7 +109,7 @@ func (t *toTick) describe(o *snapshot.Object) { o.Kind = "timer" }
 //go:norace
 func (p *promiseCase[T]) describe(o *snapshot.Object) { o.Kind = kindOr(p.ev.what, "promise") }
 
-// kindOr returns the kind of object that a verb names, or another if it names none.
+// kindOr returns the kind of object that the verb v names, or kind if it names none.
 //
 //go:norace
 func kindOr(v *policy.Verb, kind string) string {
@@ -127,7 +127,7 @@ func (w *want) describe(o *snapshot.Object) {
 	}
 }
 
-// known returns the number of a fiber that has used a channel, or 0 if it is not known.
+// known returns by, the number of a fiber that has used a channel, or 0 if the fiber is not known.
 //
 //go:norace
 func known(by uint64) uint64 {

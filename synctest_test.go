@@ -602,7 +602,7 @@ func TestBubbleInAFiber(t *testing.T) {
 }
 
 // TestOuterContextInABubble: a context that coir made outside provides its values in a bubble and, if its channel
-// exists, its cancel.
+// exists, its cancellation.
 func TestOuterContextInABubble(t *testing.T) {
 	outer, cancel := coir.WithCancelCause(t.Context())
 	defer cancel(nil)

@@ -12,18 +12,18 @@ import (
 
 // Task is a fiber that returns a value: see [Start]. Any number of fibers and goroutines may wait for it.
 type Task[T any] struct {
-	f     *Fiber // own, or one that runs on a goroutine
-	own   Fiber  // embedded, so that task and fiber are one allocation
+	f     *Fiber // own, or a fiber that runs on a goroutine
+	own   Fiber  // embedded, so that the task and its fiber need only one allocation
 	fn    func(context.Context) (T, error)
-	value T // written by the fiber before its end, if it has not failed
+	value T // written by the fiber before it ends, if fn has not failed
 }
 
-// Start starts a fiber that runs fn, like [Nursery.Go], and returns it as a task that has the value of fn. It is a
-// function because methods have no type parameters.
+// Start starts a fiber that runs fn, like [Nursery.Go], and returns it as a task with the result of fn. Start is a
+// function because methods cannot have type parameters.
 //
-// A task is a child of its nursery. An error of fn is returned by Wait, and also fails the nursery, which cancels the
-// other children and returns the error from Run, unless the task has [WithIsolatedFailure]: then only Run returns it,
-// when all fibers have ended. A task whose function panics or calls runtime.Goexit, or that is cancelled, ends as well,
+// A task is a child of its nursery. An error of fn is returned by Wait. It also fails the nursery, which cancels the
+// other children and returns the error from Run; with [WithIsolatedFailure] it cancels no child, and Run returns it
+// when all fibers have ended. A task also ends if its function panics or calls runtime.Goexit, or if it is cancelled,
 // so that no wait for it hangs.
 //
 //go:noinline
@@ -41,7 +41,7 @@ func Start[T any](n *Nursery, name string, fn func(ctx context.Context) (T, erro
 // run is the function of the task's fiber.
 func (t *Task[T]) run(ctx context.Context) error {
 	fn := t.fn
-	t.fn = nil // a task that is kept must not keep what its function captured
+	t.fn = nil // so that a task that is kept does not keep the variables that its function captured
 	v, err := fn(ctx)
 	if err == nil {
 		t.value = v
@@ -52,8 +52,8 @@ func (t *Task[T]) run(ctx context.Context) error {
 // Fiber returns the fiber that runs the task.
 func (t *Task[T]) Fiber() *Fiber { return t.f }
 
-// Wait waits until the task has ended, and returns its value, or its error as [Fiber.Wait] does. It returns ctx's error
-// if ctx ends first. If the error is not nil, the value is the zero value.
+// Wait waits until the task has ended, and returns its value, or its error as [Fiber.Wait] does. If ctx ends first, it
+// returns ctx's error. If the error is not nil, the value is the zero value.
 func (t *Task[T]) Wait(ctx context.Context) (T, error) {
 	if err := t.f.Wait(ctx); err != nil {
 		var none T
@@ -65,7 +65,7 @@ func (t *Task[T]) Wait(ctx context.Context) (T, error) {
 // DoneCase returns a case that happens when the task has ended. It stores the value in *v and the error in *err; either
 // may be nil.
 func (t *Task[T]) DoneCase(v *T, err *error) Case {
-	_ = t.f.nursery // a nil task fails here, not under a lock
+	_ = t.f.nursery // panics here if the task is nil, not under a lock
 	return Case{what: caseEvent, arg: (*taskEnd[T])(t), dst: unsafe.Pointer(v), err: err, join: true}
 }
 
@@ -74,7 +74,7 @@ func (t *Task[T]) String() string {
 	return "coir.Task[" + typeName[T]() + "](" + t.f.Name() + ", " + t.f.State().String() + ")"
 }
 
-// taskEnd is the end of a task as a case of a select: that of its fiber, with a value.
+// taskEnd is the end of a task used as a case of a select: the end of its fiber, with a value.
 type taskEnd[T any] Task[T]
 
 //go:norace

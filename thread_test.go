@@ -133,7 +133,7 @@ func TestLockedFiberUnderSim(t *testing.T) {
 	}, sim.WithSchedules(20))
 }
 
-// A cancel ends the wait of a locked fiber; its panic and its Goexit are like those of any other.
+// A cancellation ends the wait of a locked fiber; its panic and its Goexit are like those of any other.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 // Spec: FB-30 (a locked fiber keeps its thread)

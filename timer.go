@@ -15,53 +15,54 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// What other packages need to build waits for time other than Sleep: the caller's clock, a queue in which only the
-// first waiter has a timer, words for reports, and a random time that a simulation decides.
+// What other packages need to build operations that wait for time, other than Sleep: the caller's clock, a queue in
+// which only the first waiter has a timer, words for reports, and a random time that a simulation chooses.
 //
-// A Timer has one turn. Only the caller that has the turn has a timer on a clock. When its wait ends, by time or by a
-// cancel, it passes the turn to the next in the queue, which then asks the schedule for its own time. So a caller that
-// gives up changes nothing for the others: it has taken nothing from the schedule.
+// A Timer has one turn. Only the caller that has the turn has a timer on a clock. When its wait ends, by time or by
+// cancellation, it passes the turn to the next caller in the queue, which then asks the schedule for its own time. So a
+// caller that gives up has no effect on the others: it has taken nothing from the schedule.
 //
 // Invariants, under mu:
 //
 //	T1 turn:  if taken is false, no caller waits in the queue.
 //	T2 order: the turn goes to the first in the queue whose wait can still be claimed.
-//	T3 last:  Take is called for the caller that has the turn, or if taken is false.
+//	T3 last:  Take is called for the caller that has the turn, or while taken is false.
 //
-// Rejected: a time for each waiter, computed on arrival. That needs one switch less for each wait, but when a waiter
-// gives up, the times of all later waiters are wrong.
+// Rejected: computing a time for each waiter on arrival. That saves one switch for each wait, but when a waiter gives
+// up, the times of all later waiters are wrong.
 
-// Timer lets callers wait by a [Schedule], one after the other, in the order of arrival. It is for packages that build
-// tickers, rate limiters and the like. While no caller waits, a Timer uses no clock, so there is nothing to stop.
+// Timer lets callers wait by a [Schedule], one after the other, in the order of arrival. It is for packages that
+// implement tickers, rate limiters and similar types. While no caller waits, a Timer uses no clock, so it need not be
+// stopped.
 //
-// For the race detector a wait by a Timer orders nothing: neither other waits nor the calls of the schedule.
+// To the race detector, a wait by a Timer orders nothing: neither other waits nor calls of the schedule.
 type Timer struct {
 	object
 	schedule   Schedule
 	background bool
 
-	mu    xatomic.Mutex // guards what follows, and the schedule
+	mu    xatomic.Mutex // guards the following fields, and the schedule
 	taken bool          // a caller has the turn
 	queue wait.Queue    // the callers that wait for the turn
 }
 
-// Schedule says when the waits of a [Timer] end. Times are those of [Now], by the clock of the caller that waits. n is
-// the number that the caller of the Timer passed.
+// Schedule determines when the waits of a [Timer] end. Times are those of [Now], on the clock of the caller that waits.
+// n is the number that the caller passed to the Timer.
 //
-// The Timer calls Due and Take under a lock, so they need no lock of their own. They must be short, and must not panic
-// or call an operation of this package. Mark them //go:norace: the race detector does not see that lock, for the reason
-// that [Resource] gives.
+// The Timer calls Due and Take under a lock, so they need no lock of their own. They must be short, must not panic, and
+// must not call an operation of this package. Mark them //go:norace: that lock is hidden from the race detector, for
+// the reason given at [Resource].
 type Schedule interface {
-	// Due returns the time before which a wait for n must not end. If it is not after now, the wait ends.
+	// Due returns the earliest time at which a wait for n may end. If that is not after now, the wait ends.
 	Due(n int, now time.Duration) time.Duration
-	// Take is called once for each wait that ends by time, when it is due. The wait returns its result.
+	// Take is called once for each wait that ends by time, when the wait is due. The wait returns the result of Take.
 	Take(n int, now time.Duration) int
-	// Words describes a wait for n, such as "for 3 tokens of"; reports add the Timer's name. It is called without the
-	// lock, and needs no mark.
+	// Words describes a wait for n, such as "for 3 tokens of", which reports put before the Timer's name. It is called
+	// without the lock, and needs no mark.
 	Words(n int) string
 }
 
-// NewTimer returns a Timer that waits by the schedule s. [WithName] gives it a name, which reports show.
+// NewTimer returns a Timer that waits by the schedule s. Use [WithName] to give it a name, which reports show.
 //
 // The waits of a background Timer do not keep a program alive: if nothing else can happen, package sim reports a
 // deadlock.
@@ -74,8 +75,8 @@ func NewTimer(s Schedule, background bool, opts ...NameOption) *Timer {
 	return t
 }
 
-// Now returns the time of the caller's clock: the duration since the program has started, or the bubble of
-// testing/synctest, or what a virtual clock shows. [Sleep] and [WithTimeout] use the same clock.
+// Now returns the time on the caller's clock: the duration since the start of the program or of the bubble of
+// testing/synctest, or the time that a virtual clock shows. [Sleep] and [WithTimeout] use the same clock.
 //
 //go:norace
 func Now(ctx context.Context) time.Duration {
@@ -86,8 +87,8 @@ func Now(ctx context.Context) time.Duration {
 	return time.Duration(by.runtime().s.Clock().Now())
 }
 
-// Jitter returns a random time that is not negative, and less than d if d is positive. Under package sim the schedule
-// chooses one of four times.
+// Jitter returns a random duration in [0, d), or 0 if d is not positive. Under package sim the schedule chooses one of
+// four durations.
 //
 //go:norace
 func Jitter(ctx context.Context, d time.Duration) time.Duration {
@@ -104,7 +105,7 @@ func Jitter(ctx context.Context, d time.Duration) time.Duration {
 	return time.Duration(i) * (d / 4)
 }
 
-// check panics for a Timer that would make an operation panic later, under the lock and with synchronisation hidden.
+// check panics for a Timer that would otherwise cause a panic later, under the lock and with synchronisation hidden.
 //
 //go:norace
 func (t *Timer) check() {
@@ -113,8 +114,8 @@ func (t *Timer) check() {
 	}
 }
 
-// Wait waits until a wait for n is due, and returns the result of Take. It returns ctx's error if ctx ends earlier. It
-// fails with [ErrTimeout] immediately if the caller has the turn and ctx is known to end before the wait is due.
+// Wait waits until a wait for n is due, and returns the result of Take. If ctx ends first, it returns ctx's error. If
+// the caller has the turn and ctx is known to end before the wait is due, Wait immediately fails with [ErrTimeout].
 //
 //go:norace
 func (t *Timer) Wait(ctx context.Context, n int) (int, error) {
@@ -137,8 +138,8 @@ func (t *Timer) Wait(ctx context.Context, n int) (int, error) {
 	return t.rest(&by, clk, n, due, place)
 }
 
-// waitAny is Wait for every caller. If fibers used it too, the comparison limiter of bench/ratios would take 1.3 times
-// as long.
+// waitAny implements Wait for every kind of caller. If fibers used it too, the limiter comparison in bench/ratios would
+// take 1.3 times as long.
 //
 //go:noinline
 //go:norace
@@ -172,8 +173,8 @@ const (
 	behind              // another caller has it
 )
 
-// TryTake is like Wait, but never waits: it returns the result of Take and true, or false if a wait for n is not due
-// yet or other callers wait.
+// TryTake is like Wait, but never waits. It returns the result of Take and true, or false if a wait for n is not due
+// yet or other callers are waiting.
 //
 //go:norace
 func (t *Timer) TryTake(n int) (int, bool) {
@@ -198,15 +199,15 @@ func (t *Timer) TryTake(n int) (int, bool) {
 	return got, ok
 }
 
-// WaitCase returns a case that happens when a wait for 1 is due. It stores the result of Take in *got, unless got is
-// nil. Use the case in one select only, immediately. It does not queue: if several callers wait, the first to run takes
-// what is due. So it is for schedules whose Due depends on time alone, such as a ticker's.
+// WaitCase returns a case that happens when a wait for 1 is due. If got is not nil, the case stores the result of Take
+// in *got. Use the case in one select only, immediately. The case does not queue: if several callers wait, the first to
+// run takes what is due. So use it only with schedules whose Due depends on time alone, such as a ticker's.
 //
 //go:norace
 func (t *Timer) WaitCase(got *int) Case {
 	t.check()
 	escapes(t)
-	if simulating.Load() > 0 { // the due time depends on what others have taken
+	if simulating.Load() > 0 { // the time when the case is due depends on what others have taken
 		if f := currentFiber(); f != nil && f.simulated { // the select of a goroutine announces it
 			t.announce(f, t.object.op(verbLook))
 			defer f.stepped()
@@ -242,7 +243,7 @@ func (t *Timer) take(cs *Case) {
 //
 //go:norace
 func (t *Timer) String() string {
-	_ = t.name // a nil timer fails here, before synchronisation is hidden
+	_ = t.name // panics here if the timer is nil, before synchronisation is hidden
 	race.Disable()
 	defer race.Enable()
 	t.mu.Lock()
@@ -254,8 +255,8 @@ func (t *Timer) String() string {
 	return "coir.Timer(" + t.title() + ", " + strconv.Itoa(n) + " waiting)"
 }
 
-// begin ends a wait that is due if no other caller waits. Otherwise it takes the turn and returns when the wait is due,
-// or it reports that another caller has the turn.
+// begin ends a wait that is due, if no other caller is waiting. Otherwise it takes the turn and returns the time when
+// the wait is due, or it reports that another caller has the turn.
 //
 //go:norace
 func (t *Timer) begin(clk clock.Clock, n int) (got int, due time.Duration, _ place) {
@@ -275,7 +276,7 @@ func (t *Timer) begin(clk clock.Clock, n int) (got int, due time.Duration, _ pla
 	return 0, due, first
 }
 
-// rest is the second half of Wait, after begin, for a caller that has to wait.
+// rest is the part of Wait after begin, for a caller that has to wait.
 //
 //go:noinline
 //go:norace
@@ -300,7 +301,7 @@ func (t *Timer) rest(by *caller, clk clock.Clock, n int, due time.Duration, at p
 	return 0, by.cancelled().op
 }
 
-// await waits for the turn. It returns None if the caller has it.
+// await waits for the turn. It returns None once the caller has the turn.
 //
 //go:norace
 func (t *Timer) await(by *caller) park.Reason {
@@ -312,7 +313,7 @@ func (t *Timer) await(by *caller) park.Reason {
 	if !t.taken {
 		t.taken = true
 		t.mu.Unlock()
-		w.p.Disarm() // even if a cancel came first: the wait for time will find it
+		w.p.Disarm() // even if a cancellation came first: the wait for time will find it
 		return park.None
 	}
 	t.queue.Push(node, w.p, ticket)
@@ -327,8 +328,8 @@ func (t *Timer) await(by *caller) park.Reason {
 	return r
 }
 
-// look ends the wait of the caller, which has the turn, if it is due, and returns Data. Otherwise it returns None and
-// the time when the wait is due.
+// look ends the caller's wait and returns Data if the wait is due. Otherwise it returns None and the time when the wait
+// is due. The caller has the turn.
 //
 //go:norace
 func (t *Timer) look(by *caller, clk clock.Clock, n int) (got int, due time.Duration, _ park.Reason) {
@@ -345,7 +346,7 @@ func (t *Timer) look(by *caller, clk clock.Clock, n int) (got int, due time.Dura
 	return got, due, park.Data
 }
 
-// sleep waits until due and then calls look. The caller has the turn; if its context ends, it gives up the turn.
+// sleep waits until due and then calls look. The caller has the turn. If its context ends, sleep passes the turn on.
 //
 //go:norace
 func (t *Timer) sleep(by *caller, clk clock.Clock, n int, due time.Duration) (int, time.Duration, park.Reason) {
@@ -367,7 +368,8 @@ func (t *Timer) sleep(by *caller, clk clock.Clock, n int, due time.Duration) (in
 	return 0, 0, r
 }
 
-// pass passes the turn to the first in the queue, and returns the parker to ready after unlocking. The caller holds mu.
+// pass gives the turn to the first caller in the queue, and returns the parker to ready after unlocking. The caller of
+// pass holds mu.
 //
 //go:norace
 func (t *Timer) pass() *park.Parker {
@@ -380,8 +382,8 @@ func (t *Timer) pass() *park.Parker {
 	return nil
 }
 
-// ends returns the deadline of the caller's context, by the caller's clock, if it is known. The deadline of a context
-// of package context has no meaning on a virtual clock.
+// ends returns the deadline of the caller's context, on the caller's clock, if it is known. The deadline of a context
+// of package context is meaningless on a virtual clock.
 //
 //go:norace
 func (c *caller) ends(clk clock.Clock) (at time.Duration, ok bool) {

@@ -10,11 +10,11 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// mostSaid is how many cases of a select Waiting names.
+// mostSaid is the largest number of cases of a select that Waiting names.
 const mostSaid = 4
 
-// Waiting returns what the fiber waits for, in words that follow "waits": "to send to orders". It returns "" if the
-// fiber does not wait, or runs on a goroutine of its own. An [Observer] may call it: in FiberParked it returns what the
+// Waiting returns what the fiber waits for, in words that can follow "waits": "to send to orders". It returns "" if the
+// fiber is not waiting, or runs on its own goroutine. An [Observer] may call it: in FiberParked it returns what the
 // fiber is about to wait for.
 func (f *Fiber) Waiting() string {
 	// Spec: OB-01 (every park has a readable reason)
@@ -26,7 +26,7 @@ func (f *Fiber) Waiting() string {
 	return say(on[:n], more, words)
 }
 
-// say joins what a fiber waits for, each in words, and says how many more there are.
+// say joins the descriptions of what a fiber waits for, and adds how many more there are.
 func say(on []any, more int, words func(on any) string) string {
 	if len(on) == 0 {
 		return ""
@@ -47,7 +47,8 @@ func say(on []any, more int, words func(on any) string) string {
 }
 
 // said returns what the fiber waits for, for the reports of coir test, and the numbers of the fibers that hold it.
-// Objects without a name have no number there, because numbers would differ between two runs of the same schedule.
+// Objects without a name are shown without a number there, because numbers may differ between two runs of the same
+// schedule.
 //
 //go:norace
 func (f *Fiber) said() (text string, holders []uint64) {
@@ -70,7 +71,7 @@ func (f *Fiber) said() (text string, holders []uint64) {
 	return text, holders
 }
 
-// words returns a subject in words.
+// words returns the description of a subject.
 func words(on any) string {
 	s, ok := on.(subject)
 	if !ok {
@@ -87,8 +88,9 @@ func words(on any) string {
 	return op.Waits(name)
 }
 
-// parksFor returns the first subjects that the calling fiber, if that is f, is about to wait for: how many there are in
-// on, and how many more. It uses little stack: that of a fiber that parks should stay small.
+// parksFor stores in on the first subjects that the fiber is about to wait for, if the fiber is the caller. It returns
+// their number, and how many more there are. It uses little stack, because the stack of a fiber that parks should stay
+// small.
 //
 //go:norace
 func (f *Fiber) parksFor(on *[mostSaid]any) (n, more int) {
@@ -119,7 +121,7 @@ func (f *Fiber) parksFor(on *[mostSaid]any) (n, more int) {
 	return n, more
 }
 
-// waitsFor is parksFor of any fiber that has parked.
+// waitsFor is parksFor for any fiber that has parked.
 //
 //go:noinline
 //go:norace
