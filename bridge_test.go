@@ -30,7 +30,8 @@ func (c ownContext) Err() error {
 	return nil
 }
 
-// belowStandard lists the ways to make a context below one that the function cancel cancels. Each calls fn with the context.
+// belowStandard lists the ways to make a context below one that the function cancel cancels. Each calls fn with the
+// context.
 var belowStandard = map[string]func(fn func(ctx context.Context)){
 	"the body of Run": func(fn func(context.Context)) {
 		ctx, cancel := context.WithCancel(context.Background())
