@@ -60,7 +60,7 @@ func timeOf(clk clock.Clock) int64 {
 // viewer takes a snapshot.
 //
 // Fibers write the data that it reads while their synchronisation is hidden. So the functions that read it are marked
-// go:norace, and hide the locks that they take.
+// like those of fibers, with go:norace, and hide the locks that they take.
 type viewer struct {
 	rt       *Runtime
 	o        snapshot.Options
