@@ -1,8 +1,9 @@
-// Package explore marks the part of a test whose schedules coir test explores, and repeats failures that it found.
+// Package explore marks the part of a test whose schedules coir test explores, and replays failures that coir test
+// found.
 //
-// coir test explores every test as it is, and needs no mark. A mark is for a test with a setup that should not be part
-// of each schedule: a file, a server, a large table, anything that takes a second. Prepare it before calling [Test],
-// and pass the rest of the test to Test:
+// coir test explores every test without changes to it, and needs no marks. A mark is useful for a test whose setup
+// should not be repeated in each schedule: a file, a server, a large table, anything that takes a second. Do the setup
+// before calling [Test], and pass the rest of the test to Test:
 //
 //	func TestTransfers(t *testing.T) {
 //		accounts := load(t, "testdata/accounts.json") // once
@@ -17,22 +18,23 @@ import (
 	"testing/synctest"
 )
 
-// Test runs f as a test with goroutines of its own, on a virtual clock. Under go test it is [synctest.Test]: f runs
-// once. coir test explores the schedules of f, each in a bubble of its own, and not the code around Test.
+// Test runs f as a test on a virtual clock. Under go test it calls [synctest.Test], which runs f once. coir test
+// explores the schedules of f, each in a separate bubble, but not those of the code around Test.
 //
-// Variables of the function around f live from one schedule to the next: f must not change them, nor use a channel or a
-// timer that was made there. coir test runs the function that calls Test twice up to that first call.
+// All schedules share the variables of the function around f. So f must not change them, and must not use channels or
+// timers that were created outside of f. coir test runs the function that calls Test twice up to the first call of
+// Test.
 func Test(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	if x, ok := any(t).(interface{ CoirExplore(func(*testing.T)) bool }); ok && x.CoirExplore(f) { // of its overlay
+	if x, ok := any(t).(interface{ CoirExplore(func(*testing.T)) bool }); ok && x.CoirExplore(f) { // added by its overlay
 		return
 	}
 	synctest.Test(t, f)
 }
 
-// Replay runs f as a test. Under coir test it is run in the schedule of the token alone, which coir test has printed
-// for a failure of f, and in some that begin as that one does: the program may have changed since. Under go test f runs
-// once. coir test -emit writes tests that call Replay.
+// Replay runs f as a test. Under coir test, f runs in the schedule of the token, which coir test has printed for a
+// failure of f, and in some schedules that begin in the same way, because the program may have changed since. Under go
+// test, f runs once. coir test -emit writes tests that call Replay.
 func Replay(t *testing.T, token string, f func(t *testing.T)) {
 	t.Helper()
 	if x, ok := any(t).(interface {
@@ -43,18 +45,19 @@ func Replay(t *testing.T, token string, f func(t *testing.T)) {
 	f(t)
 }
 
-// Sometimes says that cond must be true under this name in some schedule: that a queue was full, that a retry was
-// needed. If it never is, coir test fails the test, because it does not test what it should; a longer -budget may help.
-// Call it where it is always reached. Under go test, which runs one schedule, Sometimes does nothing.
+// Sometimes states that cond, which name identifies, must be true in at least one schedule: for example, that a queue
+// was full, or that a retry was needed. If cond is never true, coir test fails the test, because the test does not
+// reach the case that it should test; a longer -budget may help. Call Sometimes at a place that every schedule reaches.
+// Under go test, which runs only one schedule, Sometimes does nothing.
 func Sometimes(t *testing.T, cond bool, name string) {
 	if x, ok := any(t).(interface{ CoirSometimes(cond bool, name string) }); ok {
 		x.CoirSometimes(cond, name)
 	}
 }
 
-// Fault reports whether something should go wrong here: a disk that is full, a service that does not answer. Under coir
-// test with -faults test the schedule decides, a few times at most. Otherwise Fault returns false. A report names the
-// line of the call.
+// Fault reports whether the test should simulate a fault here, such as a full disk or a service that does not answer.
+// Under coir test with -faults test, the schedule decides; it chooses at most a few faults. Otherwise Fault returns
+// false. A report names the line of the call.
 func Fault(t *testing.T) bool {
 	x, ok := any(t).(interface{ CoirFault() bool })
 	return ok && x.CoirFault()

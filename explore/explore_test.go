@@ -9,8 +9,9 @@ import (
 	"github.com/coir-go/coir/explore"
 )
 
-// Time is virtual and exact in both modes. The code around Test is outside: it has the network, and real time. Under go
-// test the part runs once; under coir test, which TestExplorePart of cmd/coir runs, it runs again and again.
+// In the explored part time is virtual and exact, under go test and under coir test. The code around Test uses the
+// network and real time. Under go test the part runs once. TestExplorePart of cmd/coir runs this test under coir test,
+// where the part runs many times.
 func TestClockIsVirtual(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,8 +12,8 @@ type account struct {
 	balance int
 }
 
-// transfer locks the accounts in their order, not in that of its arguments: with the latter coir test finds a deadlock
-// here.
+// transfer locks first before second. All callers must pass the accounts in the same order, or coir test finds a
+// deadlock here.
 func transfer(first, second *account, amount int) {
 	first.mu.Lock()
 	defer first.mu.Unlock()
@@ -25,7 +25,7 @@ func transfer(first, second *account, amount int) {
 
 // An example of a test with an explored part.
 func TestTransfer(t *testing.T) {
-	amounts := []int{3, -1} // expensive preparation is done here, once
+	amounts := []int{3, -1} // an expensive setup runs here, once
 	explore.Test(t, func(t *testing.T) {
 		var a, b account
 		var wg sync.WaitGroup

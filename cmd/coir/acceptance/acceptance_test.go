@@ -1,6 +1,6 @@
-// Package acceptance has the tests of coir test that take longest: over the corpora of bugs, the forms of tests, the
-// mixed programs, and the network. They are not in the package of the command so that neither comes near the time limit
-// of go test on a busy machine.
+// Package acceptance has the slowest tests of coir test: on the corpora of bugs, the forms of tests, the mixed
+// programs, and the network. They are in a separate package so that neither this package nor the command's comes near
+// the time limit of go test on a busy machine.
 package acceptance
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/coir-go/coir/internal/mutant"
 )
 
-// coir runs the command, which TestMain builds.
+// coir runs the command coir, which TestMain builds.
 var coir coirtest.Command
 
 func TestMain(m *testing.M) {
@@ -46,8 +46,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// coir test finds the bugs of the corpus, each with the right kind, and their corrected twins pass. Bugs that only the
-// race detector sees are searched for with it. Each failure is replayed from its token, in a process of its own.
+// coir test finds the bugs of the corpus, reports each as the expected kind, and passes their corrected twins. Bugs
+// that only the race detector sees are searched for with -race. Each failure is replayed from its token in a new
+// process.
 func TestTheCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -63,7 +64,7 @@ func TestTheCorpus(t *testing.T) {
 	got := coir.Explore(t, "-schedules=1000", "-tags=corpus", "../corpus")
 	coirtest.Compare(t, got, want)
 	coir.Replay(t, got, "-tags=corpus", "../corpus")
-	for test := range want { // the race detector finds nothing in the twins, and nothing in coir
+	for test := range want { // the race detector reports nothing in the twins or in coir
 		if strings.HasPrefix(test, "TestFixed") {
 			races[test] = "pass"
 		}
@@ -72,8 +73,9 @@ func TestTheCorpus(t *testing.T) {
 		"-run=^Test(Fixed.*|BugLimitConfig|BugSearchService)$", "../corpus"), races)
 }
 
-// Bugs between two atomic operations are found only if those are points. Each failure is replayed from its token, also
-// with the race detector, with which the standard library's own atomics are no points either.
+// Bugs between two atomic operations are found only if atomic operations are points. Each failure is replayed from its
+// token. With the race detector the tokens are the same, because the standard library's own atomic operations are not
+// points there either.
 func TestAtomics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -101,9 +103,9 @@ func TestAtomics(t *testing.T) {
 	coirtest.Compare(t, coir.Explore(t, "-atomics", "-schedules=100", "../testdata/spin"), map[string]string{"TestSpin": "pass"})
 }
 
-// The second half of the corpus was written when the tool was finished, by readers of neither the tool nor the first
-// half, and is not used to improve it. At least 85 of 100 bugs are found with the right kind, and no corrected twin
-// fails.
+// The second half of the corpus was written after the tool was finished. Its authors had read neither the tool nor the
+// first half, and it is not used to improve the tool. coir test finds at least 85 of 100 bugs and reports them as the
+// expected kind, and no corrected twin fails.
 func TestTheLaterCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -135,8 +137,8 @@ func TestTheLaterCorpus(t *testing.T) {
 	}
 }
 
-// coir test finds the bugs of the services, each with the right kind, and their corrected twins pass: a twentieth of
-// them each day. `go run ./cmd/coir/measure/services` measures more.
+// coir test finds the bugs of the services, reports each as the expected kind, and passes their corrected twins. Each
+// day the test tries a twentieth of them. `go run ./cmd/coir/measure/services` measures more.
 func TestTheServices(t *testing.T) {
 	if testing.Short() || !coirtest.InMemory() {
 		t.Skip("it builds the standard library, and needs sockets in memory")
@@ -159,9 +161,9 @@ func TestTheServices(t *testing.T) {
 	}
 }
 
-// All schedules of a test, including those that make a failure smaller, do the same in each process: with other numbers
-// of processors, and with a collector that runs all the time or never. So they do in maps whose keys are addresses, and
-// on the network. `go run ./measure/determinism` is the long form.
+// All schedules of a test, including those that shrink a failure, do the same in each process, with different numbers
+// of processors, and with a garbage collector that runs all the time or never. That also holds for maps whose keys are
+// addresses, and for the network. `go run ./measure/determinism` is the long form.
 func TestDeterminism(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -184,8 +186,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// Programs that mix goroutines, native locks and fibers of coir are explored in one schedule. A report is about the
-// program: it names fibers and what they called, and nothing inside coir.
+// Programs may mix goroutines, native locks and fibers of coir. One schedule covers all of them. A report names the
+// fibers and the functions that they called, but nothing inside coir.
 func TestMixedPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -218,7 +220,7 @@ func TestMixedPrograms(t *testing.T) {
 	}
 }
 
-// Tests as people write them: each form does under coir test what it does under go test.
+// Each form of test that people write behaves under coir test as it does under go test.
 func TestTheForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -230,7 +232,8 @@ func TestTheForms(t *testing.T) {
 	}
 }
 
-// Races of all sorts are reported: taking turns does not order any accesses that were not ordered anyway.
+// coir test -race reports races of all kinds: that goroutines take turns does not order any accesses for the race
+// detector.
 func TestTheRaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

@@ -1,8 +1,8 @@
 package coir
 
-// What a goroutine is about to do at a point. Operations of a group stand together: IsFault, OnNetwork, and coirLocking
-// in package testing, are about groups. A new operation goes into its group. Tokens depend on the numbers, so those of
-// older versions become invalid, as CHANGELOG.md says.
+// The operations that a goroutine can be about to perform at a point. Operations of a group stand together, because
+// IsFault, OnNetwork, and coirLocking in package testing test for groups. Add a new operation to its group. Tokens
+// depend on the numbers of operations, so a new operation makes older tokens invalid; CHANGELOG.md must say so.
 const (
 	OpNone = iota
 	OpGo
@@ -36,16 +36,16 @@ const (
 	OpTryRLock
 	OpTryWLock
 	OpFail
-	OpListen // from here on: sockets in memory
+	OpListen // this and the following are operations on sockets in memory
 	OpDial
 	OpAccept
 	OpNetRead
 	OpNetWrite
 	OpNetClose
-	OpPipeRead // from here on: pipes of the system in memory
+	OpPipeRead // this and the following are operations on the system's pipes in memory
 	OpPipeWrite
 	OpPipeClose
-	OpReset // from here on: faults, in the order of Faults
+	OpReset // this and the following are faults, in the order of Faults
 	OpRefuse
 	OpShorten
 	OpDelay
@@ -63,13 +63,13 @@ func IsFault(op int) bool { return op >= OpReset }
 //go:norace
 func OnNetwork(op int) bool { return op >= OpListen }
 
-// Faults names the faults of -faults, whose operations begin with OpReset.
+// Faults contains the names of the faults that -faults accepts. Their operations begin with OpReset.
 var Faults = [...]string{"reset", "refused", "short", "delay", "hang", "test"}
 
-// Ops describes the operations in the words of a report, by their codes.
+// Ops contains the words that reports use for each operation.
 var Ops = [...]struct {
 	Name string
-	On   string // the sort of object that it is on; empty: none that a report names
+	On   string // the kind of object that it is on; empty: reports name no object
 }{
 	OpNone:        {"?", ""},
 	OpGo:          {"go", ""},
@@ -124,9 +124,9 @@ var Ops = [...]struct {
 const (
 	Keep   = iota // way 0 is that the goroutine with the turn keeps it; another way is a preemption
 	Free          // the goroutine that had the turn waits, or has ended
-	GiveUp        // it gives the turn up: by Gosched, or because it has had it for long. The last way is itself
+	GiveUp        // it gives the turn up, by Gosched or after many points; with the last way it keeps it
 	Case          // cases of a select that are ready
-	Fault         // way 0 is none
+	Fault         // way 0 is no fault
 )
 
 // States of a goroutine.
@@ -134,5 +134,5 @@ const (
 	Ready = iota
 	Waiting
 	Ended
-	Calling // it is in a system call, and has lost the turn
+	Calling // it is in a system call, and the turn was taken from it
 )

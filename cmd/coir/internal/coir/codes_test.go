@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each operation has a name in Ops, and the groups have the operations that their names and objects say.
+// Each operation has a name in Ops, and IsFault and OnNetwork agree with the operations' names and objects.
 func TestOperationsHaveNames(t *testing.T) {
 	text, err := Source.ReadFile("codes.go")
 	if err != nil {

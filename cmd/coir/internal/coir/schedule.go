@@ -1,61 +1,62 @@
 package coir
 
-// What packages runtime and testing of the overlay tell each other about a schedule, and what testing tells the
-// command. Each is defined only here, so that the three cannot disagree.
+// The types and constants that packages runtime and testing of the overlay use to exchange data about a schedule, and
+// those in the records that package testing writes for the command. They are defined only here, so that the three
+// cannot disagree.
 
-// Config says how to run a schedule. The strategy, which makes the decisions, comes beside it.
+// Config says how to run a schedule. The strategy, which makes the decisions, is passed separately.
 type Config struct {
-	Seed      uint64 // of what the program draws
-	Racing    uint64 // percent of the points at which the clock moves although goroutines can run
-	MostBusy  uint64 // steps without a moment at which all wait, after which the schedule is given up
-	MostSteps uint64 // steps, after which it is given up
-	MostTicks uint64 // moves of the clock without progress of the test, after which there will be none
-	TickSpan  int64  // how far the clock moves meanwhile, unless the moves are ten times as many
-	Trace     bool   // record where each step is
+	Seed      uint64 // the seed of the program's random numbers
+	Racing    uint64 // the percentage of points at which the clock moves although goroutines can run
+	MostBusy  uint64 // the schedule is given up after so many steps without a moment at which all goroutines wait
+	MostSteps uint64 // the schedule is given up after so many steps
+	MostTicks uint64 // after so many moves of the clock without progress, the test will make none; see coirTick
+	TickSpan  int64  // the clock must also have moved this far, unless it has moved ten times as often
+	Trace     bool   // record the stack of each step
 	Atomics   bool   // atomic operations are points
-	Collect   bool   // collect garbage when the test has ended: a finalizer may stop what the test left behind
-	Sweeps    bool   // collect garbage before a deadlock is one: a finalizer may close a socket that is waited for
-	CountNews bool   // count what no earlier schedule did; see News
-	InMemory  bool   // sockets are in memory, if they can be
-	Faults    uint32 // those that may happen, as bits in the order of the variable Faults
+	Collect   bool   // collect garbage when the test has ended: a finalizer may stop goroutines that it left behind
+	Sweeps    bool   // collect garbage before reporting a deadlock: a finalizer may close a socket that a goroutine waits for
+	CountNews bool   // count in Outcome.News what no earlier schedule did
+	InMemory  bool   // sockets are in memory where that is possible
+	Faults    uint32 // the faults that may happen, as bits in the order of the variable Faults
 }
 
-// Outcome is what package runtime knows of a schedule that has ended, or of the running one.
+// Outcome describes a schedule that has ended, or the running one. Package runtime fills it in.
 type Outcome struct {
 	Steps, Hash  uint64
 	Decisions    int
 	Actors       int
-	TooBusy      bool // it was given up after MostBusy steps without a moment at which all wait
+	TooBusy      bool // it was given up after MostBusy steps without a moment at which all goroutines waited
 	TooLong      bool // it was given up after MostSteps steps
-	Simulates    bool // it was given up because the test explores by itself: see CoirSimulates in package runtime
+	Simulates    bool // it was given up because the test itself explores schedules; see runtime's CoirSimulates
 	OnlyTimers   bool // only timers made progress
-	UsesTime     bool // a goroutine has made a step while a timer was set
-	Misfit       bool // a given decision had fewer ways
+	UsesTime     bool // a goroutine made a step while a timer was set
+	Misfit       bool // a decision of the strategy was larger than the number of ways
 	Overflow     bool // a table was too small
 	LostDecision bool // a decision other than 0 is not in the table
 	Cases        int
 	Channels     int
-	News         uint32 // how much it did that no earlier schedule had done; see coirNews in package runtime
+	News         uint32 // how many things it did that no earlier schedule had done; see runtime's coirNews
 	Now          int64  // the last moment at which something happened
 	Outside      uint32 // wakes by a goroutine outside, by the network, or after a long system call
-	Foreign      uint32 // those by a goroutine outside
-	Signals      bool   // it waits for signals
-	UsesKernel   bool   // it has read from a socket or a pipe of the kernel, or started a process
-	NeedsKernel  string // why it was given up: the test must run on the kernel's network; empty: it was not
+	Foreign      uint32 // the part of Outside that goroutines outside caused
+	Signals      bool   // the program waits for signals
+	UsesKernel   bool   // it read from a socket or a pipe of the kernel, or started a process
+	NeedsKernel  string // if not empty, it was given up for this reason: the test must run on the kernel's network
 	PanicG       uint32 // the goroutine whose panic would have ended the process; 0: none
 	Panic        string
 }
 
-// How much of a schedule package runtime keeps, for package testing to read.
+// The numbers of entries that package runtime keeps of a schedule for package testing.
 const (
-	KeptSteps    = 1 << 16 // the last ones
-	KeptCases    = 1 << 16 // of selects: the last ones
-	KeptChannels = 1 << 13 // the last ones
-	KeptActors   = 1 << 17 // the first ones
+	KeptSteps    = 1 << 16 // the newest
+	KeptCases    = 1 << 16 // cases of selects, the newest
+	KeptChannels = 1 << 13 // the newest
+	KeptActors   = 1 << 17 // the oldest
 )
 
-// Sweeps is the number of garbage collections before a schedule counts as a deadlock. It is more than one because an
-// object that a finalizer frees may have a finalizer itself.
+// Sweeps is the number of garbage collections before a deadlock is reported. It is more than one because an object that
+// a finalizer frees may have a finalizer itself.
 const Sweeps = 3
 
 // KernelWait is a wait for a descriptor.
@@ -64,15 +65,17 @@ type KernelWait struct {
 	Write bool
 }
 
-// A goroutine may be quiet. In code of the harness that it calls, such as t.Run, it has no points (QuietNoPoints). The
-// harness itself, which starts the test and waits for it, gets the turn when no other goroutine can run (QuietLast).
+// A goroutine may be quiet. While it runs code of the test harness, such as t.Run, it has no points (QuietNoPoints).
+// The goroutine of the harness itself, which starts the test and waits for it, gets the turn only when no other
+// goroutine can run (QuietLast).
 const (
 	QuietNot = iota
 	QuietLast
 	QuietNoPoints
 )
 
-// What a schedule waits for outside. The record of a schedule that is not controlled has the number.
+// Reasons why no goroutine of a schedule makes a step. The record of a schedule that is not controlled contains the
+// number.
 const (
 	ForNothing   = iota
 	ForCall      // a system call
@@ -81,48 +84,48 @@ const (
 	ForStep      // the end of a step that takes more than half a minute
 	ForSignal
 	ForGoroutine // a goroutine outside of the schedule
-	ForKernelNet // nothing: the schedule must end, because it needs the kernel's network
+	ForKernelNet // the schedule must end, because it needs the kernel's network
 )
 
 // A Kind says how a schedule ended.
 type Kind string
 
-// The kinds. Those from KindFail on are failures of the test.
+// The kinds. KindFail and those after it are failures of the test.
 const (
 	KindPass         Kind = ""
-	KindSimulates    Kind = "simulates"    // the test explores by itself
-	KindKernel       Kind = "kernel"       // it needs the kernel's network
-	KindLong         Kind = "long"         // it was given up after too many steps
-	KindUncontrolled Kind = "uncontrolled" // it waits for something outside
-	KindFail         Kind = "fail"         // the test has called Fail
+	KindSimulates    Kind = "simulates"    // the test itself explores schedules
+	KindKernel       Kind = "kernel"       // the test needs the kernel's network
+	KindLong         Kind = "long"         // the schedule was given up after too many steps
+	KindUncontrolled Kind = "uncontrolled" // the schedule waits for something outside
+	KindFail         Kind = "fail"         // the test called Fail
 	KindPanic        Kind = "panic"
 	KindDeadlock     Kind = "deadlock"
-	KindLivelock     Kind = "livelock" // it is endless, and the plain schedule is not
-	KindLeak         Kind = "leak"     // it leaves goroutines behind
-	KindRace         Kind = "race"     // the race detector has reported a data race
+	KindLivelock     Kind = "livelock" // the schedule does not end, although the plain schedule does
+	KindLeak         Kind = "leak"     // the test left goroutines behind
+	KindRace         Kind = "race"     // the race detector reported a data race
 )
 
-// A Verdict is the result of exploring a test, as the summary of its record has it.
+// A Verdict is the result of exploring a test. The summary of the test's record contains it.
 type Verdict string
 
 // The verdicts. Only the command uses the last three.
 const (
 	VerdictPass         Verdict = "pass"
 	VerdictFail         Verdict = "fail"
-	VerdictSlow         Verdict = "slow"  // it fails on a slow machine only
-	VerdictNever        Verdict = "never" // what it says must happen sometimes never did
+	VerdictSlow         Verdict = "slow"  // it fails only on a slow machine
+	VerdictNever        Verdict = "never" // a condition that the test says must happen sometimes never happened
 	VerdictSkip         Verdict = "skip"
-	VerdictSimulates    Verdict = "simulates"    // it explores by itself
-	VerdictKernel       Verdict = "kernel"       // it must run on the kernel's network
+	VerdictSimulates    Verdict = "simulates"    // the test itself explores schedules
+	VerdictKernel       Verdict = "kernel"       // the test must run on the kernel's network
 	VerdictLong         Verdict = "long"         // a schedule has too many steps
 	VerdictUncontrolled Verdict = "uncontrolled" // a schedule waits for something outside
-	VerdictStateful     Verdict = "stateful"     // a schedule notices earlier ones: each needs a process of its own
+	VerdictStateful     Verdict = "stateful"     // earlier schedules change later ones, so each needs its own process
 	VerdictAgain        Verdict = "again"        // a failure must be run again in another process
 	VerdictMore         Verdict = "more"         // the remaining schedules must be run in another process
 	VerdictEnd          Verdict = "end"          // the strategy has no such schedule
-	VerdictChanged      Verdict = "changed"      // it does not do what it did when the token was made
+	VerdictChanged      Verdict = "changed"      // the test does not behave as it did when the token was made
 	VerdictError        Verdict = "error"        // coir could not run the test
 	VerdictDied         Verdict = "died"         // the process ended without a record
-	VerdictStrict       Verdict = "strict"       // it was not controlled, and -strict is given
+	VerdictStrict       Verdict = "strict"       // the test was not controlled, and -strict is given
 	VerdictHealed       Verdict = "healed"       // the schedule of -replay does not fail
 )

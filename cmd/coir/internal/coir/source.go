@@ -2,7 +2,8 @@ package coir
 
 import "embed"
 
-// Source is the source of this package, for `coir test`. Only programs that use it contain it.
+// Source contains the source files of this package, for `coir test`. The linker omits it from programs that do not use
+// it.
 //
 //go:embed *.go
 var Source embed.FS

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// edits.diff has the edits of the standard library, and says how to add one.
+// edits.diff contains the edits of the standard library. Its first lines say how to add one.
 //
 //go:embed edits.diff
 var editsDiff string
 
-// An edit replaces text of a file of the standard library. The old text must be there exactly as often as expected, or
-// the Go release is not supported.
+// An edit replaces text in a file of the standard library. Unless all or first is set, the old text must occur exactly
+// once. Otherwise the Go release is not supported.
 type edit struct {
 	file     string
 	why      string
 	old, new string
-	all      bool // every occurrence, of which there is at least one
-	first    bool // the first of several
-	minor    int  // the release of Go 1 in which the text is; 0: all
+	all      bool // replace every occurrence; there must be at least one
+	first    bool // replace the first occurrence; there must be at least one
+	minor    int  // the minor release of Go 1 that the edit is for; 0: all releases
 }
 
-// edits are the replacements in many places, and then those of edits.diff.
+// edits contains the edits that everywhere returns, followed by those of edits.diff.
 var edits = func() []edit {
 	all, err := parseEdits(editsDiff)
 	if err != nil {
@@ -32,7 +32,7 @@ var edits = func() []edit {
 	return append(everywhere(), all...)
 }()
 
-// editsOf returns the edits of a release.
+// editsOf returns the edits for a Go release.
 func editsOf(version string) []edit {
 	minor, _ := minorOf(version)
 	return slices.DeleteFunc(slices.Clone(edits), func(e edit) bool { return e.minor != 0 && e.minor != minor })
@@ -45,7 +45,7 @@ func parseEdits(text string) (all []edit, err error) {
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		switch {
 		case strings.HasPrefix(line, "--- "):
-			if e != nil { // an empty line before the next file is not a part of the hunk
+			if e != nil { // the empty line before the next file is not part of the hunk
 				e.old, e.new = strings.TrimSuffix(e.old, "\n"), strings.TrimSuffix(e.new, "\n")
 			}
 			file, e = line[len("--- "):], nil
@@ -75,22 +75,22 @@ func parseEdits(text string) (all []edit, err error) {
 	return all, nil
 }
 
-// everywhere returns the edits that replace a text wherever it stands in a file.
+// everywhere returns the edits that replace every occurrence of a text in a file.
 func everywhere() (all []edit) {
 	replace := func(why, old, new string, files ...string) {
 		for _, f := range files {
 			all = append(all, edit{file: f, why: why, old: old, new: new, all: true})
 		}
 	}
-	replace("not a point: the runtime calls it when it likes", "Gosched()\n", "mcall(gosched_m)\n",
+	replace("not a point: the runtime calls it at arbitrary times", "Gosched()\n", "mcall(gosched_m)\n",
 		"runtime/mgc.go", "runtime/mgcmark.go", "runtime/mfinal.go", "runtime/mcleanup.go", "runtime/sigqueue.go")
-	const outlives = "objects may outlive a schedule"
+	const outlives = "objects may be older than the schedule"
 	replace(outlives, "getg().bubble != s.g.bubble {", "getg().bubble != s.g.bubble && !coir.On {", "runtime/sema.go")
 	replace(outlives, "getg().bubble != c.bubble {", "getg().bubble != c.bubble && !coir.On {", "runtime/chan.go")
 	replace(outlives, "synctest.IsInBubble()", "!coir.On && synctest.IsInBubble()", "sync/waitgroup.go")
 	replace(outlives, "if t.isFake && getg().bubble == nil {", "if t.isFake && getg().bubble == nil && !coir.On {",
 		"runtime/time.go")
-	const renamed = "atomic operations have other names, and functions with points have theirs"
+	const renamed = "functions with points take the names of the atomic operations, which get other names"
 	replace(renamed, "\nfunc ", "\nfunc coir", "sync/atomic/doc.go", "sync/atomic/doc_32.go", "sync/atomic/doc_64.go")
 	replace(renamed, "TEXT ·", "TEXT ·coir", "sync/atomic/asm.s")
 	replace(renamed, " sync/atomic.", " sync/atomic.coir", "runtime/race.go")
@@ -108,9 +108,9 @@ func everywhere() (all []edit) {
 		replace("a socket in memory", call.head, call.head+"\tif "+call.do+"\n\t}\n", calls...)
 	}
 	const kill = "func Kill(pid int, sig Signal) (err error) {\n"
-	replace("a signal to the process itself", kill, kill+"\tif CoirKill(pid, sig) {\n\t\treturn nil\n\t}\n", calls...)
-	replace("an end goes to another process", "os.Pipe()", "coirPipe()", "os/exec/exec.go")
-	const numbers = "the addresses in keys of maps are hashed by their numbers"
+	replace("deliver a signal to the process itself", kill, kill+"\tif CoirKill(pid, sig) {\n\t\treturn nil\n\t}\n", calls...)
+	replace("one end is passed to another process", "os.Pipe()", "coirPipe()", "os/exec/exec.go")
+	const numbers = "addresses in keys of maps are hashed by their numbers"
 	replace(numbers, "typ.Hasher(key, m.seed)", "coirHash(typ, key, m.seed)",
 		"internal/runtime/maps/map.go", "internal/runtime/maps/table.go", "internal/runtime/maps/runtime.go")
 	fast := []string{"internal/runtime/maps/runtime_fast32.go", "internal/runtime/maps/runtime_fast64.go"}

@@ -1,8 +1,8 @@
-// Package overlay makes the overlay of the standard library under which `coir test` explores schedules: files with
-// small edits, files added beside them, and packages internal/coir, internal/search and internal/replay. Most edits are
-// in packages runtime, sync, sync/atomic, syscall and testing; the others are in os, os/exec, os/signal and net/http,
-// and below internal and crypto. The go command lays the overlay over the user's own GOROOT when it builds a test.
-// Nothing in GOROOT changes.
+// Package overlay makes the overlay of the standard library that `coir test` uses to explore schedules. The overlay
+// consists of edited files, added files, and packages internal/coir, internal/search and internal/replay. Most edits
+// are in packages runtime, sync, sync/atomic, syscall and testing; the others are in os, os/exec, os/signal and
+// net/http, and below internal and crypto. The go command applies the overlay to the user's own GOROOT when it builds a
+// test. Nothing in GOROOT changes.
 package overlay
 
 import (
@@ -31,8 +31,8 @@ import (
 //go:embed _goroot
 var added embed.FS
 
-// The packages that are added. The engine, packages search and replay, is that of package sim, and package coir is also
-// the command's.
+// The packages that are added. Packages search and replay are the engine that package sim also uses. The command also
+// uses package coir.
 var packages = map[string]embed.FS{
 	"internal/coir":   coir.Source,
 	"internal/search": search.Source,
@@ -83,8 +83,8 @@ func Edits(name string) bool {
 	return ok || slices.ContainsFunc(edits, func(e edit) bool { return path.Dir(e.file) == name })
 }
 
-// Make writes the overlay for the Go release in goroot below dir, unless it exists, and returns the path of the file
-// for -overlay.
+// Make writes the overlay for the Go release in goroot below dir, unless it exists there. It returns the path of the
+// file to pass to the go command's flag -overlay.
 func Make(goroot, version, dir string) (string, error) {
 	if !Supported(version) {
 		return "", &Unsupported{Version: version}
@@ -114,7 +114,7 @@ func Make(goroot, version, dir string) (string, error) {
 	return write(goroot, version, dir, files)
 }
 
-// edited returns the edited files of goroot, by their paths below src.
+// edited returns the text of each edited file of goroot, by its path below src.
 func edited(goroot, version string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, e := range editsOf(version) {
@@ -141,8 +141,8 @@ func edited(goroot, version string) (map[string]string, error) {
 	return files, nil
 }
 
-// write writes the files and the description of the overlay into a directory that is named by their content, so that an
-// existing directory is right.
+// write writes the files and the description of the overlay into a directory whose name is a hash of their content. If
+// the directory already has a description, its content is therefore correct.
 func write(goroot, version, dir string, files map[string]string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, goroot, version)
@@ -178,5 +178,5 @@ func write(goroot, version, dir string, files map[string]string) (string, error)
 	if err := os.WriteFile(temp, b, 0o666); err != nil {
 		return "", err
 	}
-	return name, os.Rename(temp, name) // last: it shows that the others are complete
+	return name, os.Rename(temp, name) // written last: its presence shows that the other files are complete
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// goEnv is a variable of the go command that runs the tests.
+// goEnv returns the value of a variable of the go command that runs the tests.
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", name).Output()
@@ -25,7 +25,7 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Make writes every file of the overlay, and the same again on a second call.
+// Make writes every file of the overlay. A second call returns the same path.
 func TestMakeFitsThisGo(t *testing.T) {
 	dir := t.TempDir()
 	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
@@ -60,8 +60,8 @@ func TestMakeFitsThisGo(t *testing.T) {
 	}
 }
 
-// The edited packages build on other systems, where sockets are the kernel's, and on other processors. For darwin and
-// windows see `make build`.
+// The edited packages build for other processors. `make build` checks darwin and windows, where all sockets are the
+// kernel's.
 func TestItBuildsElsewhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -80,7 +80,8 @@ func TestItBuildsElsewhere(t *testing.T) {
 	}
 }
 
-// The race detector must not see the network in memory: it would report that, or take its order for the program's.
+// The race detector must not see the accesses of the network in memory. It would report them as races, or take the
+// order between them for synchronisation of the program.
 func TestTheNetworkIsHiddenFromTheRaceDetector(t *testing.T) {
 	files, err := added.ReadDir("_goroot/syscall")
 	if err != nil {
@@ -133,7 +134,7 @@ func TestOtherReleasesAreRefused(t *testing.T) {
 	}
 }
 
-// An edit that does not fit, in any of the files, is an error that names the file. Then nothing is written.
+// If an edit does not fit its file, Make returns an error that names the file, and writes nothing.
 func TestAnEditThatDoesNotFitIsTold(t *testing.T) {
 	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
 	copied, dir := t.TempDir(), t.TempDir()
@@ -185,7 +186,7 @@ func TestEachEditHasAReason(t *testing.T) {
 	}
 }
 
-// A line of edits.diff that is no part of a patch is refused, with its number.
+// A line of edits.diff that is not part of a patch is refused. The error contains the number of the line.
 func TestEditsAreParsed(t *testing.T) {
 	const good = "text\n\n--- a.go\nimport x\n@@ first: why\n keep\n-old\n+new\n\n--- b.go\n@@ b\n+x\n y\n"
 	all, err := parseEdits(good)
@@ -204,8 +205,8 @@ func TestEditsAreParsed(t *testing.T) {
 	}
 }
 
-// Package runtime knows the directories of the standard library: with -trimpath nothing else tells its files from those
-// of a module whose path has no dot.
+// coirStdDirs of package runtime lists every directory of the standard library. With -trimpath only that list
+// distinguishes its files from those of a module whose path has no dot.
 func TestTheDirectoriesAreKnown(t *testing.T) {
 	text, err := os.ReadFile("_goroot/runtime/coir_point.go")
 	if err != nil {

@@ -125,8 +125,7 @@ func BenchmarkMapsAndGarbage(b *testing.B) {
 	}
 }
 
-// A small test: two goroutines, a lock and a WaitGroup.
-// BenchmarkEcho sends a byte over a connection of loopback, and receives it back.
+// BenchmarkEcho sends a byte over a loopback connection, and receives it back.
 func BenchmarkEcho(b *testing.B) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -156,7 +155,7 @@ func BenchmarkEcho(b *testing.B) {
 	}
 }
 
-// BenchmarkHTTP makes a request on a connection that is kept.
+// BenchmarkHTTP makes a request on a connection that is kept alive.
 func BenchmarkHTTP(b *testing.B) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	defer s.Close()
@@ -171,6 +170,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
+// TestSmall is a small test: two goroutines, a lock and a WaitGroup.
 func TestSmall(t *testing.T) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -188,7 +188,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// The same, with atomics instead of the lock.
+// TestSmallAtomics is the same with an atomic counter instead of the lock.
 func TestSmallAtomics(t *testing.T) {
 	var wg sync.WaitGroup
 	var n atomic.Int64

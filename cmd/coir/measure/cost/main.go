@@ -2,9 +2,10 @@
 //
 //	go run ./measure/cost
 //
-// It builds its benchmarks with and without the overlay, explores nothing, and compares: processes of both kinds take
-// turns, so that both see the same load. Then it explores small tests for some seconds, and a test with 10,000
-// goroutines. With -build it times a first build, with an empty cache, and one after a change of the test.
+// It builds its benchmarks with and without the overlay, and compares their times without exploring. Processes of both
+// kinds alternate, so that both see the same load. Then it explores small tests for some seconds, and a test with
+// 10,000 goroutines. With -build it measures the time of a first build, with an empty cache, and of a build after a
+// change of the test.
 package main
 
 import (
@@ -78,7 +79,7 @@ func measure() error {
 }
 
 // compare runs the benchmarks of two binaries. A process runs a benchmark many times, for a fraction of a millisecond
-// each, and the fastest of these counts: a machine that has other work to do does not interrupt all of them.
+// each, and the fastest run counts, because a machine with other work does not interrupt all of them.
 func compare(plain, overlay string) error {
 	list, err := exec.Command(plain, "-test.list", "^Benchmark.*("+*bench+")").Output()
 	if err != nil {
@@ -115,7 +116,7 @@ func compare(plain, overlay string) error {
 
 var perOp = regexp.MustCompile(`([\d.]+) ns/op`)
 
-// once runs a benchmark in a process, and returns the least time that an operation took, in nanoseconds.
+// once runs a benchmark in a new process, and returns the shortest time of an operation, in nanoseconds.
 func once(binary, name string, n int) (float64, error) {
 	c := exec.Command(binary, "-test.run=^$", "-test.bench=^"+name+"$", fmt.Sprintf("-test.benchtime=%dx", n), "-test.cpu=1",
 		fmt.Sprintf("-test.count=%d", *counts))
@@ -132,7 +133,7 @@ func once(binary, name string, n int) (float64, error) {
 	return least, nil
 }
 
-// explore explores a test for some seconds.
+// explore explores a test for some seconds, and prints the number of schedules.
 func explore(binary, test, settings, record string) error {
 	c := exec.Command(binary, "-test.run=^"+test+"$")
 	c.Env = append(os.Environ(), "COIR_RECORD="+record, "COIR_TEST=budget=5s,"+settings)
@@ -157,7 +158,7 @@ func explore(binary, test, settings, record string) error {
 	return err
 }
 
-// timeBuilds builds with an empty cache, and again when only the test has changed.
+// timeBuilds measures the time of a build with an empty cache, and of a second build after a change of the test.
 func timeBuilds(coir, dir string) error {
 	module := filepath.Join(dir, "module")
 	if err := os.MkdirAll(module, 0o777); err != nil {

@@ -1,12 +1,13 @@
-// Command determinism measures whether `coir test` does the same in each process. Run it in the directory of cmd/coir:
+// Command determinism measures whether `coir test` does the same in every process. Run it in the directory of cmd/coir:
 //
 //	go run ./measure/determinism
 //
-// It explores each program of the corpus in a process, and again in others with other numbers of processors and with a
-// collector that never runs, runs as usual, or runs all the time: the hash over all schedules must be the same. The
-// hash has each step (goroutine, operation, object, virtual time) and each decision. It does so with and without the
-// race detector and points at atomics, for two releases of Go. Then it collects failures over many seeds, and replays
-// each in another process: it must fail as it did, with the same trace.
+// It explores each program of the corpus in one process, and again in others, with different numbers of processors and
+// with a garbage collector that never runs, runs as usual, or runs all the time. The hash over all schedules must be
+// the same. The hash covers each step (goroutine, operation, object, virtual time) and each decision. The command
+// repeats this with and without the race detector and points at atomics, for two releases of Go. Then it collects
+// failures over many seeds, and replays each in another process, where it must fail in the same way with the same
+// trace.
 package main
 
 import (
@@ -33,16 +34,16 @@ var (
 	only      = flag.String("only", "", "packages that match this `regexp` alone")
 )
 
-// packages are the directories of the tests, in this module or another one.
+// packages lists the directories of the tests, in this module or another one.
 var packages = []struct {
 	dir, module string
-	prefix      string // of the tests that are compared
+	prefix      string // only tests with this prefix are compared
 }{
 	{dir: "corpus", prefix: "Test"},
 	{dir: "corpus/atomics", prefix: "Test"},
 	{dir: "testdata/maps", prefix: "Test"},
 	{dir: "testdata/network", prefix: "Test"},
-	{dir: "corpus/services/a", prefix: "TestFixed"}, // to shrink the failures of the others takes long
+	{dir: "corpus/services/a", prefix: "TestFixed"}, // the failures of the other tests take long to shrink
 	{dir: "corpus/services/b", prefix: "TestFixed"},
 	{dir: "brokers", module: "../../verify", prefix: "Test"},
 }
@@ -72,7 +73,7 @@ func measure() (ok bool, err error) {
 		return false, err
 	}
 	pairs, differ := 0, 0
-	tokens := map[string]map[string]string{} // by release, those of the first process of each test
+	tokens := map[string]map[string]string{} // by release, the traces of the first process of each test
 	for _, release := range strings.Split(*releases, ",") {
 		tokens[release] = map[string]string{}
 		for _, flags := range strings.Split(*modes, ",") {
@@ -128,7 +129,7 @@ func measure() (ok bool, err error) {
 	return differ == 0 && wrong == 0 && n >= *failures, nil
 }
 
-// compareReleases prints how many tests do the same in all releases. They need not.
+// compareReleases prints how many tests do the same in all releases. Tests are allowed to differ between releases.
 func compareReleases(tokens map[string]map[string]string) {
 	all := strings.Split(*releases, ",")
 	for _, other := range all[1:] {
@@ -146,13 +147,13 @@ func compareReleases(tokens map[string]map[string]string) {
 	}
 }
 
-// binary is a test binary that explores.
+// binary is a test binary that can explore.
 type binary struct {
 	name, dir string
 	atomics   bool
 }
 
-// tests lists the tests whose names begin with prefix, but for those that the kernel has a part in.
+// tests lists the tests whose names begin with prefix, except those that depend on the kernel's network.
 func (b *binary) tests(prefix string) []string {
 	c := exec.Command(b.name, "-test.list", "^"+prefix)
 	c.Dir = b.dir
@@ -162,8 +163,8 @@ func (b *binary) tests(prefix string) []string {
 	})
 }
 
-// process runs a test in a process, and returns two lines of its record: the summary, and the failure without the
-// number of the schedule in which it was found.
+// process runs a test in a new process, and returns two lines of its record: the summary, and the failure without the
+// number of the schedule that failed.
 func (b *binary) process(test, settings string, env ...string) (summary, failure string) {
 	record := fmt.Sprint(b.name, test, strings.Join(env, ""))
 	defer func() { _ = os.Remove(record) }()
@@ -186,7 +187,7 @@ func (b *binary) process(test, settings string, env ...string) (summary, failure
 	return summary, failure
 }
 
-// pairs compares processes with a first one.
+// pairs runs each test in a first process and in others, and compares each of these with the first.
 func (b *binary) pairs(prefix string) (n int, bad []string, first map[string]string) {
 	first = map[string]string{}
 	var mu sync.Mutex
@@ -214,13 +215,13 @@ func (b *binary) pairs(prefix string) (n int, bad []string, first map[string]str
 	return n, bad, first
 }
 
-// replays finds failures and runs them again.
+// replays finds failures and replays each in another process.
 func (b *binary) replays(seed, most int) (n int, bad []string) {
 	var mu sync.Mutex
 	b.each("TestBug", func(test string) {
 		summary, failure := b.process(test, fmt.Sprint("schedules=2000,seed=", seed))
 		if failure == "" && !strings.HasPrefix(summary, "again") {
-			return // those that need the race detector, or more schedules
+			return // the bug needs the race detector, or more schedules
 		}
 		mu.Lock()
 		enough := n >= most
@@ -229,7 +230,7 @@ func (b *binary) replays(seed, most int) (n int, bad []string) {
 		if enough {
 			return
 		}
-		if token, ok := strings.CutPrefix(summary, "again "); ok { // a failure that has changed the process
+		if token, ok := strings.CutPrefix(summary, "again "); ok { // the failure has changed the process
 			token, _ = strconv.Unquote(strings.Fields(token)[0])
 			_, failure = b.process(test, "replay="+token, "GOMAXPROCS=2", "GOGC=1")
 		}
@@ -247,7 +248,7 @@ func (b *binary) replays(seed, most int) (n int, bad []string) {
 	return min(n, most), bad
 }
 
-// each calls f for the tests whose names begin with prefix, some at a time.
+// each calls f for the tests whose names begin with prefix, as many at a time as there are processors.
 func (b *binary) each(prefix string, f func(test string)) {
 	var wg sync.WaitGroup
 	places := make(chan bool, runtime.NumCPU())

@@ -1,16 +1,16 @@
-// Command goker measures coir test on GoKer, the bug kernels of GoBench (github.com/timmyyuan/gobench), and next to it
-// Go's own tools for the same bugs. GoKer has no licence, so nothing of it is here:
+// Command goker measures coir test on GoKer, the bug kernels of GoBench (github.com/timmyyuan/gobench), and compares it
+// with other tools for Go. GoKer has no licence, so this repository does not contain it:
 //
 //	git clone https://github.com/timmyyuan/gobench
 //	printf 'module goker\n\ngo 1.21\n' > gobench/gobench/goker/go.mod
 //	go run ./cmd/coir/measure/goker -dir gobench/gobench/goker
 //
-// Some of the bugs need Go 1.21: their loop variables are as they were then.
+// The module is for Go 1.21 because some of the bugs need the loop variables of that release.
 //
-// coir is built once and runs each kernel with its default settings, and -race for the non-blocking ones. Each alarm is
-// compared with kernels.txt, which says for each kernel what the documented bug is and how the report shows it. The
-// peers run each kernel repeatedly, in a process of their own, until it fails, hangs for 2 s, or their time is up. Any
-// alarm of a peer counts.
+// The command builds coir once, and runs each kernel with the default settings of coir test, and with -race if the bug
+// is non-blocking. It compares each alarm with kernels.txt, which contains the documented bug of each kernel and how
+// the report shows it. The peers run each kernel repeatedly, in a separate process, until it fails, hangs for 2 s, or
+// their time is up. Any alarm of a peer counts.
 package main
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/measure/internal/peers"
 )
 
-// documented describes the known bugs of the kernels; see the head of the file.
+// documented describes the known bugs of the kernels. The head of kernels.txt explains the format.
 //
 //go:embed kernels.txt
 var documented string
@@ -44,7 +44,7 @@ type kernel struct {
 	pkg  string // the name of its package
 	bug  string
 	want []*regexp.Regexp
-	why  string // it is not found
+	why  string // why coir does not find it
 
 	coir  peers.Verdict
 	right bool // coir's alarm is the documented bug
@@ -116,7 +116,7 @@ func measure() error {
 	return nil
 }
 
-// find finds the kernels: each directory two below blocking and nonblocking with a test.
+// find returns the kernels. A kernel is a directory with a test, two levels below blocking or nonblocking.
 func find(dir, only string) (all []*kernel, err error) {
 	match, err := regexp.Compile(only)
 	if err != nil {
@@ -152,7 +152,7 @@ func find(dir, only string) (all []*kernel, err error) {
 	return all, nil
 }
 
-// read reads what is documented of the kernels.
+// read sets the documented bugs of the kernels from text.
 func read(all []*kernel, text string) error {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
@@ -226,10 +226,10 @@ func (k *kernel) explore(tool string) error {
 
 func (k *kernel) flat() string { return strings.ReplaceAll(k.dir, "/", "_") }
 
-// hang is the time after which a run counts as hanging. No kernel takes a second unless it hangs.
+// hang is the time after which a run counts as hanging. A kernel that does not hang takes less than a second.
 const hang = 2 * time.Second
 
-// table prints what was measured.
+// table prints the results.
 func table(all []*kernel) {
 	fmt.Printf("%s, %s/%s, %d processors; coir: at most %v a kernel; peers: %v a kernel each\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *budget, *each)
@@ -289,7 +289,7 @@ func table(all []*kernel) {
 
 const rule = "|---|---|---|---|---|---|---|---|"
 
-// row prints a row of a table, which ends with a cell for each peer.
+// row prints a row of a table: four cells, and one for each peer.
 func row[P any](a, b, c, d any, cells []P) {
 	fmt.Printf("| %v | %v | %v | %v |", a, b, c, d)
 	for _, cell := range cells {

@@ -1,16 +1,16 @@
-// Command modules runs `coir test` over the tests of well-known modules, as the module proxy serves them, and prints
-// the results as a table in Markdown, one line for each module.
+// Command modules runs `coir test` on the tests of well-known modules, as the module proxy serves them, and prints the
+// results as a Markdown table with one line for each module.
 //
 //	go run ./cmd/coir/measure/modules -dir /tmp/modules
 //
-// The list is modules.txt: a module, its version, the packages (all, if none are named), and flags of coir test. Each
-// module is copied out of the module cache, into the directory -dir, and is not changed there. A flagged test is run
-// once by plain go test, to know what fails anyway; one that leaves goroutines behind is explored once more with
-// -leaks=false, because an alarm ends the exploration of a test. The output is kept in -dir, and -old makes the table
-// from it without running anything.
+// The list is in modules.txt: a module, its version, the packages (all, if none are named), and flags of coir test. The
+// command copies each module from the module cache to the directory -dir, and does not change the copy. It also runs
+// each flagged test once with plain go test, to find out which fail anyway. If a test leaves goroutines behind, the
+// command explores it again with -leaks=false, because an alarm ends the exploration of a test. It keeps the output in
+// -dir. With -old it makes the table from that output and runs nothing.
 //
-// Each alarm was read, and triage.txt has the verdict: the package, the test, the class, and a sentence that says why.
-// The table counts the verdicts, and lists the alarms that have none.
+// Each alarm has been read. triage.txt contains the verdicts: the package, the test, the class, and a sentence that
+// says why. The table counts the verdicts, and lists the alarms without one.
 package main
 
 import (
@@ -52,7 +52,7 @@ var (
 type module struct {
 	path, version string
 	packages      []string
-	flags         []string // of coir test
+	flags         []string // for coir test
 }
 
 func main() {
@@ -144,7 +144,7 @@ func readModules(text string) (all []module) {
 	return all
 }
 
-// measure runs the tests of a module, and leaves the output in the directory home.
+// measure runs the tests of a module, and writes the output to files in the directory home.
 func (m *module) measure(coir, home string) error {
 	source := filepath.Join(home, "source")
 	if err := m.copyTo(source); err != nil {
@@ -190,7 +190,7 @@ func (m *module) measure(coir, home string) error {
 		return err
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(flagged)) {
-		for _, name := range flagged[pkg] { // each alone, as coir test runs it: one that panics ends the others
+		for _, name := range flagged[pkg] { // each in its own process, because a test that panics ends the others
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout=60s", "-run=" + anyOf([]string{name})}
 			if slices.Contains(m.flags, "-short") {
@@ -207,7 +207,7 @@ func (m *module) measure(coir, home string) error {
 	return os.WriteFile(filepath.Join(home, "plain.json"), plain.Bytes(), 0o666)
 }
 
-// copyTo copies the module out of the module cache, unless that has been done.
+// copyTo copies the module from the module cache to source, unless source exists.
 func (m *module) copyTo(source string) error {
 	if _, err := os.Stat(source); err == nil {
 		return nil
@@ -225,7 +225,7 @@ func (m *module) copyTo(source string) error {
 	if err := os.CopyFS(temp, os.DirFS(cached.Dir)); err != nil {
 		return err
 	}
-	err = filepath.WalkDir(temp, func(path string, d fs.DirEntry, err error) error { // the cache is read-only
+	err = filepath.WalkDir(temp, func(path string, d fs.DirEntry, err error) error { // files from the cache are read-only
 		if err == nil && d.IsDir() {
 			err = os.Chmod(path, 0o777)
 		} else if err == nil {
@@ -236,7 +236,7 @@ func (m *module) copyTo(source string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(temp, "go.mod")); errors.Is(err, fs.ErrNotExist) { // it is older than modules
+	if _, err := os.Stat(filepath.Join(temp, "go.mod")); errors.Is(err, fs.ErrNotExist) { // the version predates modules
 		for _, args := range [][]string{{"mod", "init", m.path}, {"mod", "tidy"}} {
 			if _, err := command(context.Background(), temp, "go", args...); err != nil {
 				return err
@@ -246,12 +246,12 @@ func (m *module) copyTo(source string) error {
 	return os.Rename(temp, source)
 }
 
-// command runs a command and returns its output. Exit code 1 is not an error: a test has failed. When its time is up
-// the command is interrupted, and prints what it has.
+// command runs a command and returns its output. Exit code 1 is not an error, because it means that a test failed. When
+// ctx ends, the command is interrupted and prints the results so far.
 func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off") // some go.sum files lack what the tests need
+	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off") // some go.sum files lack modules that the tests need
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
 	var out, errs bytes.Buffer

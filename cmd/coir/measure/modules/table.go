@@ -15,8 +15,8 @@ import (
 
 // The classes of alarms, in the order of the table.
 var classes = []string{
-	"bug",   // a bug of the module, outside its tests
-	"order", // the test relies on an order, or on a chance, that Go does not promise
+	"bug",   // a bug of the module outside of its tests
+	"order", // the test relies on an order or a probability that Go does not guarantee
 	"left",  // the test leaves a goroutine behind
 	"time",  // the test relies on how long something takes
 	"limit", // a limit of coir test
@@ -28,8 +28,8 @@ type verdict struct {
 	used  bool
 }
 
-// readTriage reads verdicts: package, tests separated by commas, class, and why, which is for readers. The result is by
-// "package test".
+// readTriage reads verdicts. A line has a package, tests separated by commas, a class, and a reason, which is only for
+// readers. The keys of the result have the form "package test".
 func readTriage(text string) (map[string]*verdict, error) {
 	all := map[string]*verdict{}
 	for line := range strings.Lines(text) {
@@ -57,7 +57,7 @@ func readTriage(text string) (map[string]*verdict, error) {
 // event is a line of coir test -json, or of go test -json.
 type event struct {
 	Action, Package, Test, Output string
-	Uncontrolled                  int // schedules
+	Uncontrolled                  int // the number of schedules
 	Failure                       *struct{ Kind, Text string }
 }
 
@@ -76,13 +76,13 @@ func decode(text []byte) (all []event, err error) {
 type test struct {
 	pkg, name string
 	outcome   string // clean, partly, skipped, uncontrolled, flagged, died
-	kind      string // of an alarm
+	kind      string // the kind of the alarm
 	output    string
 }
 
 var schedulesLine = regexp.MustCompile(`([\d,]+) schedules?`)
 
-// readEvents reads what coir test has printed: its tests; and the packages that were not run.
+// readEvents reads the output of coir test. It returns the tests, and the packages that were not run.
 func readEvents(text []byte) (tests []*test, notRun []string, err error) {
 	events, err := decode(text)
 	output := map[string]string{}
@@ -102,7 +102,7 @@ func readEvents(text []byte) (tests []*test, notRun []string, err error) {
 				notRun = append(notRun, e.Package)
 			}
 			continue
-		case e.Action != "pass" && e.Action != "skip" && e.Action != "fail": // start, run, and those of the build
+		case e.Action != "pass" && e.Action != "skip" && e.Action != "fail": // actions such as start, run, and those of builds
 			continue
 		case e.Action == "pass" && e.Uncontrolled > 0:
 			t.outcome = "partly"
@@ -128,14 +128,14 @@ func readEvents(text []byte) (tests []*test, notRun []string, err error) {
 type row struct {
 	m                                        *module
 	tests, clean, skipped, network, schedule int
-	partly                                   int            // clean, but for schedules that are not controlled
-	anyhow                                   int            // flagged, without a verdict, and go test fails as well
+	partly                                   int            // clean, except for schedules that are not controlled
+	anyhow                                   int            // flagged without a verdict, but also fail under go test
 	by                                       map[string]int // flagged, by class
 	open                                     []string       // alarms without a verdict
 	notRun                                   []string
 }
 
-// read makes the row of a module, and writes its alarms to files.
+// read returns the row of a module, and writes its alarms to files.
 func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 	r := &row{m: m, by: map[string]int{}}
 	first, err := os.ReadFile(filepath.Join(home, "first.json"))
@@ -183,7 +183,7 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 			r.skipped++
 			continue
 		}
-		for _, u := range more { // what was found in addition to what it leaves behind
+		for _, u := range more { // failures found in addition to the leak
 			if u.pkg == t.pkg && u.name == t.name && (u.outcome == "flagged" || u.outcome == "died") {
 				t.output += "\nwith -leaks=false:\n" + u.output
 				t.kind += " " + u.kind
@@ -202,9 +202,9 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 		switch {
 		case v == nil && failsAnyhow[t.pkg+" "+t.name]:
 			r.anyhow++
-		case t.outcome == "uncontrolled": // a computation that is too long
+		case t.outcome == "uncontrolled": // a computation takes too long
 			r.by["limit"]++
-		case v == nil, v.class == "left" && strings.TrimSpace(t.kind) != "leak": // the verdict is on something else
+		case v == nil, v.class == "left" && strings.TrimSpace(t.kind) != "leak": // the verdict is about another failure
 			r.open = append(r.open, t.pkg+" "+t.name+" ("+strings.TrimSpace(t.outcome+" "+t.kind)+")")
 		default:
 			v.used = true
@@ -214,7 +214,8 @@ func (m *module) read(home string, verdicts map[string]*verdict) (*row, error) {
 	return r, nil
 }
 
-// needsNetwork reports whether a test that is not controlled waits for something outside, and not for its own work.
+// needsNetwork reports whether a test that is not controlled waits for something outside, and not for a long
+// computation.
 func needsNetwork(output string) bool {
 	for _, own := range []string{
 		"a computation without end", "half a minute", "a schedule has ", "did not end within -timeout",
@@ -226,7 +227,7 @@ func needsNetwork(output string) bool {
 	return true
 }
 
-// readPlain returns which tests fail under go test.
+// readPlain returns the tests that fail under go test.
 func readPlain(file string) (map[string]bool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -242,8 +243,8 @@ func readPlain(file string) (map[string]bool, error) {
 	return fails, err
 }
 
-// counted returns how many tests of a row run without the outside world; good returns how many of them are clean, or
-// flagged for a real reason.
+// counted returns the number of tests of a row that run, pass under go test, and wait for nothing outside. good returns
+// how many of them are clean, or flagged for a valid reason.
 func (r *row) counted() int { return r.tests - r.skipped - r.network - r.partly - r.anyhow }
 
 func (r *row) good() int {
@@ -256,7 +257,7 @@ func (r *row) good() int {
 	return n
 }
 
-// share returns how many of the tests have schedules that are not controlled, in percent.
+// share returns the percentage of tests with schedules that are not controlled.
 func (r *row) share() string {
 	if r.network+r.partly == 0 {
 		return ""
@@ -320,7 +321,7 @@ func printTable(rows []*row) {
 	}
 }
 
-// blank returns a number as text, or "" for 0.
+// blank formats a number, and returns "" for 0.
 func blank(n int) string {
 	if n == 0 {
 		return ""

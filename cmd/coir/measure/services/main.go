@@ -1,15 +1,17 @@
-// Command services measures coir test on the forty services of cmd/coir/corpus/services, and next to it Go's own tools.
+// Command services measures coir test on the forty services of cmd/coir/corpus/services, and compares it with other
+// tools for Go.
 //
 //	go run ./cmd/coir/measure/services            prints the tables
 //	go run ./cmd/coir/measure/services -update    writes them into docs/guide/coir-test-services.md, too
 //
-// coir is built once. It explores each bug until it finds it or the budget is used up, and with faults of the network
-// if the service asks for them. A failure of the expected kind counts; it is replayed from its token, in another
-// process. The corrected twins must pass, under the same faults.
+// The command builds coir once. coir explores each bug until it finds the bug or the budget is used up, with faults of
+// the network if the service asks for them. Only failures of the expected kind count. They are replayed from their
+// tokens in another process. The corrected twins must pass under the same faults.
 //
-// The peers run each test repeatedly, on the kernel's network and in a process of its own, until it fails, hangs, or
-// their time is up. Any alarm counts, unless the peer has one in the corrected twin as well: then it cannot run the
-// service. So it is with synctest: a goroutine that waits for the network is not durably blocked, and no time passes.
+// The peers run each test repeatedly, on the kernel's network and in a separate process, until it fails, hangs, or
+// their time is up. Any alarm counts, unless the peer also has an alarm in the corrected twin, which means that it
+// cannot run the service. That is the case for synctest: a goroutine that waits for the network is not durably blocked,
+// and no time passes.
 package main
 
 import (
@@ -38,18 +40,18 @@ var (
 	update = flag.Bool("update", false, "write the tables into "+page)
 )
 
-// service is a service, and what the tools say about it.
+// service is a service, and the results of the tools.
 type service struct {
 	services.Service
-	bug, again, fixed events.Event // under coir: the bug, its replay, and the twin
+	bug, again, fixed events.Event // the results of coir for the bug, its replay, and the twin
 	peers             map[string]peers.Verdict
-	cannot            map[string]string // peers that have an alarm in the twin: which
+	cannot            map[string]string // by peer, its alarm in the twin
 }
 
-// found reports whether coir has found the bug.
+// found reports whether coir found the bug.
 func (s *service) found() bool { return s.is(s.bug) }
 
-// replayed reports whether it has found the bug again.
+// replayed reports whether coir found the bug again in the replay.
 func (s *service) replayed() bool { return s.found() && s.is(s.again) }
 
 // explained reports whether the report names lines of the service.
@@ -152,7 +154,7 @@ func (s *service) explore(tool, root string) (err error) {
 	return err
 }
 
-// run runs a test under coir, and returns the event that ends it.
+// run runs a test under coir, and returns the event with its result.
 func (s *service) run(tool, root, test string, flags ...string) (end events.Event, err error) {
 	all, err := build.Explore(tool, root, s.Args(test, flags...)...)
 	if err != nil {
@@ -184,14 +186,15 @@ func addLoops(loops peers.Loops, all []*service) error {
 	return loops.Build("1.26", "-tags=corpus")
 }
 
-// A run of a bug hangs if it takes longer than shortest, and than three of the longest of its twin. Some services sleep
-// for 1.5 s, and one of them for 15 s if a connection is refused: a run of a twin hangs after that.
+// A run of a bug counts as hanging if it takes longer than shortest, and longer than three times the longest run of its
+// twin. Some services sleep for 1.5 s, and one sleeps for 15 s if a connection is refused, so a run of a twin counts as
+// hanging after longest.
 const (
 	shortest = 5 * time.Second
 	longest  = 20 * time.Second
 )
 
-// runPeers runs the service under the peers: first its twin, and the bug if there was no alarm.
+// runPeers runs the service under the peers: first the twin, and then the bug if there was no alarm.
 func (s *service) runPeers(loops peers.Loops) {
 	for _, peer := range peers.Names {
 		twin := loops.Run(s.Package, s.Fixed(), peer, *each, longest)

@@ -14,17 +14,17 @@ import (
 	"github.com/coir-go/coir/cmd/coir/measure/internal/peers"
 )
 
-// page has the tables, between two comments.
+// page is the document with the tables, which are between the comments begin and end.
 const (
 	page  = "docs/guide/coir-test-services.md"
 	begin = "<!-- services: go run ./cmd/coir/measure/services -update -->\n"
 	end   = "<!-- end of services -->\n"
 )
 
-// kinds are those of the failures that are expected.
+// kinds lists the kinds of failures that services expect.
 var kinds = []string{"deadlock", "leak", "panic", "fail"}
 
-// says is what the alarm of a peer says about a bug.
+// says describes, for each peer, the contents of an alarm.
 var says = map[string]string{
 	"go test":       "the message of the test, or the stack of the panic; all stacks of a hang, after `-timeout`",
 	"go test -race": "as go test; the stacks of both accesses of a race",
@@ -32,7 +32,7 @@ var says = map[string]string{
 	"synctest":      "as go test; the stacks of the goroutines of a deadlock",
 }
 
-// tables returns what was measured, in Markdown.
+// tables returns the results as Markdown tables.
 func tables(root string, all []*service) (string, error) {
 	describe := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*")
 	describe.Dir = root
@@ -71,7 +71,7 @@ func tables(root string, all []*service) (string, error) {
 	return b.String(), nil
 }
 
-// number counts services.
+// number returns the number of services for which is returns true, as text.
 func number(all []*service, is func(*service) bool) string {
 	n := 0
 	for _, s := range all {
@@ -82,7 +82,8 @@ func number(all []*service, is func(*service) bool) string {
 	return fmt.Sprint(n)
 }
 
-// heads are those of the cells of a service, and cells has them, but for its name.
+// heads contains the column headings of the table of services. The method cells returns the cells of a service without
+// its name.
 var heads = append([]string{"service", "expected", "coir test", "schedule", "s", "replayed", "twin"}, peers.Names...)
 
 func (s *service) cells() []string {
@@ -119,7 +120,7 @@ func (s *service) cells() []string {
 	return cells
 }
 
-// outcome returns the kind of a failure, and - for a test that passes.
+// outcome returns the kind of a failure, or - for a test that passes.
 func outcome(e events.Event) string {
 	switch {
 	case e.Failure != nil:
@@ -132,7 +133,7 @@ func outcome(e events.Event) string {
 	return "died"
 }
 
-// write puts the tables into the page.
+// write writes the tables into the page.
 func write(root, text string) error {
 	file := filepath.Join(root, filepath.FromSlash(page))
 	old, err := os.ReadFile(file)

@@ -1,4 +1,4 @@
-// Package build makes the programs that the measurements run, and runs them.
+// Package build builds and runs the programs for the measurements.
 package build
 
 import (
@@ -14,13 +14,14 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
-// Coir builds the command coir into dir. The working directory is in its module.
+// Coir builds the command coir in dir, and returns the path of the program. The working directory must be in coir's
+// module.
 func Coir(dir string) (string, error) {
 	name := filepath.Join(dir, "coir")
 	return name, Run(nil, "go", "build", "-o", name, "github.com/coir-go/coir/cmd/coir")
 }
 
-// Explore runs coir test with -json in a directory, and returns its events. That a test fails is no error.
+// Explore runs coir test with -json in a directory, and returns its events. A test that fails is not an error.
 func Explore(tool, dir string, args ...string) (all []events.Event, err error) {
 	c := exec.Command(tool, append([]string{"test", "-json"}, args...)...)
 	c.Dir = dir
@@ -41,7 +42,7 @@ func Explore(tool, dir string, args ...string) (all []events.Event, err error) {
 	return all, nil
 }
 
-// Run runs a program, with variables added to the environment.
+// Run runs a program with the variables env added to the environment.
 func Run(env []string, name string, args ...string) error {
 	c := exec.Command(name, args...)
 	c.Env = append(os.Environ(), env...)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// output collects what a loop prints, and records when its last run began.
+// output collects the output of a loop, and records when its last run began.
 type output struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
 	began   time.Time
 	n       int
-	longest time.Duration // of the complete runs
+	longest time.Duration // the longest complete run
 }
 
-const most = 1 << 20 // of the text that is kept
+const most = 1 << 20 // the most bytes of text that are kept
 
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
@@ -36,7 +36,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// state returns the text, the number of runs, and how long the last of them has taken so far.
+// state returns the text, the number of runs, and the time since the last run began.
 func (o *output) state() (text string, runs int, last time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

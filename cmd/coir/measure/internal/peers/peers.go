@@ -1,5 +1,5 @@
-// Package peers runs tests under Go's own tools for concurrency bugs, to compare them with coir test. A test is run
-// again and again, in a process of its own, until it fails, hangs, or its time is up.
+// Package peers runs tests under other tools for concurrency bugs in Go, to compare these with coir test. It runs a
+// test repeatedly, in a separate process, until the test fails, hangs, or its time is up.
 package peers
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
 )
 
-// Names are the tools. Each is a mode of the loop; go test -race is also a build of its own.
+// Names contains the names of the tools. Each is a mode of the loop; go test -race also has a separate binary.
 var Names = []string{"go test", "go test -race", "goleak", "synctest"}
 
-// Verdict is the report of a tool about a test: none, if What is empty.
+// Verdict is the report of a tool about a test. What is empty if the tool reports nothing.
 type Verdict struct {
 	What  string
 	After time.Duration
 	Runs  int
 	Text  string
 
-	Longest time.Duration // of the complete runs
-	Cannot  bool          // the tool cannot run the test, and says so
+	Longest time.Duration // the longest complete run
+	Cannot  bool          // the tool reports that it cannot run the test
 }
 
 func (v Verdict) String() string {
@@ -35,7 +35,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("%s %.1f s", v.What, v.After.Seconds())
 }
 
-// loopFile is added to a copy of a package. It says when a run begins, and what it has found.
+// loopFile is added to a copy of a package. It prints when a run begins, and what the run has found.
 const loopFile = `package %s
 
 import (
@@ -80,10 +80,10 @@ func TestPeersLoop(t *testing.T) {
 }
 `
 
-// Loops are the loops of some packages, in a temporary directory.
+// Loops contains the loops for some packages, in a temporary directory.
 type Loops struct{ Dir string }
 
-// Add copies a package, with a loop over some of its tests. The copy has a name of its own.
+// Add copies the package in dir, and adds a loop that can run the given tests. The copy is called name.
 func (l Loops) Add(name, dir, pkg string, tests []string) error {
 	to := filepath.Join(l.Dir, "src", name)
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
@@ -97,7 +97,7 @@ func (l Loops) Add(name, dir, pkg string, tests []string) error {
 	return os.WriteFile(filepath.Join(to, "peers_loop_test.go"), []byte(text), 0o666)
 }
 
-// Build builds the loops, with and without -race. The copies are a module for a version of Go.
+// Build builds the loops, with and without -race. The copies become a module for the given version of Go.
 func (l Loops) Build(version string, flags ...string) error {
 	src := filepath.Join(l.Dir, "src")
 	mod := "module peers\n\ngo " + version + "\n\nrequire go.uber.org/goleak v1.3.0\n"
@@ -121,7 +121,7 @@ func (l Loops) Build(version string, flags ...string) error {
 	return nil
 }
 
-// Run runs a test of a package under a peer for some time, until it fails or a run takes longer than hang.
+// Run runs a test under a peer for the time each, or until it fails or one run takes longer than hang.
 func (l Loops) Run(name, test, peer string, each, hang time.Duration) (v Verdict) {
 	bin := "plain"
 	if peer == "go test -race" {
@@ -158,7 +158,7 @@ func (l Loops) Run(name, test, peer string, each, hang time.Duration) (v Verdict
 	}
 }
 
-// told returns what the output of a loop reports, and whether it is that the test cannot be run this way.
+// told returns the kind of failure that the output of a loop reports, and whether the tool cannot run the test.
 func told(text string) (what string, cannot bool) {
 	switch {
 	case strings.Contains(text, "WARNING: DATA RACE"):

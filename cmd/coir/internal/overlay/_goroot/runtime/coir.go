@@ -6,31 +6,31 @@ import (
 	"unsafe"
 )
 
-// The files coir*.go let `coir test` decide in which order goroutines run. They are laid only over the runtime of the
-// tests that are explored.
+// The files coir*.go let `coir test` decide in which order goroutines run. `coir test` adds them to package runtime
+// when it builds a test.
 //
-// The goroutines of one synctest bubble take turns: exactly one of them has the turn, and the others wait in
-// coirRunnable, where the runtime's own queues do not see them. The turn passes
+// The goroutines of one synctest bubble take turns: at most one has the turn, and the others that can run wait in
+// coirRunnable, outside of the runtime's own queues. The turn passes
 //
-//   - at a point, which is before an operation that other goroutines can notice (coir_point.go),
-//   - when the goroutine that has it waits (coirLeave, from park_m) or ends (from goexit0),
-//   - when it is in a system call for long (coirTakeTurn, called by a watcher outside the bubble).
+//   - at a point, which is just before an operation that other goroutines can notice (coir_point.go),
+//   - when the goroutine with the turn waits (coirLeave, called by park_m) or ends (coirLeave, called by goexit0),
+//   - when it has been in a system call for long (coirTakeTurn, called by a watcher outside the bubble).
 //
 // Which goroutine gets the turn is a decision, which a strategy of package search makes. A schedule is the list of its
-// decisions. coirDecisions and coirSteps keep, for package testing, the decisions and what the goroutines were about to
-// do at each point.
+// decisions. For package testing, coirDecisions keeps the decisions, and coirSteps what the goroutines were about to do
+// at each point.
 //
 // The difficulties:
 //
 //   - Much of this runs on g0, on the way to another goroutine. It must not allocate, grow the stack or use write
-//     barriers. So everything has a fixed place, and goroutines are kept as guintptr. They cannot be freed meanwhile:
-//     allgs has them all. Package search keeps to that, too.
-//   - A goroutine also parks for the runtime's own reasons: to assist the garbage collector, to stop the world. That
-//     happens at times that no schedule decides, so it keeps the turn then (coirGivesUpTurn).
-//   - The root of a bubble, which moves its clock, is a goroutine too. It is not numbered, and has no points. It gets
-//     the turn when no other goroutine can run.
-//   - Goroutine ids and the addresses of objects differ from process to process. Both are numbered here in the order in
-//     which a schedule meets them.
+//     barriers. So all data is in global variables of fixed size, and goroutines are stored as guintptr. That is safe
+//     because allgs keeps all goroutines. Package search obeys the same rules.
+//   - A goroutine also parks for the runtime's own reasons, such as to assist the garbage collector or to stop the
+//     world. The schedule does not decide when that happens, so the goroutine keeps the turn (coirGivesUpTurn).
+//   - The root of a bubble, which moves the bubble's clock, is a goroutine too. Its number is 0, and it has no points.
+//     It gets the turn when no other goroutine can run.
+//   - Goroutine ids and the addresses of objects differ from process to process. So these files number goroutines and
+//     objects in the order in which a schedule meets them.
 
 const (
 	coirMaxReady     = 1 << 17
@@ -38,41 +38,42 @@ const (
 	coirMaxObjects   = 1 << 16
 	coirMaxEvents    = 1 << 15
 	coirMaxBirths    = 1 << 14
-	coirDepth        = 16 // of the stacks that are kept
-	coirBirthDepth   = 48 // of those of go statements: what led there may be far away
+	coirDepth        = 16 // the most frames kept of a stack
+	coirBirthDepth   = 48 // the same for go statements, whose cause may be many frames away
 )
 
-// coirG is the state of a goroutine for these files.
+// coirG is the state that these files keep for each goroutine.
 type coirG struct {
-	id    uint32 // in the order of creation, in its schedule; 0 is the root
+	id    uint32 // in order of creation in its schedule; 0 is the root
 	run   uint32 // the schedule that it belongs to
 	quiet uint32 // coir.QuietNoPoints, coir.QuietLast, or 0
-	timer bool   // it runs the function of a timer
-	cases uint32 // times that several cases of a select were ready
+	timer bool   // the goroutine runs the function of a timer
+	cases uint32 // how often several cases of a select were ready
 	since uint64 // the step at which it last began to wait for the turn
 
 	// For search.DPOR; see coir_dpor.go.
 	next      coirTransition // its last point
-	pending   bool           // it has announced that, and not done it
-	selecting bool           // it waits in a select, or did and has not continued
-	woken     int32          // the event that made it ready, if it waited or is new; -1: none
+	pending   bool           // it is about to perform the operation of next
+	selecting bool           // it waits in a select, or was woken there and has not continued
+	woken     int32          // the event that made it ready, if it waited or is new; -1 if none did
 	moves     int32          // how often it has continued
 
-	poll       *pollDesc // the descriptor that it waited for last; see coir_kernel.go
+	poll       *pollDesc // the descriptor that it last waited for; see coir_kernel.go
 	pollWrites bool
-	again      bool // the point of its next operation on a socket has been, see coir_net.go
+	again      bool // the next operation on a socket has no point, because the point was earlier; see coir_net.go
 
-	polls bool // it waits for something in a loop that has no effect; see http_coirPolls
+	polls bool // it only polls, which is no progress of the test; see http_coirPolls
 
 	// For reports about package net/http.
-	note int32  // the place plus 1 in coirNotes of the note about its next step
-	on   uint32 // the goroutine on whose behalf it reads and writes
+	note int32  // 1 plus the index in coirNotes of the note about its next step; 0 if there is none
+	on   uint32 // the number of the goroutine on whose behalf it reads and writes
 }
 
-// coirSched is the running schedule. Each of its parts has a file, which says what holds for it.
+// coirSched is the running schedule. Each embedded struct has its own file, whose comments state its invariants.
 //
-// The goroutine that has the turn uses it, or the root when all wait. Goroutines outside make goroutines ready, and the
-// watcher takes the turn. So all that passes the turn, and the decisions about that, happens under mu.
+// The goroutine that has the turn uses coirSched, or the root when all goroutines wait. But goroutines outside of the
+// schedule also make goroutines ready, and the watcher takes the turn away. So the turn is passed, and the decisions
+// about it are made, only under mu.
 var coirSched struct {
 	mu     mutex
 	run    uint32 // the number of the schedule
@@ -93,12 +94,12 @@ var coirSched struct {
 	coirBeside
 }
 
-// coirBegin begins a schedule, whose decisions the strategy makes. The caller is about to be the root of its bubble.
+// coirBegin begins a schedule. The strategy makes its decisions. The caller is about to become the root of a bubble.
 //
 //go:linkname coirBegin testing.coirBegin
 func coirBegin(strategy search.Strategy, c *coir.Config) {
 	s := &coirSched
-	if poolcleanup != nil { // what pools hold must not depend on earlier schedules; once for each generation
+	if poolcleanup != nil { // each call discards one generation; the content of pools must not depend on earlier schedules
 		poolcleanup()
 		poolcleanup()
 	}
@@ -131,10 +132,11 @@ func coirFinish(out *coir.Outcome) {
 // coirIn reports whether gp belongs to the running schedule.
 func coirIn(gp *g) bool { return coir.On && gp.bubble != nil && gp.coir.run == coirSched.run }
 
-// coirActs reports whether gp belongs to the running schedule, has the turn and is not quiet: what it does is recorded.
+// coirActs reports whether gp belongs to the running schedule, has the turn and is not quiet. If so, its operations are
+// recorded.
 func coirActs(gp *g) bool { return coirIn(gp) && gp.coir.quiet == 0 && coirSched.turn.ptr() == gp }
 
-// coirBorn numbers a goroutine.
+// coirBorn numbers the new goroutine newg, which parent starts.
 func coirBorn(newg, parent *g, pc uintptr) {
 	newg.coir = coirG{}
 	if !coir.On || newg.bubble == nil {
@@ -146,9 +148,9 @@ func coirBorn(newg, parent *g, pc uintptr) {
 		by = parent.coir.id
 		newg.coir.quiet = parent.coir.quiet
 	} else if parent != parent.m.g0 { // g0 starts the functions of timers
-		return // of a goroutine that an earlier schedule has left behind
+		return // parent is a goroutine that an earlier schedule left behind
 	} else {
-		newg.coir.timer = true // it may set the timer again: that is no progress
+		newg.coir.timer = true // not progress, because its function may set the timer again
 	}
 	s.actors++
 	if !newg.coir.timer {
@@ -161,7 +163,7 @@ func coirBorn(newg, parent *g, pc uintptr) {
 	} else {
 		s.out.Overflow = true
 	}
-	if s.trace && s.actors < coirMaxBirths && getg() != parent { // parent is in systemstack
+	if s.trace && s.actors < coirMaxBirths && getg() != parent { // parent called systemstack, so its sched is valid
 		b := &coirBirths[s.actors]
 		b.run, b.npc = s.run, uint8(fpTracebackPCs(unsafe.Pointer(parent.sched.bp), b.pc[:]))
 	}
@@ -183,10 +185,10 @@ func tls_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
 //go:linkname cache_coirQuiet crypto/internal/fips140cache.coirQuiet
 func cache_coirQuiet(q uint32) uint32 { return coirQuiet(q) }
 
-// coirTestG is the number of the goroutine that runs the test: the first is that of the harness.
+// coirTestG is the number of the goroutine that runs the test. Number 1 is the harness.
 const coirTestG = 2
 
-// coirPanic keeps the panic that would end the process. Its goroutine waits forever.
+// coirPanic records a panic that would end the process. The panicking goroutine then waits forever.
 func coirPanic(p *_panic) {
 	gp := getg()
 	if !coirIn(gp) || gp == coirSched.root.ptr() || gp.m.locks != 0 {
@@ -211,9 +213,9 @@ func coirPanic(p *_panic) {
 	gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1)
 }
 
-// CoirBubble returns the number of the caller's bubble, or 0. Module coir calls it, because it has a runtime for each
-// bubble. It finds this method by its name, through an interface, because a module has no other access to what an
-// overlay adds.
+// CoirBubble returns the number of the caller's bubble, or 0. Module coir calls it, because coir has a separate runtime
+// for each bubble. It finds this method by name, through an interface, because a module has no other way to call
+// functions that an overlay adds.
 func (*Func) CoirBubble() uint64 {
 	if bubble := getg().bubble; bubble != nil {
 		return bubble.id
@@ -221,8 +223,9 @@ func (*Func) CoirBubble() uint64 {
 	return 0
 }
 
-// CoirSimulates gives the running schedule up if the caller is in one: the test explores by itself, and must be run as
-// go test does. Package sim of module coir calls it, like CoirBubble. Its goroutine waits forever.
+// If the caller belongs to the running schedule, CoirSimulates gives the schedule up, because the test itself explores
+// schedules and must run as under go test. The calling goroutine then waits forever. Package sim of module coir calls
+// CoirSimulates, in the same way as CoirBubble.
 func (*Func) CoirSimulates() {
 	if gp := getg(); coirIn(gp) {
 		coirSched.out.Simulates = true

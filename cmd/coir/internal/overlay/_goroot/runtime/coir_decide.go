@@ -5,19 +5,18 @@ import (
 	"internal/search"
 )
 
-// coirChoices asks the strategy, and keeps the decisions.
+// coirChoices has the strategy, and the state of its decisions.
 //
-//   - Decision i is coirDecisions[i], if i < coirMaxDecisions: those beyond are counted, and lost.
-//   - Each decision has two ways or more.
-//   - A schedule is its decisions: what else the goroutines do depends on them, on coir.Config, and on what comes from
-//     outside.
+//   - Decision i is in coirDecisions[i] if i < coirMaxDecisions. Later decisions are counted, but not stored.
+//   - Each decision has at least two ways.
+//   - The decisions determine the schedule, together with coir.Config and events from outside.
 type coirChoices struct {
 	strategy search.Strategy
 	fork     search.Fork
-	kind     uint8    // of the last decision
-	holder   guintptr // the goroutine that could keep the turn
+	kind     uint8    // the kind of the last decision
+	holder   guintptr // the goroutine that could keep the turn; 0 if there is none
 	ndec     int
-	chose    int32 // the decision that led to what happens next, for coirLog; -1: there was none
+	chose    int32 // the decision that led to the next event, for coirLog; -1 if none did
 }
 
 type coirDecision struct {
@@ -53,7 +52,7 @@ func coirDecide(gp *g, kind uint8, n int) int {
 	return k
 }
 
-// coirWorld is the schedule as its strategy sees it.
+// coirWorld gives a strategy access to the running schedule.
 type coirWorld struct{}
 
 // Actor implements search.World.
@@ -91,17 +90,18 @@ func (coirWorld) Moves(actor int) int32 {
 // Logged implements search.World.
 func (coirWorld) Logged() int { return coirSched.nevents }
 
-// coirCasesFairAfter is the number of choices after which a goroutine's selects are fair.
+// After coirCasesFairAfter choices between ready cases, the selects of a goroutine are fair.
 const coirCasesFairAfter = 100
 
-// coirSelect puts the chosen case first. The channels are locked, and pollorder has the cases in their order.
+// coirSelect decides which of the ready cases a select takes, and moves that case to the start of pollorder. The caller
+// has locked the channels. pollorder contains the cases in source order.
 func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	gp := getg()
 	s := &coirSched
 	if !coirActs(gp) {
 		return
 	}
-	for _, i := range pollorder { // the channels that it looks at are part of the trace
+	for _, i := range pollorder { // the channels of the select are part of the trace
 		obj := coirChannel(scases[i].c)
 		s.mix(uint64(obj))
 		coirNews(gp.coir.id, obj, coir.OpSelect)
@@ -123,8 +123,8 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	lock(&s.mu)
 	k := coirDecide(gp, coir.Case, n)
 	unlock(&s.mu)
-	// In a loop whose first case is always ready the others would never be chosen, so after a while the cases take
-	// turns.
+	// If the first case of a select in a loop is always ready, a strategy may never choose another case. So after a while
+	// the cases take turns.
 	if gp.coir.cases++; gp.coir.cases > coirCasesFairAfter {
 		k = (k + int(gp.coir.cases)) % n
 	}

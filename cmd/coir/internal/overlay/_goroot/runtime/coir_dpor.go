@@ -6,22 +6,23 @@ import (
 	"unsafe"
 )
 
-// This file is the model of search.DPOR: which operations of goroutines conflict.
+// This file implements the model of search.DPOR, which defines which operations of goroutines conflict.
 //
-// They conflict on the same object: a channel, a lock, a WaitGroup, a Cond, a Once, an atomic. A select conflicts with
-// operations on its channels, and while a goroutine waits in a select any two operations on channels do, because it
-// ends with the first of its cases. Any two operations on sockets in memory conflict. This does not see other effects
-// between goroutines, such as through shared memory, the length of a channel, a sync.Pool or a timer that both stop. A
-// program without data races shares memory under a lock, or by atomics.
+// Operations conflict if they use the same object: a channel, a lock, a WaitGroup, a Cond, a Once, an atomic. A select
+// conflicts with operations on its channels. While a goroutine waits in a select, any two operations on channels
+// conflict, because the first operation on one of its channels decides which case ends the select. Any two operations
+// on sockets in memory conflict. The model does not include other effects between goroutines, such as those through
+// shared memory, the length of a channel, a sync.Pool, or a timer that both stop. A program without data races accesses
+// shared memory under a lock or by atomics.
 
 // coirTransition is the next transition of a goroutine.
 type coirTransition struct {
 	op      uint8
-	resumed bool // what follows a wait in that operation, or begins a goroutine
-	watched bool // a goroutine waits in a select meanwhile
-	clock   bool // not a goroutine: all wait, and time moves
+	resumed bool // it continues after a wait in the operation, or starts the goroutine
+	watched bool // meanwhile a goroutine waits in a select
+	clock   bool // it is not of a goroutine: all goroutines wait, and the clock moves
 	obj     uint32
-	first   int32 // of a select, its channels in coirChosen
+	first   int32 // the channels of a select are n entries of coirChosen from first
 	n       int32
 }
 
@@ -29,24 +30,25 @@ type coirTransition struct {
 type coirEvent struct {
 	t     coirTransition
 	actor int32
-	fork  int32 // the decision that led to it; -1: there was none
-	wake  int32 // the event that made it possible; -1: none
+	fork  int32 // the decision that led to it; -1 if none did
+	wake  int32 // the event that made it possible; -1 if none did
 }
 
-// coirLog has the events of a schedule, for search.DPOR.
+// coirLog records the events of a schedule for search.DPOR.
 //
-//   - If logging, event i is coirEvents[i], for i < coirMaxEvents. Those beyond are counted: the schedule is too long.
+//   - If logging, event i is in coirEvents[i] if i < coirMaxEvents. Later events are counted, but the schedule is too
+//     long for search.DPOR.
 //   - If logging, selecting is the number of goroutines whose coirG.selecting is set.
 type coirLog struct {
 	logging   bool
 	nevents   int
-	nchosen   int // of coirChosen
-	selecting int // goroutines that wait in a select, or did and have not continued
+	nchosen   int // entries of coirChosen that are in use
+	selecting int // goroutines that wait in a select, or were woken there and have not continued
 }
 
 var coirEvents [coirMaxEvents]coirEvent
 
-// coirChosen has the channels of selects. It is not a ring: a schedule that has more is too long.
+// coirChosen has the channels of selects. It is not a ring: a schedule that fills it is too long for search.DPOR.
 var coirChosen [1 << 16]uint32
 
 // coirSelectPoint is the point before a select.
@@ -66,7 +68,7 @@ func coirSelectPoint(cases *scase, n int) {
 	coirPoint(coir.OpSelect, nil)
 }
 
-// coirGoesOn records that a goroutine performs the operation that it has announced, or continues after a wait.
+// coirGoesOn records that a goroutine performs the operation of its last point, or continues after a wait.
 func coirGoesOn(gp *g) {
 	s := &coirSched
 	gp.coir.moves++
@@ -92,7 +94,7 @@ func coirNextOf(gp *g) coirTransition {
 	return t
 }
 
-// happens adds an event.
+// happens adds an event to the log.
 func (l *coirLog) happens(e coirEvent) {
 	if l.logging && l.nevents < len(coirEvents) {
 		coirEvents[l.nevents] = e
@@ -135,7 +137,8 @@ func (coirModel) Events(events []search.Event[coirTransition], end int) []search
 	return events
 }
 
-// Awaited: the end of a Wait comes after each Done, which among themselves commute.
+// Awaited reports whether event i is the end of a Wait, and event j a Done of the same WaitGroup: the end comes after
+// each Done, although these commute with each other.
 func (coirModel) Awaited(events []search.Event[coirTransition], i, j int) bool {
 	d, e := &events[j].T, &events[i].T
 	return e.op == coir.OpWait && e.resumed && d.op == coir.OpDone && d.obj == e.obj
@@ -146,7 +149,7 @@ func (coirModel) Conflict(a, b coirTransition) bool {
 		return true
 	}
 	if coir.OnNetwork(int(a.op)) && coir.OnNetwork(int(b.op)) {
-		return true // an operation on a socket may be on several objects: both ends, a port, the listener
+		return true // an operation on a socket may use several objects: both ends, a port, the listener
 	}
 	x, y := coirClassOf(&a), coirClassOf(&b)
 	if x == coirPrivate || y == coirPrivate {
@@ -170,7 +173,7 @@ func (coirModel) Conflict(a, b coirTransition) bool {
 }
 
 const (
-	coirPrivate = iota // with nothing but the clock
+	coirPrivate = iota // it conflicts only with moves of the clock
 	coirOnChannel
 	coirOnObject
 )
@@ -184,7 +187,7 @@ func coirClassOf(t *coirTransition) int {
 			return coirPrivate
 		}
 		return coirOnChannel
-	case coir.OpSelect: // up to here it might have ended by another case
+	case coir.OpSelect: // until now another case might have ended it
 		return coirOnChannel
 	case coir.OpLock, coir.OpRLock, coir.OpWLock:
 		return coirOnObject // a goroutine that was woken may find the lock taken again
@@ -208,7 +211,7 @@ func coirUses(t *coirTransition, obj uint32) bool {
 	return false
 }
 
-// coirCommute reports whether two operations on one object commute.
+// coirCommute reports whether two operations on the same object commute.
 func coirCommute(a, b *coirTransition) bool {
 	switch a.op {
 	case coir.OpRLock, coir.OpAdd, coir.OpDone, coir.OpAtomicLoad, coir.OpMapLoad:

@@ -5,18 +5,18 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// coirDraws has what the program draws at random, which is the same in each run of a schedule: it depends only on the
-// seed, and on how often the program has drawn.
+// coirDraws generates the program's random numbers. They are the same in each run of a schedule, because they depend
+// only on the seed and on how many numbers the program has drawn.
 //
-// A goroutine without points has a generator of its own. It may fill a cache that the collector has emptied, such as
-// that of crypto/tls, and what other goroutines draw must not depend on it.
+// Goroutines without points have a separate generator. Such a goroutine may refill a cache that the garbage collector
+// has emptied, such as that of crypto/tls. The numbers of other goroutines must not depend on that.
 type coirDraws struct {
 	seed  uint64
-	rand  uint64 // the state of the generator, never 0
-	quiet uint64 // of that of goroutines without points
+	rand  uint64 // the state of the generator; never 0
+	quiet uint64 // the state of the generator of goroutines without points
 
 	timerStep uint64 // the step in which a timer was last ordered
-	ordered   uint64 // timers that were ordered in it
+	ordered   uint64 // how many timers were ordered in that step
 }
 
 // stateOf returns the state of the generator of gp.
@@ -43,7 +43,8 @@ func coirMix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// coirRand is the generator of the program: rand(), map order, and so on are the same in each run of a schedule.
+// coirRand returns the next random number of the program, for rand(), the order of maps, and so on. It returns false if
+// the runtime must draw the number.
 func coirRand() (x uint64, ok bool) {
 	gp := getg()
 	if gp.m.curg != gp || !(coir.On && gp.bubble != nil || gp.goid == 1) {
@@ -52,8 +53,9 @@ func coirRand() (x uint64, ok bool) {
 	return coirNext(coirSched.stateOf(gp)) * 0x9E3779B97F4A7C15, true
 }
 
-// coirTimerRand orders the timers of one instant. It is not a draw of the program: a timer that was stopped may leave
-// the heap sooner or later, and draws again only if it has left.
+// coirTimerRand returns a random number that orders the timers of one instant. It does not use the program's generator,
+// because the number of calls is not determined: a stopped timer leaves the heap at some later time, and calls
+// coirTimerRand again only if it has left.
 func coirTimerRand() uint32 {
 	if !coir.On {
 		return cheaprand()

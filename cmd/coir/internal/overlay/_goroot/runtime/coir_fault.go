@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// coirFaults decides what goes wrong, with -faults. An operation that can meet a fault offers the kinds that fit it.
-// Only some offers become decisions, by the seed, or else most schedules would be nothing but faults. After
-// coirMostFaults there are none, so that a program that tries again can succeed.
+// coirFaults decides which operations fail, with -faults. An operation that can meet a fault offers the kinds of fault
+// that it can meet. The seed determines which offers become decisions; if all did, most schedules would consist of
+// faults only. After coirMostFaults faults there are no more, so that a program that tries again can succeed.
 type coirFaults struct {
 	may     uint32 // see coir.Config
 	offered uint64
@@ -16,8 +16,8 @@ type coirFaults struct {
 
 const coirMostFaults = 3
 
-// coirFault returns the operation of a fault that the calling goroutine meets, or 0. kinds are those that it can meet,
-// as bits. p is the object.
+// coirFault returns the operation code of the fault that the calling goroutine meets on the object p, or 0. The bits of
+// kinds are the faults that it can meet.
 func coirFault(kinds uint32, p unsafe.Pointer) uint8 {
 	s, gp := &coirSched, getg()
 	if kinds &= s.may; kinds == 0 || s.had >= coirMostFaults || !coirActs(gp) {
@@ -46,14 +46,14 @@ func coirFault(kinds uint32, p unsafe.Pointer) uint8 {
 			}
 		}
 	}
-	coirPointOf(op, p, coir.Keep) // for the report
+	coirPointOf(op, p, coir.Keep) // so that the report shows the fault
 	return op
 }
 
 //go:linkname syscall_coirFault syscall.coirFault
 func syscall_coirFault(kinds uint32, p unsafe.Pointer) uint8 { return coirFault(kinds, p) }
 
-// syscall_coirPause lets the calling goroutine sleep.
+// syscall_coirPause makes the calling goroutine sleep.
 //
 //go:linkname syscall_coirPause syscall.coirPause
 func syscall_coirPause(ns int64) { timeSleep(ns) }

@@ -7,20 +7,20 @@ import (
 
 // This file is for goroutines that wait in the kernel: for a socket, a pipe or a process.
 //
-// Such a wait is not durable for a bubble, because something outside may end it. So the root is not woken while there
-// is one, the clock stands still, and a deadlock is not noticed. The watcher of package testing looks at a schedule in
-// which no goroutine can run. If nothing outside of the schedule can end its waits (coirAlone, and what package testing
-// knows of the descriptors), they count as any other wait: coirNudge wakes the root, which moves the clock, or reports
-// a deadlock.
+// For synctest such a wait is not durably blocking, because something outside may end it. So while a goroutine waits in
+// the kernel the root is not woken, the clock stands still, and a deadlock is not noticed. The watcher of package
+// testing therefore examines a schedule in which no goroutine can run. If nothing outside of the schedule can end its
+// waits (coirAlone says so, and package testing checks the descriptors), they count like any other wait: coirNudge
+// wakes the root, which moves the clock or reports a deadlock.
 
-// coirKernelRead notes that a schedule reads from the kernel, or accepts a connection.
+// coirKernelRead records that a schedule reads from the kernel, or accepts a connection.
 func coirKernelRead() {
 	if gp := getg(); coirIn(gp) {
 		coirSched.out.UsesKernel = true
 	}
 }
 
-// coirForks notes that the process starts another one.
+// coirForks records that the process starts another process.
 //
 //go:nosplit
 func coirForks() {
@@ -30,7 +30,7 @@ func coirForks() {
 	}
 }
 
-// coirRealTimers returns how many timers wait for the real time.
+// coirRealTimers returns the number of timers that run in real time.
 func coirRealTimers() (n int) {
 	lock(&allpLock)
 	for _, pp := range allp {
@@ -49,8 +49,9 @@ func coirRealTimers() (n int) {
 	return n
 }
 
-// coirOthers returns what there is in the process beside the schedules: goroutines and timers that the program made
-// before the test, calls of C, other processes that it has started, and whether it waits for signals.
+// coirOthers describes the part of the process that belongs to no schedule: the numbers of goroutines and timers that
+// the program made before the test, the number of calls of C, whether it started other processes, and whether it waits
+// for signals.
 //
 //go:linkname coirOthers testing.coirOthers
 func coirOthers() (goroutines, timers, calls int, forked, signals bool) {
@@ -58,12 +59,13 @@ func coirOthers() (goroutines, timers, calls int, forked, signals bool) {
 	return int(s.others), s.timers, int(NumCgoCall()), s.forked, coirSignals()
 }
 
-// coirAlone reports whether no goroutine can run, and only descriptors could change that: no goroutine is in a system
-// call. It stores the waits for descriptors, of this schedule and of earlier ones, in waits. last is set if no timer of
-// the schedule is left either.
+// coirAlone stores the waits for descriptors, of this schedule and of earlier ones, in waits. alone is set if no
+// goroutine can run or is in a system call, so that only descriptors can make one runnable. last is set if the schedule
+// has no timer either.
 //
-// A wait may have a deadline, which is in real time. It counts if the next timer of the schedule comes before: then the
-// clock moves first. So a deadline may come late, but not before a timer that is set to come earlier.
+// A wait may have a deadline, which is in real time. If the deadline is before the next timer of the schedule, alone is
+// not set. Otherwise the clock moves first. So a deadline may expire late, but never before a timer that is set to fire
+// earlier.
 //
 //go:linkname coirAlone testing.coirAlone
 func coirAlone(waits []coir.KernelWait) (n int, alone, last bool) {
@@ -73,7 +75,7 @@ func coirAlone(waits []coir.KernelWait) (n int, alone, last bool) {
 	}
 	me, root := getg(), s.root.ptr()
 	alone = true
-	wake, soon := coirWakeTime(root.bubble), int64(0) // soon is in real time; 0: there is no timer
+	wake, soon := coirWakeTime(root.bubble), int64(0) // soon is when the next timer fires, in real time; 0 if there is none
 	if wake != 0 {
 		soon = nanotime() + wake - root.bubble.now
 	}
@@ -115,7 +117,7 @@ func (c *coirG) kernelWait(w *coir.KernelWait, soon int64) bool {
 	return deadline == 0 || soon != 0 && soon <= deadline
 }
 
-// coirPolling notes the descriptor that the goroutine is about to wait for, and returns the reason of the wait.
+// coirPolling records the descriptor that the goroutine is about to wait for, and returns the reason of the wait.
 func coirPolling(pd *pollDesc, mode int32) waitReason {
 	gp := getg()
 	gp.coir.poll, gp.coir.pollWrites = pd, mode == 'w'
@@ -125,8 +127,8 @@ func coirPolling(pd *pollDesc, mode int32) waitReason {
 	return waitReasonIOWait
 }
 
-// coirNudge wakes the root, as if all waits were durable. It does so only if no goroutine can run. With giveUp the root
-// ends the schedule and does not move the clock.
+// coirNudge wakes the root as if all waits were durable, if no goroutine can run. With giveUp the root ends the
+// schedule instead of moving the clock. coirNudge reports whether it woke the root.
 //
 //go:linkname coirNudge testing.coirNudge
 func coirNudge(giveUp bool) bool {
@@ -153,7 +155,7 @@ func coirNudge(giveUp bool) bool {
 	return ok
 }
 
-// coirNow returns what is known of the running schedule.
+// coirNow stores the present outcome of the running schedule in out.
 //
 //go:linkname coirNow testing.coirNow
 func coirNow(out *coir.Outcome) {

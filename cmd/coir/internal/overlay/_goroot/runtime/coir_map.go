@@ -4,32 +4,33 @@ import (
 	"unsafe"
 )
 
-// Addresses differ from process to process, because the runtime allocates at moments of real time. So maps do not hash
-// them: the order of a map would differ too. They hash numbers, which addresses get in the order in which they are
-// first hashed. Two addresses may have the same number, but an address keeps its own until its object is freed: a map
-// that was made before the first schedule must find its keys in all of them.
+// Addresses differ from process to process, because the runtime itself allocates at moments that depend on real time.
+// If maps hashed them, the order of a map would differ too. So each address is given a number when it is first hashed,
+// and maps hash the numbers. Two addresses may have the same number. But an address keeps its number until its object
+// is freed, because every schedule must find the keys of a map that was made before the first schedule.
 
-// coirAddress is an address on the heap, and its number.
+// coirAddress is an entry of the table: an address on the heap, and its number.
 type coirAddress struct {
-	addr   uintptr // 0: the place is free; coirGone: it was not always
-	run    uint32  // the last schedule that has hashed it
+	addr   uintptr // 0: the entry is free; coirGone: its address was forgotten
+	run    uint32  // the last schedule that hashed it
 	number uint32
 }
 
 const coirGone = 1
 
-// coirAddresses has the addresses that were hashed, and whose objects live.
+// coirAddresses contains the addresses that were hashed and whose objects are alive.
 //
-//   - table is not on the heap, and does not keep objects. Its length is a power of two. An address is between its hash
-//     and the next free place.
-//   - taken places of table are not free: at most three quarters.
+//   - table is not on the heap, and does not keep objects alive. Its length is a power of two. An address is in the
+//     entries from the one that its hash selects up to the next free one.
+//   - taken is the number of entries that are not free, at most three quarters.
 var coirAddresses struct {
 	lock  mutex
 	table []coirAddress
 	taken int
-	run   uint32 // the schedule of numbered
-	// numbered counts the addresses that the schedule has hashed: also those that had a number before, so that the
-	// next number is the same as in another schedule. others counts those that were hashed outside of schedules.
+	run   uint32 // the schedule that numbered is for
+	// numbered counts the addresses that the schedule has hashed. It includes those that already had a number, so that the
+	// next number does not depend on earlier schedules. others counts the addresses that were first hashed outside of
+	// schedules.
 	numbered, others uint32
 }
 
@@ -43,7 +44,7 @@ func coirNumber(addr uintptr) uint64 {
 	if addr == 0 {
 		return 0
 	}
-	if spanOfHeap(addr) == nil { // a global, or on a stack: that is only looked for, and is in no map
+	if spanOfHeap(addr) == nil { // a global, or on a stack; an address on a stack is only looked up, and is never a key
 		return uint64(addr - firstmoduledata.text)
 	}
 	gp, t := getg(), &coirAddresses
@@ -75,7 +76,7 @@ func coirNumber(addr uintptr) uint64 {
 	return n
 }
 
-// coirPlaceOf returns the place of an address, or a free one for it.
+// coirPlaceOf returns the entry of an address, or a free entry for it.
 func coirPlaceOf(addr uintptr) *coirAddress {
 	t := coirAddresses.table
 	for i := coirMix(uint64(addr)); ; i++ {
@@ -85,7 +86,7 @@ func coirPlaceOf(addr uintptr) *coirAddress {
 	}
 }
 
-// coirGrowAddresses makes room for at least one address more.
+// coirGrowAddresses makes room for at least one more address.
 func coirGrowAddresses() {
 	t := &coirAddresses
 	live := 0
@@ -121,7 +122,8 @@ func coirForgetAddresses() {
 	}
 }
 
-// coirFreed reports, when all marks are set, whether the object at an address on the heap is about to be freed.
+// coirFreed reports whether the object at an address on the heap is about to be freed. It must be called when the
+// collector has set all marks.
 func coirFreed(addr uintptr) bool {
 	span := spanOfHeap(addr)
 	return span != nil && !span.markBitsForIndex(span.objIndex(addr)).isMarked()

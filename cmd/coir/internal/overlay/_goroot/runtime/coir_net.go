@@ -5,22 +5,23 @@ import (
 	"unsafe"
 )
 
-// This file is for goroutines that wait for sockets in memory, which are in package syscall. They wait in the poller,
-// as for those of the kernel, so package internal/poll does not know the difference. But such a wait belongs to the
-// schedule: only its goroutines and its clock end it, and deadlines are on the virtual clock.
+// This file is for goroutines that wait for sockets in memory, which package syscall implements. They wait in the
+// poller, as for sockets of the kernel, so package internal/poll treats both alike. But only goroutines and the clock
+// of the schedule end such a wait, and its deadlines are on the virtual clock.
 //
-// A descriptor of the poller (pollDesc) is not on the heap, and has timers, which are in the heap of a bubble. So one
-// that was for a socket in memory is used again only for such a socket; in the same schedule only if its timers are in
-// no heap, and in a later one after they were cleared: nothing reads the heap of an earlier bubble.
+// A descriptor of the poller (pollDesc) is not garbage collected, and its timers may be in the timer heap of a bubble.
+// So a descriptor that was for a socket in memory is reused only for such sockets. In the same schedule it is reused
+// only if its timers are in no heap. In a later schedule its timers are cleared first, which is safe because the heap
+// of an earlier bubble is no longer used.
 
-// The descriptors in memory. Package syscall has the same numbers.
+// Numbers from coirFirstFD up to coirLastFD are descriptors in memory. Package syscall defines the same numbers.
 const coirFirstFD, coirLastFD = 1 << 24, 1 << 30
 
 var coirPolls struct {
-	all  [1 << 16]*pollDesc // of the running schedule, by descriptor
+	all  [1 << 16]*pollDesc // those of the running schedule, by file descriptor modulo the length
 	free *pollDesc
-	old  *pollDesc // closed in the running schedule, with timers in its heap
-	run  uint32    // of old
+	old  *pollDesc // closed in schedule run, with timers in the heap of its bubble
+	run  uint32    // the schedule that old is for
 }
 
 //go:linkname syscall_coirPoint syscall.coirPoint
@@ -50,7 +51,7 @@ func syscall_coirRun() uint32 {
 //go:linkname syscall_coirForeign syscall.coirForeign
 func syscall_coirForeign() bool {
 	gp := getg()
-	return !coirIn(gp) && gp != fing // a finalizer has no effect, except in coirSweep
+	return !coirIn(gp) && gp != fing // finalizers have no effect, except during coirSweep
 }
 
 //go:linkname syscall_coirOnKernel syscall.coirOnKernel
@@ -106,7 +107,7 @@ func coirPollAlloc(fd uintptr) *pollDesc {
 	return pd
 }
 
-// coirPollOpen tells the kernel about a descriptor, unless it is in memory.
+// coirPollOpen registers a descriptor with the kernel's poller, unless it is in memory.
 func coirPollOpen(fd uintptr, pd *pollDesc) int {
 	if pd.coir != 0 {
 		return 0
@@ -114,14 +115,14 @@ func coirPollOpen(fd uintptr, pd *pollDesc) int {
 	return int(netpollopen(fd, pd))
 }
 
-// coirPollClose frees a descriptor of the poller that was for a socket in memory.
+// coirPollClose frees a descriptor of the poller if it was for a socket in memory, and reports whether it was.
 func coirPollClose(pd *pollDesc) bool {
 	if pd.coir == 0 {
 		return false
 	}
 	s := &coirPolls
 	switch {
-	case pd.coirStale(): // a finalizer has closed it: what was in an earlier schedule is not used again
+	case pd.coirStale(): // a finalizer closed it: a descriptor of an earlier schedule is not reused
 	case pd.rt.state&timerHeaped != 0 || pd.wt.state&timerHeaped != 0:
 		pd.link, s.old = s.old, pd
 	default:
@@ -133,7 +134,7 @@ func coirPollClose(pd *pollDesc) bool {
 // coirStale reports whether a descriptor was for a socket of an earlier schedule.
 func (pd *pollDesc) coirStale() bool { return pd.coir != 0 && (!coir.On || pd.coir != coirSched.run) }
 
-// coirPollNow returns the time from which deadlines of a descriptor count.
+// coirPollNow returns the present time on the clock of the descriptor's deadlines.
 func coirPollNow(pd *pollDesc) int64 {
 	if bubble := getg().bubble; pd.coir != 0 && bubble != nil {
 		return bubble.now

@@ -5,30 +5,30 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// coirBeside is about what is in the process besides the schedule: other goroutines, signals, the watcher of package
-// testing that calls coirTakeTurn, and waits in the kernel (coir_kernel.go). None of it is decided, so what comes from
-// there is counted in coir.Outcome.
+// coirBeside is the state of the process outside of the schedule: other goroutines, signals, the watcher of package
+// testing that calls coirTakeTurn, and waits in the kernel (coir_kernel.go). No decision controls these, so
+// coir.Outcome counts their effects on the schedule.
 //
-//   - forked and watching are never unset: they are about the process.
+//   - forked and watching are never unset, because they describe the process.
 //   - seen and seenStep are the turn and the steps at the last call of coirTakeTurn in this schedule.
 type coirBeside struct {
-	before   int32 // goroutines at the beginning of the schedule
-	others   int32 // those that are neither coir's nor of an earlier schedule, at the beginning of the first schedule
-	timers   int   // in real time, at the beginning of the first schedule
-	signals  bool  // the program waits for signals, and did so before the test
-	forked   bool  // the process has started another one
+	before   int32 // the number of goroutines at the beginning of the schedule
+	others   int32 // before, without coir's goroutines, at the beginning of the first schedule
+	timers   int   // the number of timers in real time at the beginning of the first schedule
+	signals  bool  // the program waited for signals before the first schedule
+	forked   bool  // the process has started another process
 	collect  bool  // see coir.Config
-	sweeps   bool  // the same
-	sweeping bool  // what a finalizer closes is closed: all goroutines of the schedule wait
-	givenUp  bool  // the schedule is to end although not all of its waits are durable
-	patience int64 // for signals, in this schedule
+	sweeps   bool  // see coir.Config
+	sweeping bool  // coirSweep runs: what a finalizer closes now is closed
+	givenUp  bool  // the schedule must end although some of its waits are not durable
+	patience int64 // the time for which this schedule still waits for signals, in nanoseconds
 	watching bool
 	seen     guintptr
 	seenStep uint64
-	procs    int // what GOMAXPROCS returns to the program
+	procs    int // the value that GOMAXPROCS returns to the program
 }
 
-// begin begins a schedule, perhaps the first.
+// begin prepares b for a new schedule.
 func (b *coirBeside) begin(c *coir.Config, first bool) {
 	b.before = gcount(false)
 	if first {
@@ -38,9 +38,9 @@ func (b *coirBeside) begin(c *coir.Config, first bool) {
 	b.sweeps = c.Sweeps && c.InMemory
 }
 
-// coirTakeTurn is called from time to time from outside. It takes the turn from a goroutine that has made no step since
-// the last call and sleeps in a system call. It returns what the schedule has waited for since then, as
-// package coir numbers it.
+// The watcher of package testing calls coirTakeTurn from time to time. If the goroutine that has the turn has made no
+// step since the last call, and sleeps in a system call, coirTakeTurn takes the turn away. It returns what the schedule
+// has waited for since the last call, as one of package coir's constants.
 //
 //go:linkname coirTakeTurn testing.coirTakeTurn
 func coirTakeTurn() (what int) {
@@ -82,7 +82,8 @@ func coirTakeTurn() (what int) {
 }
 
 // coirTurnSleeps reports whether the goroutine that has the turn, and has made no step since the last call of
-// coirTakeTurn, sleeps in a system call. If it goes on meanwhile, it makes a step, or comes to the end of the call.
+// coirTakeTurn, sleeps in a system call. If the goroutine continues meanwhile, it makes a step or reaches the end of
+// the call.
 func coirTurnSleeps() bool {
 	s := &coirSched
 	tid := uint64(0)
@@ -96,7 +97,7 @@ func coirTurnSleeps() bool {
 	return tid != 0 && coirSleeps(tid)
 }
 
-// coirStepsNow returns how many steps the running schedule has made.
+// coirStepsNow returns the number of steps of the running schedule.
 //
 //go:linkname coirStepsNow testing.coirStepsNow
 func coirStepsNow() uint64 {
@@ -106,9 +107,10 @@ func coirStepsNow() uint64 {
 	return n
 }
 
-// coirOutside is called by the root when all wait, and with last if no timer will wake them. It lets goroutines outside
-// run, among them the one that receives signals, and reports whether that has made a goroutine of the schedule ready. A
-// signal that the program has sent to itself may still be in the kernel, so coirOutside waits a little for it.
+// The root calls coirOutside when all goroutines wait; last says that no timer will wake them. coirOutside lets
+// goroutines outside of the schedule run, including the one that receives signals, and reports whether a goroutine of
+// the schedule became ready. A signal that the program has sent to itself may still be in the kernel, so coirOutside
+// waits for a short time.
 func coirOutside(last bool) bool {
 	s := &coirSched
 	if bubble := getg().bubble; s.collect && bubble.done && bubble.total > 1 {
@@ -125,7 +127,7 @@ func coirOutside(last bool) bool {
 	}
 	for n := 0; s.nready == 0; n++ {
 		if coirSignalComes() || !runqempty(getg().m.p.ptr()) || !sched.runq.empty() {
-			if n < 10 || coirSignalComes() { // not forever next to one that spins
+			if n < 10 || coirSignalComes() { // not forever, because a goroutine outside may spin
 				mcall(gosched_m)
 				continue
 			}
@@ -145,13 +147,13 @@ func coirOutside(last bool) bool {
 	return s.nready > 0
 }
 
-// coirSweep collects garbage, so that finalizers close sockets and pipes in memory that nothing can use any more.
+// coirSweep collects garbage, so that finalizers close sockets and pipes in memory that are no longer reachable.
 func coirSweep() {
 	s := &coirSched
 	s.sweeping = true
 	for range coir.Sweeps {
 		GC()
-		for n := 0; n < 20 && s.nready == 0; n++ { // the goroutine that calls finalizers is outside
+		for n := 0; n < 20 && s.nready == 0; n++ { // the goroutine that runs finalizers is outside of the schedule
 			mcall(gosched_m)
 		}
 		if s.nready > 0 {
@@ -188,14 +190,14 @@ func coirGoOutside(f func()) {
 	gp.bubble = bubble
 }
 
-// coirAsks reports whether the goroutine that looks at stacks is of the schedule.
+// coirAsks reports whether a goroutine of the schedule asks for the stacks of goroutines.
 func coirAsks() bool {
 	gp := getg().m.curg
 	return gp != nil && coirIn(gp) && gp.m.throwing == throwTypeNone
 }
 
-// coirHides reports whether a goroutine is hidden from the program: the root, the watcher, or one of an earlier
-// schedule.
+// coirHides reports whether gp is hidden from the program, because gp is the root, the watcher, or a goroutine of an
+// earlier schedule.
 func coirHides(gp *g) bool {
 	if !coirAsks() {
 		return false
@@ -204,8 +206,8 @@ func coirHides(gp *g) bool {
 		gp.bubble != nil && gp.coir.run != coirSched.run
 }
 
-// coirHidden returns how many goroutines the program would not have under go test. There the goroutine that runs the
-// tests is the only one in addition to those of the test.
+// coirHidden returns the number of goroutines that would not exist under go test, where the only goroutine in addition
+// to those of the test is the one that runs the tests.
 func coirHidden() int {
 	if !coirIn(getg()) {
 		return 0

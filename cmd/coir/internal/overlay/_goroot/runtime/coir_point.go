@@ -7,12 +7,14 @@ import (
 	"unsafe"
 )
 
-// This file is about points: a goroutine that has the turn comes to an operation that other goroutines can notice.
+// This file implements points. A goroutine that has the turn calls a point before each operation that other goroutines
+// can notice.
 
-// coirFairAfter is the number of points after which a goroutine that keeps the turn gives it up.
+// A goroutine that has kept the turn for coirFairAfter points gives it up.
 const coirFairAfter = 1000
 
-// coirPoint is called before an operation on the object p. Another goroutine may get the turn. Callers check coir.On.
+// coirPoint is called before the operation op on the object p. It may pass the turn to another goroutine. Callers check
+// coir.On first.
 func coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
 
 //go:linkname sync_coirPoint sync.coirPoint
@@ -32,7 +34,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		return
 	}
 	if a := uintptr(p); a >= gp.stack.lo && a < gp.stack.hi {
-		return // on its own stack: no other goroutine can use it
+		return // p is on the goroutine's own stack, so no other goroutine can use it
 	}
 	s.steps++
 	obj := coirObject(op, p)
@@ -64,8 +66,8 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	if s.out.TooBusy || s.out.TooLong || s.out.Simulates || s.out.NeedsKernel != "" {
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
 	}
-	// Whether the clock moves depends only on the step, and not on how the decisions were made: a replay only repeats
-	// them.
+	// Whether the clock moves depends only on the seed and the step, and not on the strategy, because a replay repeats the
+	// decisions with another strategy.
 	if s.racing > 0 && coirMix(s.seed^s.steps<<32)>>11%100 < s.racing {
 		coirMoveClock(gp, 0)
 	} else {
@@ -97,13 +99,14 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	s.done(n)
 }
 
-// coirTraced is called at each step whose place is recorded, before its operation. A debugger stops here; see `coir
-// debug`.
+// coirTraced is called at each step of a schedule whose trace is kept, before the operation. A debugger stops here; see
+// `coir debug`.
 //
 //go:noinline
 func coirTraced(step uint64) {}
 
-// coirGosched is Gosched. It returns false if the runtime must do it.
+// coirGosched implements Gosched for goroutines of the schedule. For others it returns false, and the runtime's own
+// code must run.
 func coirGosched() bool {
 	if !coirActs(getg()) {
 		return false
@@ -112,8 +115,9 @@ func coirGosched() bool {
 	return true
 }
 
-// coirPointAt is called before an operation on p, from the place pc. It is a point unless it is the standard library's
-// own: a mutex has its points elsewhere, and the caches of packages like reflect are not the test's.
+// coirPointAt is called before an operation on p by the code at pc. It is a point unless that code belongs to the
+// standard library: a mutex has its points elsewhere, and the caches of packages such as reflect do not concern the
+// test.
 func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) {
 	gp := getg()
 	s := &coirSched
@@ -121,7 +125,7 @@ func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) {
 		return
 	}
 	of := coirCodeAt(pc)
-	if of == coirCodeAtomic { // its caller decides, which may be a wrapper
+	if of == coirCodeAtomic { // look at its caller, which may be a wrapper too
 		var pcs [16]uintptr
 		n := fpTracebackPCs(unsafe.Pointer(getfp()), pcs[:])
 		i := 0
@@ -143,11 +147,11 @@ func atomic_coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) { coirPointAt(op
 //go:linkname sync_coirPointAt sync.coirPointAt
 func sync_coirPointAt(op uint8, p unsafe.Pointer, pc uintptr) { coirPointAt(op, p, pc) }
 
-// Where the code at a place is from.
+// The origins of code.
 const (
 	coirCodeUser   = iota
 	coirCodeStd    // the standard library
-	coirCodeAtomic // a method of package sync/atomic that is not inlined (with -race none is), or a wrapper of a method
+	coirCodeAtomic // a method of package sync/atomic that is not inlined (with -race none is), or its wrapper
 )
 
 // coirCode caches the origin of code. Only the goroutine that has the turn uses it.
@@ -164,8 +168,8 @@ func coirCodeAt(pc uintptr) uint8 {
 	return c.of
 }
 
-// coirCodeOf finds out where the code at pc is from: files of the standard library are next to the runtime's. The code
-// may be inlined into other code, and the methods of package sync/atomic usually are.
+// coirCodeOf returns the origin of the code at pc. Files of the standard library are in the same directory tree as
+// those of the runtime. The code may be inlined into other code, as the methods of package sync/atomic usually are.
 func coirCodeOf(pc uintptr) uint8 {
 	f := findfunc(pc)
 	if !f.valid() {
@@ -176,7 +180,7 @@ func coirCodeOf(pc uintptr) uint8 {
 		if !u.isInlined(uf) {
 			name := u.srcFunc(uf).name()
 			if stringslite.HasPrefix(name, "sync/atomic.(*Value)") && !stringslite.HasSuffix(name, "-fm") {
-				return coirCodeStd // it has points of its own
+				return coirCodeStd // Value has its own points
 			}
 			return coirCodeAtomic
 		}
@@ -195,7 +199,7 @@ func coirCodeOf(pc uintptr) uint8 {
 		}
 		return coirCodeUser
 	}
-	// With -trimpath it begins with the path of the package. That of a module may have no dot.
+	// With -trimpath the name of a file begins with the path of its package. The path of a module may have no dot.
 	n := 0
 	for n < len(file) && file[n] != '/' {
 		n++
@@ -206,7 +210,7 @@ func coirCodeOf(pc uintptr) uint8 {
 	return coirCodeStd
 }
 
-// coirStdDirs are the directories of the standard library.
+// coirStdDirs lists the top directories of the standard library.
 const coirStdDirs = " archive arena bufio builtin bytes cmp compress container context crypto database debug embed encoding " +
 	"errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect " +
 	"regexp runtime simd slices sort strconv strings structs sync syscall testing text time unicode unique unsafe " +

@@ -2,8 +2,8 @@ package runtime
 
 import "unsafe"
 
-// coirSleeps reports whether a thread sleeps in the kernel until something happens. One that is only not run, because
-// the machine is busy, or that waits for a disk, will go on by itself.
+// coirSleeps reports whether a thread sleeps in the kernel until an event wakes it. It returns false for a thread that
+// waits for a processor or a disk, because such a thread continues soon.
 func coirSleeps(tid uint64) bool {
 	var name [48]byte
 	n := copy(name[:], "/proc/self/task/")
@@ -17,7 +17,7 @@ func coirSleeps(tid uint64) bool {
 	var text [128]byte
 	size := read(fd, noescape(unsafe.Pointer(&text[0])), int32(len(text)))
 	closefd(fd)
-	for i := int(size) - 3; i > 0; i-- { // its name, which ends the only parentheses, is before the state
+	for i := int(size) - 3; i > 0; i-- { // the state is after the thread's name, which is in parentheses
 		if text[i] == ')' {
 			return text[i+2] == 'S'
 		}

@@ -2,5 +2,5 @@
 
 package runtime
 
-// coirSleeps reports whether a thread sleeps in the kernel, which is known on Linux only.
+// coirSleeps returns true: only on Linux can it find out whether a thread sleeps in the kernel.
 func coirSleeps(uint64) bool { return true }

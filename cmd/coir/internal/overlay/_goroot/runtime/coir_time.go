@@ -6,41 +6,41 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// coirTime moves the clock of the bubble, and finds out when only timers make progress.
+// coirTime moves the clock of the bubble, and detects that only timers make progress.
 //
 //   - The clock never moves back, and each move depends only on the decisions, the seed and the steps.
-//   - idle, charged and moved are steps that have been made: none is larger than steps.
+//   - idle, charged and moved are numbers of steps that have been made, so none is larger than steps.
 type coirTime struct {
 	racing  uint64 // see coir.Config
 	ticks   uint64
 	span    int64
-	exact   int    // bubbles of the test's own that it is in: the clock moves as in testing/synctest
-	idle    uint64 // the step at which all waited last
+	exact   int    // if not 0, the clock moves as in testing/synctest: the depth of bubbles that the test made
+	idle    uint64 // the step at which all goroutines last waited
 	charged uint64 // the step up to which the clock has been charged for steps
-	parks   uint64 // how often a goroutine has begun to wait since idle
-	ended   int    // ticks of the clock since the test has ended
+	parks   uint64 // how often goroutines have begun to wait since step idle
+	ended   int    // ticks of the clock since the test ended
 
-	progress  uint64 // counts steps of the test's own goroutine unless it polls, and goroutines that begin or end
-	ticked    uint64 // moves of the clock since progress changed
-	last      uint64 // progress, when the clock moved last
-	lastTime  int64  // when that changed
-	sleeps    bool   // since then, the test's own goroutine has begun to wait
-	lastStep  uint64 // the step at the first move of the clock after that
-	hashThen  uint64 // the hash at that step
+	progress  uint64 // counts steps of the test's main goroutine unless it polls, and starts and ends of goroutines
+	ticked    uint64 // moves of the clock since progress last changed
+	last      uint64 // the value of progress when the clock last moved
+	lastTime  int64  // the time at which last changed
+	sleeps    bool   // the test's main goroutine has begun to wait since last changed
+	lastStep  uint64 // the step at which last changed
+	hashThen  uint64 // the hash at which last changed
 	moved     uint64 // the last step of a goroutine that does not run the function of a timer
-	stepsThen uint64 // moved, when the clock moved last
-	until     int64  // the last moment for which a timer was set when only timers seemed to make progress
+	stepsThen uint64 // the value of moved when the clock last moved
+	until     int64  // when only timers seemed to make progress: the latest time for which a timer was set
 }
 
-// coirBaseTime is when a schedule begins, which the command decides. Only the time since then is in the hash: a token
-// is valid whenever it is replayed.
+// coirBaseTime is the time at which each schedule begins. The command sets it. Only the time since then is part of the
+// hash, so a token stays valid.
 var coirBaseTime int64
 
 //go:linkname coirSetBaseTime testing.coirSetBaseTime
 func coirSetBaseTime(t int64) { coirBaseTime = t }
 
-// coirMono returns the monotonic reading of a time: the schedule begins a second after the process. In a bubble that
-// the test made itself times have none.
+// coirMono returns the monotonic clock reading for the present time. A schedule begins one second after the process on
+// the monotonic clock. In a bubble that the test made itself, as in go test, times have no monotonic reading.
 func coirMono(bubble *synctestBubble) int64 {
 	if !coir.On || coirSched.exact > 0 {
 		return 0
@@ -48,21 +48,22 @@ func coirMono(bubble *synctestBubble) int64 {
 	return runtimeInitTime + 1e9 + bubble.now - coirBaseTime
 }
 
-// A step takes a nanosecond, so that a short timer can fire while goroutines run; in return each timer fires up to
-// coirLate late, so that timers started a few steps apart still fire in any order. Both times are shorter than in
-// reality: what needs more is not tried.
+// A step takes a nanosecond, so that a short timer can fire while goroutines run. Each timer fires up to coirLate
+// nanoseconds late, so that timers started a few steps apart can still fire in any order. Both times are shorter than
+// in reality, so behaviour that needs longer delays is not explored.
 //
-// In a program that polls, or spins until a time has come, there is no moment at which all goroutines wait. So a step
-// takes a microsecond after the first coirFreeSteps of them, and ten times as much after each million. But goroutines
-// that wait for each other work, and a timer may be there to say that they take too long. So a step takes no more than
-// the microsecond if there is a wait in a thousand steps; and no goroutine that can run waits for more than
-// coirFreeSteps of such steps: outside, none would for so long.
+// In a program that polls, or spins until a certain time, there is no moment at which all goroutines wait. So after
+// coirFreeSteps steps without such a moment a step takes a microsecond, and ten times as long after each million steps.
+// But goroutines that wait for each other do useful work, and a timer may limit the time of that work. So a step takes
+// no more than the microsecond if goroutines wait at least once in a thousand steps. And while steps take that long, no
+// goroutine that can run waits for the turn for more than coirFreeSteps steps, because in reality none would wait for
+// so long.
 const (
 	coirLate      = 1000
 	coirFreeSteps = 20000
 )
 
-// coirCharge moves the clock for the steps made since it was charged last.
+// coirCharge moves the clock forward by the time of the steps made since the last charge.
 func coirCharge(gp *g) {
 	s := &coirSched
 	if s.steps-s.idle > coirFreeSteps {
@@ -91,8 +92,8 @@ func coirCharge(gp *g) {
 	}
 }
 
-// coirMoveClock moves the clock of the bubble by d; or, if d is 0, to the next time that a goroutine waits for, as its
-// root does when all wait.
+// coirMoveClock moves the clock of the bubble forward by d. If d is 0 it moves the clock to the next timer, as the root
+// does when all goroutines wait.
 func coirMoveClock(gp *g, d int64) {
 	bubble := gp.bubble
 	lock(&bubble.mu)
@@ -114,22 +115,24 @@ func coirMoveClock(gp *g, d int64) {
 	})
 }
 
-// coirExactly runs the function of a bubble that the test made. There time stands still while goroutines run.
+// coirExactly runs the function of a bubble that the test made. In such a bubble the clock stands still while
+// goroutines run.
 func coirExactly(f func()) {
 	coirSched.exact++
 	defer func() { coirSched.exact-- }()
 	f()
 }
 
-// coirExact stops the clock between two of its moves, as in a test that calls synctest.Test.
+// coirExact makes the clock stand still while goroutines run, as in a test that calls synctest.Test.
 //
 //go:linkname coirExact testing.coirExact
 func coirExact() { coirSched.exact = 1 }
 
-// coirYear is a time in which a test would have made progress.
+// coirYear is a time after which a test that makes progress would have made some.
 const coirYear = 365 * 24 * 3600e9
 
-// coirForever is a time after which a timer is to never fire. gRPC sets timers to the longest time that there is.
+// coirForever is the duration from which a timer counts as one that never fires. gRPC sets timers to the longest
+// duration possible.
 const coirForever = 100 * coirYear
 
 // coirWakeTime returns when the next timer of a bubble fires, or 0 if none does.
@@ -141,14 +144,14 @@ func coirWakeTime(bubble *synctestBubble) int64 {
 	return next
 }
 
-// coirLoop is how often a test may sleep in a loop, in its own goroutine.
+// coirLoop is the number of times that the test's main goroutine may sleep in a loop.
 const coirLoop = 1_000_000
 
-// coirTick is called when the root moves the clock: all wait. It reports whether only timers make progress, and always
-// would: for many moves of the clock, and beyond each moment for which a timer was set when the moves had been enough.
-// A move after which only functions of timers have run counts ten times. A twentieth of the moves is enough if the
-// clock has moved by a year. A test that sleeps for seconds beside others that sleep for milliseconds makes many moves,
-// and goes on.
+// The root calls coirTick before it moves the clock, when all goroutines wait. It reports whether only timers make
+// progress, and always would. It assumes that if there was no progress for many moves of the clock, and also none until
+// all timers that were set by then had fired. A move after which only functions of timers ran counts ten times. A
+// twentieth of the moves is enough if the clock has moved by a year. A test may make many moves and still make progress
+// later, if it sleeps for seconds while other goroutines sleep for milliseconds.
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	if s.givenUp {
@@ -166,7 +169,7 @@ func coirTick(bubble *synctestBubble) bool {
 	s.stepsThen = s.moved
 	enough := s.ticks
 	switch {
-	case s.sleeps && s.span > 0: // else it is known that there will be none
+	case s.sleeps && s.span > 0: // with a span of 0 the test is known to make no progress
 		enough = max(enough, coirLoop)
 	case bubble.now-s.lastTime > coirYear:
 		enough /= 20
@@ -174,7 +177,7 @@ func coirTick(bubble *synctestBubble) bool {
 	if s.ticks == 0 || s.ticked < enough || bubble.now-s.lastTime < s.span && s.ticked < 10*enough {
 		return false
 	}
-	if s.until == 0 { // all wait, and nothing changes the heap
+	if s.until == 0 { // all goroutines wait, so nothing changes the heap of timers meanwhile
 		s.until = bubble.now
 		for _, t := range bubble.timers.heap {
 			if t.timer.state&timerZombie == 0 && t.when-bubble.now < coirForever {
@@ -186,15 +189,15 @@ func coirTick(bubble *synctestBubble) bool {
 		return false
 	}
 	s.out.OnlyTimers = true
-	s.steps, s.hash = s.moved, s.hashThen // what led here; how long it lasted does not matter
+	s.steps, s.hash = s.moved, s.hashThen // the steps before only timers ran; how long they ran does not matter
 	if gp := coirActors[coirTestG].g.ptr(); gp != nil && gp.coir.polls {
 		s.steps = s.lastStep
 	}
 	return true
 }
 
-// coirTimeStops reports whether the clock stops: the test has ended, and what it left behind had a hundred ticks to end
-// as well.
+// coirTimeStops reports whether the clock of a test that has ended stops. The goroutines that the test left behind have
+// a hundred ticks of the clock to end.
 func coirTimeStops() bool {
 	coirSched.ended++
 	return !coir.On || coirSched.ended > 100

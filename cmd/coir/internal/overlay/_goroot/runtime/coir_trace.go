@@ -5,22 +5,22 @@ import (
 	"unsafe"
 )
 
-// coirTrace records what a schedule does, and numbers its goroutines and objects.
+// coirTrace records the steps of a schedule, and numbers its goroutines and objects.
 //
-//   - The steps are numbered from 1. The last coir.KeptSteps of them are in coirSteps, which is a ring.
+//   - Steps are numbered from 1. The last coir.KeptSteps steps are in coirSteps, which is a ring.
 //   - Goroutines and objects are numbered from 1, in the order in which the schedule meets them.
-//   - The hash depends on decisions, steps, numbers and times of the schedule, but not on addresses or real time. So it
-//     is the same in each process that makes the same decisions.
+//   - The hash depends on the decisions, steps, numbers and times of the schedule, but not on addresses or real time.
+//     So it is the same in every process that makes the same decisions.
 type coirTrace struct {
-	trace     bool // also record where each step is; see coirPlaces
-	keep      bool // for coirNews
-	collected bool // what follows depends on the collector, and is not in the hash
+	trace     bool // also record the stack of each step; see coirPlaces
+	keep      bool // coirNews counts
+	collected bool // from now on steps depend on the garbage collector, and are not mixed into the hash
 	steps     uint64
-	ndone     uint32 // operations that have begun
+	ndone     uint32 // the number of operations that have begun
 	actors    uint32
 	objects   uint32
 	ncases    int
-	nchans    int // all that were made in the process while a trace was kept
+	nchans    int // all channels that were made in the process while a trace was kept
 	hash      uint64
 }
 
@@ -28,11 +28,11 @@ type coirStep struct {
 	g, obj uint32
 	op     uint8
 	npc    uint8
-	chose  int16  // what a select took: its case, from 1, or -1 for the default; 0: nothing, or not known
-	done   uint32 // its place in the order in which operations begin, from 1; 0: not begun
-	bytes  int32  // that a read or a write moved
-	second bool   // that was at the second end of the connection, which was accepted, or reads from a pipe
-	on     uint32 // the goroutine on whose behalf, or 0
+	chose  int16  // what a select took: 1 plus the index of the case, or -1 for the default; 0: none or unknown
+	done   uint32 // its position in the order in which operations began, from 1; 0: not begun
+	bytes  int32  // the number of bytes that a read or a write moved
+	second bool   // the operation was on the accepted end of a connection, or the end of a pipe that reads
+	on     uint32 // the goroutine on whose behalf the bytes moved, or 0
 	at     int64
 }
 
@@ -40,8 +40,8 @@ type coirStep struct {
 type coirActor struct {
 	g      guintptr
 	parent uint32
-	gopc   uintptr // of the go statement
-	op     uint8   // its last point
+	gopc   uintptr // the program counter of the go statement
+	op     uint8   // the operation of its last point
 	reason waitReason
 	state  uint8 // coir.Ready, ...
 	obj    uint32
@@ -50,7 +50,7 @@ type coirActor struct {
 	since  int64
 }
 
-// coirActorOf returns the actor that is gp, or nil if gp has none.
+// coirActorOf returns the entry of gp in coirActors, or nil if gp has none.
 func coirActorOf(gp *g) *coirActor {
 	if id := gp.coir.id; id != 0 && id < coir.KeptActors {
 		return &coirActors[id]
@@ -65,24 +65,24 @@ var (
 		addr    uintptr
 		run, id uint32
 	}
-	// Of the schedule whose trace is kept: where each step is, the cases of selects, and where channels and goroutines
-	// were made.
+	// The following are for the schedule whose trace is kept: the stack of each step, the cases of selects, and the stacks
+	// where channels and goroutines were made.
 	coirPlaces [coir.KeptSteps][coirDepth]uintptr
 	coirCases  [coir.KeptCases]struct {
 		step, obj uint32
 		i         uint16
 		send      bool
 	}
-	coirChannels [coir.KeptChannels]struct { // the last ones
-		made  uint32 // its number among all
+	coirChannels [coir.KeptChannels]struct { // a ring of the newest
+		made  uint32 // its number among all channels, see nchans
 		run   uint32 // the schedule in which it had the number obj
 		obj   uint32
 		npc   uint8
-		timer bool // it is of a timer or a ticker
-		room  uint // how many values it holds
+		timer bool // it belongs to a timer or a ticker
+		room  uint // its capacity
 		pc    [coirDepth]uintptr
 	}
-	coirBirths [coirMaxBirths]struct { // of goroutines, by their numbers
+	coirBirths [coirMaxBirths]struct { // go statements, by the number of the goroutine
 		run uint32
 		npc uint8
 		pc  [coirBirthDepth]uintptr
@@ -96,7 +96,7 @@ func (t *coirTrace) mix(x uint64) {
 	}
 }
 
-// step returns the step with a number from 1, or nil if it is no longer kept.
+// step returns step n, or nil if it is no longer kept.
 func (t *coirTrace) step(n uint32) *coirStep {
 	if n == 0 || uint32(t.steps)-n >= coir.KeptSteps {
 		return nil
@@ -104,7 +104,7 @@ func (t *coirTrace) step(n uint32) *coirStep {
 	return &coirSteps[(n-1)%coir.KeptSteps]
 }
 
-// done is called when the operation of a step begins: its goroutine has the turn.
+// done is called when the operation of a step begins. Its goroutine has the turn.
 func (t *coirTrace) done(step uint32) {
 	t.ndone++
 	if e := t.step(step); e != nil {
@@ -112,8 +112,8 @@ func (t *coirTrace) done(step uint32) {
 	}
 }
 
-// coirChose records what a select took: the case k, or -1, its default. The compiler turns a select with one case and a
-// default into a send or a receive on the channel c that does not wait.
+// coirChose records what a select took: case k, or the default if k is -1. The compiler turns a select with one case
+// and a default into a send or a receive on the channel c that does not wait.
 func coirChose(op uint8, c *hchan, k int) {
 	gp := getg()
 	s := &coirSched
@@ -123,7 +123,7 @@ func coirChose(op uint8, c *hchan, k int) {
 	}
 	e := s.step(a.point)
 	if e == nil || e.op != op || c != nil && (c.coirRun != s.run || c.coirID != e.obj) {
-		return // a timer has sent
+		return // the function of a timer sends
 	}
 	if k >= 0 {
 		k++
@@ -131,7 +131,7 @@ func coirChose(op uint8, c *hchan, k int) {
 	e.chose = int16(k)
 }
 
-// coirMake records where a channel is made.
+// coirMake records the stack where a channel is made.
 func coirMake(c *hchan) {
 	s := &coirSched
 	if !s.trace || !coirActs(getg()) {
@@ -144,7 +144,8 @@ func coirMake(c *hchan) {
 	e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), e.pc[:]))
 }
 
-// coirObject returns the number of an object. A channel has its number in itself; others are found by their address.
+// coirObject returns the number of an object. A channel stores its number; the numbers of other objects are looked up
+// by address.
 func coirObject(op uint8, p unsafe.Pointer) uint32 {
 	s := &coirSched
 	if p == nil {
@@ -183,8 +184,8 @@ func coirChannel(c *hchan) uint32 {
 	return c.coirID
 }
 
-// coirForget forgets the objects that the collector is about to free: their addresses may be used again, by objects
-// that get other numbers. It is called when all marks are set, while the world is stopped.
+// coirForget forgets the objects that the garbage collector is about to free, because the same addresses may be used
+// for new objects with other numbers. It is called when all marks are set, while the world is stopped.
 func coirForget() {
 	coirForgetAddresses()
 	s := &coirSched
@@ -194,12 +195,13 @@ func coirForget() {
 	for i := range coirObjects {
 		o := &coirObjects[i]
 		if o.run == s.run && coirFreed(o.addr) {
-			o.addr = 0 // no object has that; the place stays taken, for those that were put behind it
+			o.addr = 0 // no object has address 0; the entry stays in use, so that entries behind it are found
 		}
 	}
 }
 
-// coirLatest is the last point at each object, by its number, and coirSeen the pairs seen in all schedules.
+// coirLatest is the last point on each object, by the number of the object. coirSeen is the set of pairs of points seen
+// in all schedules.
 var (
 	coirLatest [1 << 12]struct {
 		run, g uint32
@@ -208,8 +210,8 @@ var (
 	coirSeen [1 << 16 / 64]uint64
 )
 
-// coirNews records that a goroutine uses an object after another one did, which distinguishes schedules. A schedule in
-// which this is new is worth keeping.
+// coirNews records the pair of operations if a goroutine uses an object after another goroutine did. Such pairs
+// distinguish schedules. A schedule with a new pair is worth keeping.
 func coirNews(g, obj uint32, op uint8) {
 	s := &coirSched
 	if !s.keep {
@@ -227,7 +229,7 @@ func coirNews(g, obj uint32, op uint8) {
 	last.run, last.g, last.op = s.run, g, op
 }
 
-// What package testing reads of a schedule.
+// Package testing reads a schedule with the functions below.
 
 //go:linkname coirDecisionAt testing.coirDecisionAt
 func coirDecisionAt(i int) (ways, way uint16, kind uint8, step uint32) {
@@ -260,7 +262,7 @@ func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, room uint, npc
 	return e.obj, e.timer, e.room, coirExpand(pcs, e.pc[:e.npc])
 }
 
-// coirBirth stores the stack of the go statement that started an actor in pcs, and returns its length. It is 0 if the
+// coirBirth stores the stack of the go statement that started an actor in pcs, and returns its length, or 0 if the
 // stack was not kept.
 //
 //go:linkname coirBirth testing.coirBirth
@@ -271,12 +273,13 @@ func coirBirth(i int, pcs []uintptr) int {
 	return coirExpand(pcs, coirBirths[i].pc[:coirBirths[i].npc])
 }
 
-// coirExpand expands the frames of a stack to those of its functions, including inlined ones.
+// coirExpand stores the program counters of a stack's functions, including inlined ones, in pcs, and returns their
+// number.
 func coirExpand(pcs, frames []uintptr) int {
 	if len(frames) == 0 {
 		return 0
 	}
-	var raw [1 + max(coirDepth, coirBirthDepth)]uintptr // the first is how many to skip
+	var raw [1 + max(coirDepth, coirBirthDepth)]uintptr // the first element is the number of frames to skip
 	return fpunwindExpand(pcs, raw[:1+copy(raw[1:], frames)])
 }
 
@@ -286,7 +289,7 @@ func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason st
 	return a.parent, a.gopc, a.op, a.state, a.reason.String(), a.obj, a.step, a.since - coirBaseTime
 }
 
-// coirActorPCs stores the stack where an actor waits in pcs, and returns its length.
+// coirActorPCs stores the stack of a waiting actor in pcs, and returns its length.
 //
 //go:linkname coirActorPCs testing.coirActorPCs
 func coirActorPCs(i int, pcs []uintptr) (n int) {
@@ -299,21 +302,21 @@ func coirActorPCs(i int, pcs []uintptr) (n int) {
 	return n
 }
 
-// coirNames says what goroutines are called, by their number.
+// coirNames contains the names of goroutines, by number.
 var coirNames [1 << 12]struct {
 	run   uint32
 	fiber coirFiber
-	role  string // in package net/http
+	role  string // what it does for package net/http
 }
 
 // coirFiber is a fiber of module coir.
 type coirFiber struct {
 	name  string
 	id    uint64
-	waits func() (text string, holders []uint64) // what it waits for, and which fibers hold that
+	waits func() (text string, holders []uint64) // what it waits for, and the fibers that hold it
 }
 
-// coirNamed returns where the name of the calling goroutine is kept, or nil.
+// coirNamed returns pointers to the names of the calling goroutine, or nil.
 func coirNamed() (fiber *coirFiber, role *string) {
 	gp := getg()
 	if !coirIn(gp) || gp.coir.id >= uint32(len(coirNames)) {
@@ -326,8 +329,8 @@ func coirNamed() (fiber *coirFiber, role *string) {
 	return &n.fiber, &n.role
 }
 
-// CoirFiber says which fiber the calling goroutine runs. Module coir calls it, like CoirBubble: a goroutine of coir
-// runs one fiber after the other.
+// CoirFiber records which fiber the calling goroutine runs, because a goroutine of coir runs one fiber after another.
+// Module coir calls CoirFiber in the same way as CoirBubble.
 func (*Func) CoirFiber(name string, id uint64, waits func() (text string, holders []uint64)) {
 	if fiber, _ := coirNamed(); fiber != nil {
 		*fiber = coirFiber{name, id, waits}
@@ -343,7 +346,7 @@ func coirActorName(i int) (fiber string, id uint64, waits func() (text string, h
 	return "", 0, nil, ""
 }
 
-// coirNotes are texts that stand for steps in a report, of the schedule whose trace is kept.
+// coirNotes contains texts that a report shows for steps of the schedule whose trace is kept.
 var (
 	coirNotes [1 << 10]struct {
 		step uint32
@@ -353,12 +356,12 @@ var (
 	coirNotesN   int
 )
 
-// http_coirTraces reports whether the trace of the schedule is kept, so that names and notes are of use.
+// http_coirTraces reports whether the trace of the schedule is kept, so that names and notes are needed.
 //
 //go:linkname http_coirTraces net/http.coirTraces
 func http_coirTraces() bool { return coir.On && coirSched.trace && coirIn(getg()) }
 
-// http_coirRole names the calling goroutine by what it does.
+// http_coirRole sets the role of the calling goroutine, which is its name in reports.
 //
 //go:linkname http_coirRole net/http.coirRole
 func http_coirRole(name string) {
@@ -367,8 +370,8 @@ func http_coirRole(name string) {
 	}
 }
 
-// http_coirPolls says whether the calling goroutine only polls from now on: what it does is no progress of the test. It
-// returns what was said before.
+// http_coirPolls sets whether the calling goroutine only polls from now on, so that its steps are no progress of the
+// test. It returns the previous setting.
 //
 //go:linkname http_coirPolls net/http.coirPolls
 func http_coirPolls(polls bool) (before bool) {
@@ -387,8 +390,8 @@ func http_coirSelf() uint32 {
 	return 0
 }
 
-// http_coirServes says on whose behalf the calling goroutine, if it has a role, did its last step, and reads and writes
-// from now on.
+// http_coirServes records that the calling goroutine, if it has a role, made its last step on behalf of goroutine id,
+// and reads and writes for id from now on.
 //
 //go:linkname http_coirServes net/http.coirServes
 func http_coirServes(id uint32) {
@@ -404,7 +407,7 @@ func http_coirServes(id uint32) {
 	}
 }
 
-// http_coirNote notes what the last step of the calling goroutine was for, or the next one.
+// http_coirNote adds a note to the last step of the calling goroutine, or to its next step.
 //
 //go:linkname http_coirNote net/http.coirNote
 func http_coirNote(text string, next bool) {
@@ -434,7 +437,8 @@ func coirNoteAt(i int) (step uint32, text string, ok bool) {
 	return coirNotes[i].step, coirNotes[i].text, true
 }
 
-// syscall_coirMoved records how many bytes the last step of the calling goroutine moved, and at which end.
+// syscall_coirMoved records how many bytes the last step of the calling goroutine moved, and at which end of the
+// connection or pipe.
 //
 //go:linkname syscall_coirMoved syscall.coirMoved
 func syscall_coirMoved(n int, second bool) {

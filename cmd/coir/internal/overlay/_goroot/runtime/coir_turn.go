@@ -2,38 +2,39 @@ package runtime
 
 import "internal/coir"
 
-// coirTurns says which goroutine has the turn, and which can run. The others of the schedule wait, or have ended.
+// coirTurns records which goroutine has the turn, and which goroutines can run. All other goroutines of the schedule
+// wait or have ended.
 //
-//   - A goroutine that has the turn is not in coirRunnable.
-//   - If no goroutine has the turn, coirRunnable is empty: all wait.
-//   - coirRunnable[:nready] has each goroutine once, in the order of coirAfter.
+//   - The goroutine that has the turn is not in coirRunnable.
+//   - If no goroutine has the turn, coirRunnable is empty, and all goroutines wait.
+//   - coirRunnable[:nready] contains each goroutine that can run once, in the order of coirAfter.
 type coirTurns struct {
-	turn    guintptr // the goroutine that has it; 0: all wait
+	turn    guintptr // the goroutine that has the turn; 0: all goroutines wait
 	to      guintptr // the goroutine that coirSwitch switches to
 	nready  int
-	nways   int    // of the ready ones, those that a decision is about; they are the first
-	behind  int    // of a goroutine that gives up the turn: the first ready one after it
-	held    uint64 // points since the turn passed
-	harness uint64 // the step at which the harness last could not run, or did
-	looked  uint64 // the step at which coirLongest looked last
+	nways   int    // the decision is between the first nways of the ready goroutines
+	behind  int    // the index of the first ready goroutine after the one that gives up the turn
+	held    uint64 // points since the turn was last passed
+	harness uint64 // the step at which the harness last ran, or was not ready
+	looked  uint64 // the step at which coirLongest last searched
 }
 
 var coirRunnable [coirMaxReady]guintptr
 
-// coirReady takes a goroutine that can run. It returns false if the goroutine is not of the schedule or has the turn,
-// so that the runtime queues it.
+// coirReady makes gp ready, and reports true. It returns false if gp does not belong to the schedule or has the turn;
+// then the runtime must queue gp.
 func coirReady(gp *g) bool {
 	if !coirIn(gp) {
 		return false
 	}
 	s := &coirSched
 	lock(&s.mu)
-	if s.turn.ptr() == gp { // it had parked for the runtime, and kept the turn
+	if s.turn.ptr() == gp { // it parked for the runtime's own reasons, and kept the turn
 		unlock(&s.mu)
 		return false
 	}
 	if by := getg().m.curg; (by == nil || by.coir.run != s.run) && gp != s.root.ptr() &&
-		(by != nil || getg().bubble == nil) { // else a timer of the bubble
+		(by != nil || getg().bubble == nil) { // otherwise a timer of the bubble made it ready
 		s.out.Outside++
 		if by != nil {
 			s.out.Foreign++
@@ -49,8 +50,8 @@ func coirReady(gp *g) bool {
 	return true
 }
 
-// coirInject takes the goroutines of the schedule out of a list of runnable ones: the network has woken them, or the
-// collector has, and then the goroutine has the turn.
+// coirInject removes the goroutines of the schedule from a list of goroutines that the network or the garbage collector
+// has woken. A goroutine that the collector woke has the turn, and is queued.
 func coirInject(glist *gList) {
 	var rest gList
 	for !glist.empty() {
@@ -67,7 +68,7 @@ func coirInject(glist *gList) {
 	*glist = rest
 }
 
-// coirQueue passes the goroutine that has got the turn to the runtime.
+// coirQueue adds to, which has the turn, to the runtime's queues.
 func coirQueue(to *g) {
 	if pp := getg().m.p.ptr(); pp != nil {
 		runqput(pp, to, true)
@@ -78,7 +79,7 @@ func coirQueue(to *g) {
 	unlock(&sched.lock)
 }
 
-// coirArrive makes a goroutine ready. If no goroutine has the turn, it returns the one that gets it.
+// coirArrive makes gp ready. If no goroutine has the turn, it chooses one and returns it.
 func coirArrive(gp *g) *g {
 	coirSched.insert(gp)
 	if coirSched.turn != 0 {
@@ -87,7 +88,7 @@ func coirArrive(gp *g) *g {
 	return coirChoose(nil, coir.Free)
 }
 
-// insert makes a goroutine ready.
+// insert adds gp to coirRunnable.
 func (t *coirTurns) insert(gp *g) {
 	if t.nready == coirMaxReady {
 		throw("coir: too many goroutines")
@@ -104,8 +105,9 @@ func (t *coirTurns) insert(gp *g) {
 	gp.coir.since = coirSched.steps
 }
 
-// coirLongest returns which of the first n ready goroutines waits longest for the turn, or nil if none has waited for
-// coirFreeSteps. It looks only now and then, and only if the clock is charged for steps.
+// coirLongest returns the goroutine that has waited longest for the turn among the first n ready ones, or nil if none
+// has waited for coirFreeSteps steps. To save time it searches only now and then. It searches only while steps take a
+// microsecond or more; see coirCharge.
 func coirLongest(n int) (to *g) {
 	s := &coirSched
 	if s.steps-s.idle <= coirFreeSteps || s.steps-s.looked < uint64(64+n) {
@@ -121,7 +123,7 @@ func coirLongest(n int) (to *g) {
 	return to
 }
 
-// remove removes a goroutine that is ready.
+// remove removes gp from coirRunnable.
 func (t *coirTurns) remove(gp *g) {
 	i := 0
 	for coirRunnable[i].ptr() != gp {
@@ -131,7 +133,8 @@ func (t *coirTurns) remove(gp *g) {
 	t.nready--
 }
 
-// coirAfter reports whether a comes after b: the harness comes last; the others are in the order of creation.
+// coirAfter reports whether a comes after b in coirRunnable. The harness comes last. Other goroutines are in order of
+// creation.
 func coirAfter(a, b *g) bool {
 	if last := a.coir.quiet == coir.QuietLast; last != (b.coir.quiet == coir.QuietLast) {
 		return last
@@ -139,8 +142,8 @@ func coirAfter(a, b *g) bool {
 	return a.coir.id > b.coir.id
 }
 
-// way returns the goroutine that gets the turn by way k of a decision. gp has the turn and could keep it, or is
-// nil.
+// way returns the goroutine that gets the turn if the decision is k. gp is the goroutine that has the turn and could
+// keep it, or nil.
 func (t *coirTurns) way(gp *g, kind uint8, k int) *g {
 	switch {
 	case gp == nil:
@@ -153,11 +156,11 @@ func (t *coirTurns) way(gp *g, kind uint8, k int) *g {
 	case k == t.nways:
 		return gp
 	}
-	return coirRunnable[(t.behind+k)%t.nways].ptr() // those after gp, then those before it
+	return coirRunnable[(t.behind+k)%t.nways].ptr() // first the goroutines after gp, then those before it
 }
 
-// coirChoose decides which goroutine gets the turn, and takes it out of ready. gp has the turn and could keep it, or is
-// nil. If it does not keep the turn it becomes ready.
+// coirChoose decides which goroutine gets the turn, and removes that goroutine from coirRunnable. gp is the goroutine
+// that has the turn and could keep it, or nil. If gp loses the turn it becomes ready.
 func coirChoose(gp *g, kind uint8) *g {
 	s := &coirSched
 	n := s.nready
@@ -166,7 +169,7 @@ func coirChoose(gp *g, kind uint8) *g {
 	}
 	if n == s.nready {
 		s.harness = s.steps
-	} else if s.steps-s.harness > 50000 { // the rest of the test spins, and the harness could end it
+	} else if s.steps-s.harness > 50000 { // the goroutines of the test spin, and the harness may be able to end the test
 		s.harness = s.steps
 		return coirPass(gp, coirRunnable[n].ptr())
 	}
@@ -197,7 +200,7 @@ func coirChoose(gp *g, kind uint8) *g {
 	return coirPass(gp, s.way(gp, kind, k))
 }
 
-// coirPass passes the turn to a goroutine that is ready, or lets gp keep it.
+// coirPass passes the turn from gp, which may be nil, to to, which is ready or gp itself. It returns to.
 func coirPass(gp, to *g) *g {
 	s := &coirSched
 	if to != gp {
@@ -245,7 +248,7 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 	}
 }
 
-// coirSwap passes the turn from a goroutine to the one that it switches to as a coroutine. from may have ended.
+// coirSwap passes the turn from a goroutine to the coroutine that it switches to. ended says that from has ended.
 func coirSwap(from, to *g, ended bool) {
 	s := &coirSched
 	if s.turn.ptr() != from {
@@ -265,8 +268,8 @@ func coirSwap(from, to *g, ended bool) {
 	coirGoesOn(to)
 }
 
-// coirGivesUpTurn reports whether a goroutine that parks for the given reason passes the turn on. It does not for the
-// runtime's own reasons.
+// coirGivesUpTurn reports whether a goroutine that parks for the given reason passes the turn on. It keeps the turn if
+// it parks for the runtime's own reasons.
 func coirGivesUpTurn(r waitReason) bool {
 	switch r {
 	case waitReasonIOWait, waitReasonCoirNet, waitReasonSemacquire, waitReasonSleep, waitReasonChanReceiveNilChan,
@@ -280,7 +283,7 @@ func coirGivesUpTurn(r waitReason) bool {
 	return false
 }
 
-// coirSwitch switches to the goroutine that has got the turn. gp is ready.
+// coirSwitch switches from gp, which is ready, to the goroutine that has got the turn.
 func coirSwitch(gp *g) {
 	to := coirSched.to.ptr()
 	casgstatus(gp, _Grunning, _Grunnable)
@@ -289,7 +292,8 @@ func coirSwitch(gp *g) {
 	schedule()
 }
 
-// coirExitSyscall is called at the end of a system call: a goroutine whose turn was taken meanwhile waits for the next.
+// coirExitSyscall is called at the end of a system call. If the turn was taken from the goroutine meanwhile, the
+// goroutine waits until it gets the turn again.
 //
 //go:nosplit
 func coirExitSyscall(gp *g) {

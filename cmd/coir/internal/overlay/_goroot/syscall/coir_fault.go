@@ -7,9 +7,11 @@ import (
 	"unsafe"
 )
 
-// The faults that a connection meets with -faults net. Each is a decision of the schedule: see package runtime.
+// This file implements the faults that a connection meets with -faults net. Each fault is a decision of the schedule;
+// see package runtime.
 
-// coirFault returns the operation of a fault, or 0. kinds are those that can be met, as bits.
+// coirFault returns the operation code of the fault that the calling goroutine meets, or 0. The bits of kinds are the
+// faults that it can meet.
 //
 //go:linkname coirFault
 //go:noescape
@@ -18,7 +20,7 @@ func coirFault(kinds uint32, p unsafe.Pointer) uint8
 //go:linkname coirPause
 func coirPause(ns int64)
 
-// The kinds, as bits.
+// The kinds of faults, as bits.
 const (
 	coirResets = 1 << iota
 	coirRefuses
@@ -27,11 +29,11 @@ const (
 	coirHangs
 )
 
-// coirLateBy is how long a delay is.
+// coirLateBy is the length of a delay, in nanoseconds.
 const coirLateBy = 10e9
 
-// meets asks whether an operation on a connection, of n bytes, meets a fault. It returns how many of them the operation
-// may move.
+// meets is called before an operation moves n bytes over a connection. The operation may meet a fault. meets returns
+// the number of bytes that the operation may move.
 //
 //go:norace
 func (s *coirSocket) meets(n int) int {
@@ -59,7 +61,7 @@ func (s *coirSocket) meets(n int) int {
 	return n
 }
 
-// refuses asks whether a listener refuses a connection.
+// refuses reports whether the listener refuses a connection, which is a fault.
 //
 //go:norace
 func (s *coirSocket) refuses() bool {

@@ -8,26 +8,26 @@ import (
 	"unsafe"
 )
 
-// This file is the kernel of a schedule that `coir test` explores, as far as sockets are concerned: those on the
-// loopback addresses and of the local domain are in memory. Packages net and internal/poll are as they are: their calls
-// of package syscall end here, and their waits in the runtime's poller, which coir decides about; see coir_net.go of
-// package runtime. So addresses, deadlines and errors are made by the same code as those of real sockets, from the same
-// error numbers.
+// This file replaces the kernel for the sockets of a schedule that `coir test` explores. Sockets on loopback addresses
+// and sockets of the local domain are in memory. Packages net and internal/poll are used unchanged except for points:
+// their calls of package syscall end in this file, and their waits end in the runtime's poller, which coir controls;
+// see coir_net.go of package runtime. So addresses, deadlines and errors are made by the same code as for real sockets,
+// from the same error numbers.
 //
-// A descriptor in memory is a number that the kernel does not use, and is not used twice in a process. Only the
-// goroutine that has the turn of the schedule uses what is here, so there are no locks. The functions have no race
-// detector (go:norace), and do not call append or copy or use maps, which have one of their own: what happens before
-// what is told to it by the operations on a socket alone.
+// A descriptor in memory is a number that the kernel does not use, and a process never uses it twice. Only the
+// goroutine that has the turn uses the data in this file, so there are no locks. The race detector must not see the
+// accesses, so the functions are go:norace, and do not use append, copy or maps, which report their accesses to the
+// race detector themselves. Explicit calls of package race report the order that operations on a socket establish.
 //
-// What cannot be had in memory (a descriptor to be copied or passed on, an address elsewhere, a server outside of the
-// test) makes the test run again on the kernel's network: see coirOnKernel. Options of sockets, and system calls of
-// other modules, are in coir_trap.go.
+// If a test needs something that is not possible in memory (to copy a descriptor or pass it on, an address that is not
+// loopback, a server outside of the test), it is run again on the kernel's network; see coirOnKernel. Options of
+// sockets, and system calls of other modules, are in coir_trap.go.
 
 //go:linkname coirPoint
 //go:noescape
 func coirPoint(op uint8, p unsafe.Pointer)
 
-// coirPointBefore is coirPoint for an operation that follows, whose own point is left out.
+// coirPointBefore is a point that replaces the point of the following operation.
 //
 //go:linkname coirPointBefore
 //go:noescape
@@ -54,7 +54,7 @@ func coirForeign() bool
 //go:linkname coirNetReady
 func coirNetReady(fd int, mode int32)
 
-// coirOnKernel gives the schedule up: the test must run on the kernel's network, for the reason given. It does not
+// coirOnKernel gives the schedule up, because the test must run on the kernel's network; why is the reason. It does not
 // return.
 //
 //go:linkname coirOnKernel
@@ -64,7 +64,7 @@ func coirOnKernel(why string)
 //go:noescape
 func coirMove(to, from unsafe.Pointer, n uintptr)
 
-// coirCopy is copy, which would tell the race detector of its accesses.
+// coirCopy is like copy, but does not report its accesses to the race detector.
 //
 //go:norace
 func coirCopy(to, from []byte) int {
@@ -75,40 +75,40 @@ func coirCopy(to, from []byte) int {
 	return n
 }
 
-// The descriptors in memory. Package runtime has the same numbers.
+// Numbers from coirFirstFD up to coirLastFD are descriptors in memory. Package runtime defines the same numbers.
 const coirFirstFD, coirLastFD = 1 << 24, 1 << 30
 
 const (
-	coirFirstPort  = 33000      // of those that are chosen
-	coirTCPRoom    = 2560 << 10 // bytes that a connection holds in one direction
-	coirUnixRoom   = 208 << 10  // the same in the local domain, and of packets
-	coirPipeRoom   = 64 << 10   // the same of a pipe
-	coirPipeAtomic = 4096       // bytes that a pipe takes as one
-	coirSendAhead  = 512 << 10  // bytes that are sent before the answer comes that nothing reads them
+	coirFirstPort  = 33000      // the first port that is chosen for a socket
+	coirTCPRoom    = 2560 << 10 // the bytes that a TCP connection holds in each direction
+	coirUnixRoom   = 208 << 10  // the same in the local domain, and for packets
+	coirPipeRoom   = 64 << 10   // the same for a pipe
+	coirPipeAtomic = 4096       // the largest write to a pipe that is not split
+	coirSendAhead  = 512 << 10  // the bytes that are sent to a closed connection before its reset arrives
 	coirMaxPacket4 = 65507
 	coirMaxPacket6 = 65527
 )
 
-// coirNet is the network of the running schedule. Each schedule begins with a new one, so that its ports are the same
-// in each process.
+// coirNet is the network of the running schedule. Each schedule begins with a new network, so that its ports are the
+// same in every process.
 var coirNet struct {
 	run   uint32
-	base  int // the first descriptor
-	next  int // the next one, for all schedules
+	base  int // the first descriptor of the schedule
+	next  int // the next descriptor; it grows over all schedules
 	files []*coirSocket
 	bound *coirSocket // a list of the sockets that have a name
-	named bool        // a socket has had one
+	named bool        // a socket has, or had, a name
 	port  int
-	used  *[1 << 16 / 64]uint64 // the ports that were ever used
-	obj   uint64                // what a point names that is about the network as a whole
+	used  *[1 << 16 / 64]uint64 // the ports that were ever used in the schedule
+	obj   uint64                // the object of points that concern the network as a whole
 }
 
-// coirAddr is the name of a socket: an address and a port, or of the local domain.
+// coirAddr is the name of a socket: an address and a port, or a name of the local domain.
 type coirAddr struct {
-	ip   [16]byte // one of IPv4 is mapped
+	ip   [16]byte // IPv4 addresses are mapped to IPv6
 	port int
 	name string
-	dev  uint64 // of the file with that name, if there is one
+	dev  uint64 // dev and ino identify the file with that name, if there is one
 	ino  uint64
 }
 
@@ -117,7 +117,7 @@ type coirSocket struct {
 	fd, domain, typ, proto int
 	twin                   int // see coirTwins
 
-	obj   *uint64 // what points name: a connection has one for both ends
+	obj   *uint64 // the object of the socket's points; both ends of a connection have the same
 	local coirAddr
 	peer  coirAddr
 	link  *coirSocket // in coirNet.bound
@@ -126,28 +126,28 @@ type coirSocket struct {
 	reuse, reusePort, only6      bool
 	closed, noRead, noWrite, rst bool
 	linger0                      bool
-	pipe                         bool                      // it is an end of a pipe: see CoirPipe
-	second                       bool                      // it was accepted, or reads from a pipe
-	hangs                        bool                      // nothing arrives any more: see meets
-	err                          Errno                     // to be told, once
-	options                      [len(coirKept)]coirOption // those of coirKept that were set
+	pipe                         bool                      // it is an end of a pipe; see CoirPipe
+	second                       bool                      // it was accepted, or is the reading end of a pipe
+	hangs                        bool                      // nothing arrives any more; see meets
+	err                          Errno                     // the next operation returns it, once
+	options                      [len(coirKept)]coirOption // the values of the options in coirKept
 
-	in, out *coirPipe // of a stream
+	in, out *coirPipe // the two directions of a stream
 
-	queue, last *coirSocket // of a listener: those that wait to be accepted
+	queue, last *coirSocket // the connections that wait for a listener to accept them
 	after       *coirSocket // the next in that queue
-	sync        uint64      // for the race detector: of those that connect, and of packets
+	sync        uint64      // for the race detector: connects and packets release it, accepts and receives acquire it
 
-	packets, lastPacket *coirPacket // to be received
-	npackets, bytes     int         // of them
-	unread              int         // bytes of packets that it sent in the local domain, and that were not received
-	blocked             bool        // it waits until they are
-	full                bool        // others wait until packets were received
-	waitsFor            *coirSocket // which has too many packets
-	to                  *coirSocket // of the local domain: where packets go if it is connected
+	packets, lastPacket *coirPacket // the packets to receive
+	npackets, bytes     int         // the number of packets, and of their bytes
+	unread              int         // the bytes of packets that it sent in the local domain and that are not yet received
+	blocked             bool        // it waits for unread to become smaller
+	full                bool        // senders wait until it receives packets
+	waitsFor            *coirSocket // the socket with too many packets that it waits for
+	to                  *coirSocket // the socket that it is connected to, for packets of the local domain
 }
 
-// coirOption is the value of an option. Its size is 0 if it was not set.
+// coirOption is the value of an option. Its size is 0 if the option was not set.
 type coirOption struct {
 	size  int32
 	value [2]int32
@@ -158,7 +158,7 @@ type coirPipe struct {
 	buf      []byte
 	start, n int
 	room     int
-	fin      bool // no more will be written
+	fin      bool // nothing more will be written
 	blocked  bool // the writer waits for room
 	from, to *coirSocket
 	sync     uint64 // for the race detector
@@ -171,7 +171,7 @@ type coirPacket struct {
 	from coirAddr
 }
 
-// coirSocketOf returns the socket of a descriptor, or nil if that is the kernel's.
+// coirSocketOf returns the socket of a descriptor, or nil if the descriptor is the kernel's.
 //
 //go:norace
 func coirSocketOf(fd int) *coirSocket {
@@ -184,7 +184,8 @@ func coirSocketOf(fd int) *coirSocket {
 	return coirFind(fd)
 }
 
-// coirFind is coirSocketOf for Close, which a finalizer may call on a goroutine of the runtime.
+// coirFind is like coirSocketOf, but may be called by a goroutine outside of the schedule: a finalizer, which runs on a
+// goroutine of the runtime, may call Close.
 //
 //go:norace
 func coirFind(fd int) *coirSocket {
@@ -194,12 +195,12 @@ func coirFind(fd int) *coirSocket {
 	return coirNet.files[fd-coirNet.base]
 }
 
-// coirHas reports whether a descriptor is of the last schedule that had a network.
+// coirHas reports whether a descriptor belongs to the last schedule that had a network.
 //
 //go:norace
 func coirHas(fd int) bool { return coirNet.run != 0 && fd >= coirNet.base && fd < coirNet.next }
 
-// coirOpen gives a socket a descriptor.
+// coirOpen assigns a new descriptor to a socket.
 //
 //go:norace
 func coirOpen(s *coirSocket) {
@@ -217,7 +218,7 @@ func coirOpen(s *coirSocket) {
 	n.next++
 }
 
-// coirMakeSocket makes a socket in memory. ok is false if it must be the kernel's.
+// coirMakeSocket makes a socket in memory. ok is false if the kernel must make it.
 //
 //go:norace
 func coirMakeSocket(domain, typ, proto int) (fd int, err error, ok bool) {
@@ -252,11 +253,11 @@ func coirMakeSocket(domain, typ, proto int) (fd int, err error, ok bool) {
 	return s.fd, nil, true
 }
 
-// coirMaxFiles is how many sockets a schedule may have.
+// coirMaxFiles is the most sockets that a schedule may make.
 const coirMaxFiles = 1 << 16
 
-// coirTwins are sockets of the kernel, one of each kind. The kernel knows by them which kinds there are, and what their
-// options accept.
+// coirTwins contains one socket of the kernel for each kind. They serve to ask the kernel which kinds of sockets exist,
+// and which values their options accept.
 var coirTwins [32]struct {
 	domain, typ, proto, fd int
 	err                    error
@@ -282,7 +283,7 @@ func coirTwin(domain, typ, proto int) (int, error) {
 //go:norace
 func (s *coirSocket) point(op uint8) { coirPoint(s.named(op), unsafe.Pointer(s.obj)) }
 
-// named returns the code of an operation: those on pipes have their own.
+// named returns the code of an operation on s, because operations on pipes have their own codes.
 //
 //go:norace
 func (s *coirSocket) named(op uint8) uint8 {
@@ -339,7 +340,7 @@ func (s *coirSocket) sockaddr(a *coirAddr) Sockaddr {
 		return &SockaddrInet6{Port: a.port, Addr: a.ip}
 	}
 	if a.name == "" {
-		return &SockaddrUnix{Name: "@"} // as anyToSockaddr has it
+		return &SockaddrUnix{Name: "@"} // as anyToSockaddr returns it
 	}
 	return &SockaddrUnix{Name: a.name}
 }
@@ -355,7 +356,7 @@ func (s *coirSocket) getpeername() (Sockaddr, error) {
 	return s.sockaddr(&s.peer), nil
 }
 
-// find returns the socket with a name, which listens or receives packets. Without one it returns nil.
+// find returns the socket with the name a that listens or receives packets, or nil if there is none.
 //
 //go:norace
 func (s *coirSocket) find(a *coirAddr) (found *coirSocket) {
@@ -375,7 +376,7 @@ func (s *coirSocket) find(a *coirAddr) (found *coirSocket) {
 	return found
 }
 
-// same reports whether a name of the local domain is that of the socket.
+// same reports whether a, a name of the local domain, is the name of the socket.
 //
 //go:norace
 func (s *coirSocket) same(a *coirAddr) bool {
@@ -385,7 +386,7 @@ func (s *coirSocket) same(a *coirAddr) bool {
 	return a.name == s.local.name
 }
 
-// file finds the file with a name of the local domain.
+// file sets dev and ino to those of the file with the name a of the local domain.
 //
 //go:norace
 func (a *coirAddr) file() error {
@@ -419,8 +420,8 @@ func (s *coirSocket) bind(sa Sockaddr) error {
 		return EINVAL
 	}
 	if known := coirUsed(a.port); !a.any() && (!a.is4() || !a.loopback()) || a.port > 0 && (a.port < 1024 || !known) {
-		// Let the kernel say whether there is such an address, whether the process may have the port, and whether that
-		// is in use there: by another program, or a server that was there before the test.
+		// Ask the kernel whether the address exists, whether the process may use the port, and whether it is in use by
+		// another program or by a server that was started before the test.
 		if err := s.tryKernel(sa, bind); err != nil && !(err == EADDRINUSE && known && a.loopback()) {
 			return err
 		}
@@ -441,7 +442,7 @@ func (s *coirSocket) bind(sa Sockaddr) error {
 	return nil
 }
 
-// clashes reports whether the socket o has an address, or one that includes it.
+// clashes reports whether s cannot have the address a because of the socket o.
 //
 //go:norace
 func (s *coirSocket) clashes(o *coirSocket, a *coirAddr) bool {
@@ -454,14 +455,14 @@ func (s *coirSocket) clashes(o *coirSocket, a *coirAddr) bool {
 	return o.includes(&o.local, a) || s.includes(a, &o.local)
 }
 
-// includes reports whether a, an address of the socket, stands for others too, and b is one of them.
+// includes reports whether a, an address of the socket, stands for several addresses, and b is one of them.
 //
 //go:norace
 func (s *coirSocket) includes(a, b *coirAddr) bool {
 	return a.any() && (s.domain == AF_INET && b.is4() || s.domain == AF_INET6 && !(s.only6 && b.is4()))
 }
 
-// name makes the socket known by a name.
+// name gives the socket the name a, and adds it to coirNet.bound.
 //
 //go:norace
 func (s *coirSocket) name(a *coirAddr) {
@@ -504,7 +505,7 @@ func (s *coirSocket) tryKernel(sa Sockaddr, call func(int, unsafe.Pointer, _Sock
 		return err
 	}
 	second := Timeval{Sec: 1}
-	SetsockoptTimeval(fd, SOL_SOCKET, SO_SNDTIMEO, &second) // of connect, too
+	SetsockoptTimeval(fd, SOL_SOCKET, SO_SNDTIMEO, &second) // also limits connect
 	if s.only6 {
 		SetsockoptInt(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)
 	}
@@ -517,7 +518,7 @@ func (s *coirSocket) tryKernel(sa Sockaddr, call func(int, unsafe.Pointer, _Sock
 	return err
 }
 
-// checkPort checks that no other program receives packets at a port.
+// checkPort gives the schedule up if another program receives packets at the port of a.
 //
 //go:norace
 func (s *coirSocket) checkPort(a *coirAddr) {
@@ -553,7 +554,7 @@ func (s *coirSocket) checkPort(a *coirAddr) {
 	coirNet.used[p/64] |= 1 << (p % 64)
 }
 
-// bindLocal gives the socket a name of the local domain. The kernel makes the file.
+// bindLocal gives the socket a name of the local domain. The kernel makes the file for the name.
 //
 //go:norace
 func (s *coirSocket) bindLocal(a *coirAddr, sa Sockaddr) error {
@@ -581,7 +582,7 @@ func (s *coirSocket) bindLocal(a *coirAddr, sa Sockaddr) error {
 	return nil
 }
 
-// autobind gives the socket a name that it was not given, so that it can be answered.
+// autobind chooses a name for the socket if it has none, so that peers can answer it.
 //
 //go:norace
 func (s *coirSocket) autobind(to *coirAddr) {
@@ -598,7 +599,7 @@ func (s *coirSocket) autobind(to *coirAddr) {
 	s.name(&a)
 }
 
-// coirSource returns the address from which packets to another one come.
+// coirSource returns the address from which packets to the address to are sent.
 //
 //go:norace
 func coirSource(to *coirAddr) [16]byte {
@@ -629,7 +630,7 @@ func (s *coirSocket) listen() error {
 	return nil
 }
 
-// connect connects the socket to the one with a name.
+// connect connects s to the socket with the name sa.
 //
 //go:norace
 func (s *coirSocket) connect(sa Sockaddr) error {
@@ -684,7 +685,7 @@ func (s *coirSocket) connect(sa Sockaddr) error {
 			if to.to != nil && to.to != s {
 				return EPERM
 			}
-			s.to, a = to, to.local // by the name that the other has
+			s.to, a = to, to.local // the peer is known by its own name
 		}
 		s.connected, s.peer = true, a
 		return nil
@@ -697,7 +698,7 @@ func (s *coirSocket) connect(sa Sockaddr) error {
 	return nil
 }
 
-// pair connects a stream to a listener: the other end waits there to be accepted.
+// pair connects s to the listener to, which has the name a. The new other end waits in the listener's queue.
 //
 //go:norace
 func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
@@ -713,7 +714,7 @@ func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
 			}
 		}
 	}
-	if to.proto != s.proto { // the ends have no protocol in common beside the usual one
+	if to.proto != s.proto { // the two ends have only the default protocol in common
 		p.proto = 0
 		p.twin, _ = coirTwin(p.domain, p.typ, 0)
 	}
@@ -738,7 +739,7 @@ func (s *coirSocket) pair(to *coirSocket, a *coirAddr) {
 	coirNetReady(to.fd, 'r')
 }
 
-// pipes connects two streams.
+// pipes connects the streams s and p.
 //
 //go:norace
 func (s *coirSocket) pipes(p *coirSocket) {
@@ -863,7 +864,7 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 		return -1, EBADF
 	case s.pipe && len(p) == 0:
 		return 0, nil
-	case s.pipe && !out.to.closed && len(p) <= coirPipeAtomic && out.room-out.n < len(p): // as one, or not yet
+	case s.pipe && !out.to.closed && len(p) <= coirPipeAtomic && out.room-out.n < len(p): // all of it or nothing yet
 		out.blocked = true
 		return -1, EAGAIN
 	case !s.connected:
@@ -877,7 +878,7 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 	case s.noWrite || s.rst || s.domain == AF_UNIX && (out.to.closed || out.to.noRead):
 		return -1, EPIPE
 	case len(p) > 0 && (out.to.closed || s.domain != AF_UNIX && out.to.noRead && out.to.noWrite):
-		s.rst, s.err = true, EPIPE // the answer is a reset
+		s.rst, s.err = true, EPIPE // the other end answers with a reset
 		s.wake()
 		out.to.rst, out.to.err = true, ECONNRESET
 		out.to.wake()
@@ -909,7 +910,7 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// grow makes room in the buffer for more bytes, up to the room that the connection has.
+// grow makes room in the buffer for more bytes, but not for more than c.room.
 //
 //go:norace
 func (c *coirPipe) grow(more int) {
@@ -920,7 +921,7 @@ func (c *coirPipe) grow(more int) {
 	c.buf, c.start = buf, 0
 }
 
-// wake wakes all that wait for the socket.
+// wake wakes all goroutines that wait for the socket.
 //
 //go:norace
 func (s *coirSocket) wake() {
@@ -930,7 +931,7 @@ func (s *coirSocket) wake() {
 	}
 }
 
-// close closes the socket. The point is before: see CoirCloses.
+// close closes the socket. Its point was earlier; see CoirCloses.
 //
 //go:norace
 func (s *coirSocket) close() error {
@@ -942,7 +943,7 @@ func (s *coirSocket) close() error {
 			break
 		}
 	}
-	for p := s.queue; p != nil; p = p.after { // they were not accepted
+	for p := s.queue; p != nil; p = p.after { // connections that were not accepted
 		p.linger0 = true
 		p.hangUp()
 	}
@@ -951,7 +952,7 @@ func (s *coirSocket) close() error {
 	return nil
 }
 
-// hangUp tells the other end that this one is closed.
+// hangUp marks s as closed, and notifies the other end.
 //
 //go:norace
 func (s *coirSocket) hangUp() {
@@ -977,7 +978,7 @@ func (s *coirSocket) hangUp() {
 		race.ReleaseMerge(unsafe.Pointer(&s.out.sync))
 	}
 	switch {
-	case (s.linger0 || s.in.n > 0) && s.out.fin && s.domain != AF_UNIX: // a reset after the end
+	case (s.linger0 || s.in.n > 0) && s.out.fin && s.domain != AF_UNIX: // the reset comes after the end of the stream
 		p.err, p.rst = EPIPE, true
 	case s.linger0 || s.in.n > 0:
 		p.err, p.rst = ECONNRESET, true
@@ -1011,8 +1012,8 @@ func (s *coirSocket) shutdown(how int) error {
 	return nil
 }
 
-// shutdownPackets ends one or both directions of a socket with packets. It needs no connection. If it has one that both
-// ends know of, the other end knows of this too.
+// shutdownPackets ends one or both directions of a socket for packets. The socket need not be connected. If it is a
+// SOCK_SEQPACKET, which has a connection at both ends, it also ends the directions at the other end.
 //
 //go:norace
 func (s *coirSocket) shutdownPackets(read, write bool) {
@@ -1024,8 +1025,8 @@ func (s *coirSocket) shutdownPackets(read, write bool) {
 	}
 }
 
-// receive copies the first packet to p, and returns how many bytes fit and the packet, or nil if there is none. flags
-// is MSG_TRUNC if p was too short.
+// receive copies the first packet to p. It returns the number of bytes copied, and the packet, or nil if there is none.
+// flags is MSG_TRUNC if p was too short.
 //
 //go:norace
 func (s *coirSocket) receive(p []byte, how int) (n int, packet *coirPacket, flags int, err error) {
@@ -1058,7 +1059,7 @@ func (s *coirSocket) receive(p []byte, how int) (n int, packet *coirPacket, flag
 	return -1, nil, 0, EAGAIN
 }
 
-// remove removes the first packet, and wakes its sender if that waits until its packets are received.
+// remove removes the first packet. It wakes the packet's sender if that waits until its packets are received.
 //
 //go:norace
 func (s *coirSocket) remove() {
@@ -1086,7 +1087,7 @@ func (s *coirSocket) drop() {
 	}
 }
 
-// wakeSenders wakes those that wait because the socket had too many packets.
+// wakeSenders wakes the senders that wait because the socket had too many packets.
 //
 //go:norace
 func (s *coirSocket) wakeSenders() {
@@ -1102,7 +1103,7 @@ func (s *coirSocket) wakeSenders() {
 	}
 }
 
-// send sends a packet: to an address, or if that is nil, to where the socket is connected.
+// send sends a packet to the address sa, or if sa is nil, to the socket's peer.
 //
 //go:norace
 func (s *coirSocket) send(p []byte, sa Sockaddr) (int, error) {
@@ -1146,7 +1147,7 @@ func (s *coirSocket) send(p []byte, sa Sockaddr) (int, error) {
 	if d == nil {
 		s.checkPort(&a)
 		if s.connected {
-			s.err = ECONNREFUSED // the next operation tells
+			s.err = ECONNREFUSED // the next operation returns it
 			s.wake()
 		}
 		return len(p), nil
@@ -1156,7 +1157,7 @@ func (s *coirSocket) send(p []byte, sa Sockaddr) (int, error) {
 		from.ip = coirSource(&a)
 	}
 	switch {
-	case d.connected && (d.peer.ip != from.ip || d.peer.port != from.port): // it is not for d
+	case d.connected && (d.peer.ip != from.ip || d.peer.port != from.port): // d receives only from its peer
 	case d.bytes+len(p) > coirUnixRoom: // lost
 	default:
 		s.deliver(d, p, &from)
@@ -1185,7 +1186,7 @@ func (s *coirSocket) sendLocal(p []byte, sa Sockaddr) (int, error) {
 		d = s.find(&a)
 	}
 	switch {
-	case s.err != 0: // of a SOCK_SEQPACKET
+	case s.err != 0: // only a SOCK_SEQPACKET has it
 		err := s.err
 		s.err = 0
 		return -1, err
@@ -1206,7 +1207,7 @@ func (s *coirSocket) sendLocal(p []byte, sa Sockaddr) (int, error) {
 		return -1, EPROTOTYPE
 	case s.typ == SOCK_DGRAM && d.to != nil && d.to != s:
 		return -1, EPERM
-	case d.closed && s.typ == SOCK_DGRAM: // the connection is no more, and what has come is lost
+	case d.closed && s.typ == SOCK_DGRAM: // the connection ends, and packets not yet received are lost
 		s.to, s.connected = nil, false
 		s.drop()
 		return -1, ECONNREFUSED
@@ -1244,9 +1245,10 @@ func (s *coirSocket) deliver(d *coirSocket, p []byte, from *coirAddr) {
 	coirNetReady(d.fd, 'r')
 }
 
-var coirQueue int // how many packets a socket of the local domain may have before others wait; 0: not known yet
+var coirQueue int // the value of coirMaxPackets; 0: not known yet
 
-// coirMaxPackets returns how many packets may wait in a socket of the local domain that is not connected to the sender.
+// coirMaxPackets returns the number of packets in a socket of the local domain beyond which senders that the socket is
+// not connected to must wait.
 //
 //go:norace
 func coirMaxPackets() int {
@@ -1269,17 +1271,17 @@ func coirMaxPackets() int {
 	return coirQueue
 }
 
-// The forms of receiving and sending.
+// The variants of receiving and sending.
 
-// recvfrom receives, and returns the address of the sender if it has one, but not that of a TCP connection. A socket in
-// memory has no control messages, so Recvmsg uses it too.
+// recvfrom receives, and returns the address of the sender if the sender has one, except for TCP. Recvmsg uses it too,
+// because a socket in memory has no control messages.
 //
 //go:norace
 func (s *coirSocket) recvfrom(p []byte, how int) (n, flags int, from Sockaddr, err error) {
 	var a *coirAddr
 	if s.typ == SOCK_STREAM {
 		n, err = s.read(p, how)
-		if s.domain == AF_UNIX && err == nil && (n > 0 || s.in.n > 0) { // there was something to read
+		if s.domain == AF_UNIX && err == nil && (n > 0 || s.in.n > 0) { // there were bytes to read
 			a = &s.in.from.local
 		}
 	} else {
@@ -1294,7 +1296,7 @@ func (s *coirSocket) recvfrom(p []byte, how int) (n, flags int, from Sockaddr, e
 	return n, flags, from, err
 }
 
-// recvfromInet is recvfrom for a caller that has room for the port and the address of the sender.
+// recvfromInet is like recvfrom, but stores the port and the address of the sender in port and addr.
 //
 //go:norace
 func (s *coirSocket) recvfromInet(p []byte, how int, port *int, addr []byte) (n, flags int, err error) {
@@ -1310,7 +1312,7 @@ func (s *coirSocket) recvfromInet(p []byte, how int, port *int, addr []byte) (n,
 	return n, flags, err
 }
 
-// sendmsg sends to an address; oob may have descriptors that only the kernel can pass on.
+// sendmsg sends to an address. oob may contain descriptors, which only the kernel can pass on.
 //
 //go:norace
 func (s *coirSocket) sendmsg(p, oob []byte, to Sockaddr) (int, error) {
@@ -1328,7 +1330,8 @@ func (s *coirSocket) sendto(p []byte, to Sockaddr) (int, error) {
 	return s.send(p, to)
 }
 
-// CoirBegins is the point before an operation of package internal/poll, which may first wait for another one.
+// CoirBegins is the point before an operation of package internal/poll, which may have to wait for another operation
+// first.
 //
 //go:norace
 func CoirBegins(fd int, read bool) {
@@ -1355,7 +1358,7 @@ func CoirCloses(fd int) {
 	}
 }
 
-// CoirCopies is called when a descriptor is to be copied, or used outside of package os: only the kernel can do that.
+// CoirCopies is called before a descriptor is copied, or used outside of package os. Only the kernel can do that.
 //
 //go:norace
 func CoirCopies(fd int) {
@@ -1366,8 +1369,8 @@ func CoirCopies(fd int) {
 	}
 }
 
-// CoirPipe makes a pipe in memory: a stream of the local domain with one direction. ok is false if it must be the
-// kernel's.
+// CoirPipe makes a pipe in memory, which is a stream of the local domain with one direction. ok is false if the kernel
+// must make it.
 //
 //go:norace
 func CoirPipe() (r, w int, ok bool) {
@@ -1384,8 +1387,8 @@ func CoirPipe() (r, w int, ok bool) {
 	return r, w, true
 }
 
-// CoirSignal is what package os/signal does with a signal that a schedule sends to its own process. It is nil in a
-// program without that package, and reports false if nothing is notified of the signal.
+// CoirSignal delivers a signal that a schedule sends to its own process. Package os/signal sets it; it is nil in a
+// program without that package. It returns false if the program has not asked to be notified of the signal.
 var CoirSignal func(sig int) bool
 
 // CoirRun returns the number of the schedule that the caller belongs to, or 0.
@@ -1393,18 +1396,18 @@ var CoirSignal func(sig int) bool
 //go:norace
 func CoirRun() uint32 { return coirRun() }
 
-// CoirKill reports whether a signal was delivered in memory.
+// CoirKill delivers a signal in memory if possible, and reports whether it did.
 //
 //go:norace
 func CoirKill(pid int, sig Signal) bool {
 	return coir.On && pid == Getpid() && CoirSignal != nil && coirRun() != 0 && CoirSignal(int(sig))
 }
 
-// coirForked is the last schedule that has started a process.
+// coirForked is the last schedule that started a process.
 var coirForked uint32
 
-// coirForks is called before a process is started. It may connect to a socket in memory that has a name or will get
-// one, or use a port that one had.
+// coirForks is called before a process is started. That process may connect to a socket in memory that has a name or
+// gets one later, or use the port of such a socket.
 //
 //go:norace
 func coirForks() {
@@ -1416,7 +1419,7 @@ func coirForks() {
 	}
 }
 
-// CoirInMemory reports whether a descriptor is of a socket in memory.
+// CoirInMemory reports whether a descriptor belongs to a socket or a pipe in memory.
 //
 //go:norace
 func CoirInMemory(fd int) bool { return coirSocketOf(fd) != nil }
@@ -1433,7 +1436,7 @@ func CoirWritev(fd int, iovecs []Iovec) (n uintptr, err error, ok bool) {
 	for i := range iovecs {
 		size += int(iovecs[i].Len)
 	}
-	all := make([]byte, 0, size) // one operation, and one point
+	all := make([]byte, 0, size) // so that it is one operation with one point
 	for i := range iovecs {
 		part := unsafe.Slice(iovecs[i].Base, int(iovecs[i].Len))
 		at := len(all)

@@ -4,7 +4,7 @@ package syscall
 
 import "internal/goarch"
 
-// coirMemory says whether a schedule has sockets in memory.
+// coirMemory reports whether sockets may be in memory on this system.
 const coirMemory = true
 
 const (
@@ -17,11 +17,11 @@ const (
 	coirGeteuid, coirGetegid       = SYS_GETEUID, SYS_GETEGID
 	coirSendmmsg                   = 307*goarch.IsAmd64 + 269*goarch.IsArm64
 	coirPpoll                      = 271*goarch.IsAmd64 + 73*goarch.IsArm64
-	coirPoll                       = 7*goarch.IsAmd64 + 1<<20*goarch.IsArm64 // arm64 has none
+	coirPoll                       = 7*goarch.IsAmd64 + 1<<20*goarch.IsArm64 // arm64 has no such call
 )
 
-// coirKept are options that change nothing in memory, or what the methods of coirSocket know. A connection begins with
-// those of its listener, but not with those that are each socket's own.
+// coirKept lists the options that have no effect in memory, or whose effect the methods of coirSocket implement. A new
+// connection inherits the options of its listener, except those marked own.
 var coirKept = [...]struct {
 	level, opt int32
 	own        bool
@@ -52,9 +52,10 @@ var coirKept = [...]struct {
 	{IPPROTO_IPV6, IPV6_TCLASS, false},
 }
 
-// coirTraps are system calls on descriptors. The bits of fds say which arguments those are: 1, 2 and 4 the first three.
-// Calls that package syscall makes do not come this far if the descriptor is in memory. SYS_CLOSE is not among them: a
-// finalizer, which does not belong to the schedule, makes it, and must have no effect.
+// coirTraps lists system calls on descriptors. The bits of fds say which arguments are descriptors: 1, 2 and 4 stand
+// for the first three. If the descriptor is in memory, package syscall handles its own calls before they get here.
+// SYS_CLOSE is not listed, because a finalizer, which does not belong to the schedule, may make that call and must have
+// no effect.
 var coirTraps = [...]struct {
 	trap uintptr
 	fds  uint8

@@ -2,7 +2,7 @@
 
 package syscall
 
-// coirMemory says whether a schedule has sockets in memory.
+// coirMemory reports whether sockets may be in memory on this system.
 const coirMemory = false
 
 const (

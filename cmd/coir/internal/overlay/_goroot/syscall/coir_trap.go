@@ -8,22 +8,22 @@ import (
 	"unsafe"
 )
 
-// This file is for system calls whose arguments are descriptors in memory. Of the calls
-// of package syscall only socket options get here; the others are handled earlier. Modules such as
-// golang.org/x/sys/unix make the rest. They are not emulated:
-// their arguments are addresses as numbers, and if the stack grew at a point, the numbers would be wrong. So the
-// functions here are go:nosplit and do not allocate, up to coirOnKernel, which does not return.
+// This file is for system calls whose arguments are descriptors in memory. Of the calls that package syscall makes,
+// only those on socket options get here; it handles the others earlier. Modules such as golang.org/x/sys/unix make the
+// rest, which are not emulated. Arguments of system calls are addresses in the form of numbers. If the stack grew at a
+// point, the numbers would be wrong. So the functions here are go:nosplit and do not allocate until they call
+// coirOnKernel, which does not return.
 //
-// A socket keeps the options that mean nothing in memory, or that the methods of coirSocket know. The kernel checks
-// them, by a socket of the same kind. To read one, the kernel is given a new socket with the options that were set.
-// Other options (control messages, filters) make the test run on the kernel's network.
+// A socket in memory keeps the values of the options in coirKept. To check a value, setOption sets it on a socket of
+// the kernel of the same kind. To read a value, askOption makes a new socket of the kernel, sets the same options, and
+// reads from that. Other options (control messages, filters) make the test run on the kernel's network.
 
 const (
 	coirDomain   = 39 // SO_DOMAIN
 	coirProtocol = 38 // SO_PROTOCOL
 )
 
-// coirAccepted are options that the kernel has accepted.
+// coirAccepted lists values of options that the kernel has accepted.
 var coirAccepted [64]struct {
 	twin, kept int
 	coirOption
@@ -39,7 +39,7 @@ func coirTrapped(trap, a1, a2, a3 uintptr) bool {
 		trap == coirPoll || trap == coirPpoll)
 }
 
-// coirTrap is called before a system call for which coirTrapped is true. If done is set it was the call.
+// coirTrap is called before a system call for which coirTrapped is true. If it returns done, it has handled the call.
 //
 //go:nosplit
 //go:norace
@@ -82,7 +82,7 @@ func coirOpened(fd uintptr) *coirSocket {
 	return nil
 }
 
-// coirKeeps returns the place of an option in coirKept, or -1.
+// coirKeeps returns the index of an option in coirKept, or -1.
 //
 //go:nosplit
 //go:norace
@@ -179,8 +179,8 @@ func (s *coirSocket) getOption(level, opt, value, size uintptr) Errno {
 	return s.askOption(level, opt, value, size)
 }
 
-// info reads what the kernel knows of a connection: of one in memory, its state. What it measures is as on a new
-// socket. gRPC reads it for channelz.
+// info implements TCP_INFO. The state is that of the socket in memory. All other fields are those of a new socket of
+// the kernel. gRPC reads TCP_INFO for channelz.
 //
 //go:nosplit
 //go:norace
@@ -203,7 +203,7 @@ func (s *coirSocket) info(value, size uintptr) Errno {
 	return 0
 }
 
-// coirAnswer stores n bytes as the value of an option, or as many as there is room for.
+// coirAnswer stores the first n bytes of answer as the value of an option, or as many as fit.
 //
 //go:nosplit
 //go:norace
@@ -223,7 +223,7 @@ func coirAnswer(answer *[3]int32, n, value, size uintptr) Errno {
 	return 0
 }
 
-// askOption reads an option from a new socket of the kernel's that has the options of this one.
+// askOption reads an option from a new socket of the kernel that has the same options as s.
 //
 //go:nosplit
 //go:norace

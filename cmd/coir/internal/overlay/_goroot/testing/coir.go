@@ -14,9 +14,9 @@ import (
 )
 
 // The files coir*.go explore the schedules of a test for `coir test`. If the process must explore, tRunner calls
-// coirExplore instead of the test's function. coirExplore runs the function many times, each time in a bubble of its
-// own, by a strategy of package search. It records what it finds for the command, which has started the process and
-// informs the user.
+// coirExplore instead of the test's function. coirExplore runs the function many times, each time in a separate bubble,
+// by a strategy of package search. It writes a record for the command, which has started the process and informs the
+// user.
 //
 //	coir.go           what the edits of package testing call, and the functions of package runtime
 //	coir_settings.go  what the command asks for
@@ -77,18 +77,18 @@ func coirExplore(t *T, fn func(*T)) {
 // start explores with the runtime settings that a schedule needs.
 func (x *coirExplorer) start() {
 	_ = time.Now().Local().String() // loads the time zone, which a log would do later
-	// A garbage collection takes no turn, but a schedule should not be slowed down by the garbage of earlier ones.
+	// Garbage collection has no effect on a schedule, but the garbage of earlier schedules should not slow it down.
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
-	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time: other processors would only look for work
+	procs := runtime.GOMAXPROCS(1) // one goroutine runs at a time, so other processors would only look for work
 	defer runtime.GOMAXPROCS(procs)
 	coirSetBaseTime(coirSet.base * 1e9)
-	coirSetProcs(2) // what the test sees, on every machine, so that a token is valid on all of them
+	coirSetProcs(2) // the test sees two processors on every machine, so that a token is valid on all machines
 	x.began = time.Now()
 	stop := make(chan bool)
-	// The ticker is not made in watch, so that the process makes its first timer at the same point in each run.
+	// The ticker is not created in watch, so that the process creates its first timer at the same point in each run.
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	hidden := make(chan bool)
@@ -120,11 +120,11 @@ func coirCleanup(f func()) {
 	f()
 }
 
-// coirEnded reports whether c is the root of a schedule, which would get what a test logs after its end.
+// coirEnded reports whether c is the root of a schedule. Text that a test logs after its end would go to the root.
 func coirEnded(c *common) bool { return coir.On && c.parent == nil && synctest.IsInBubble() }
 
-// coirTest is the test of the running schedule, and coirFailed whether it had failed when its function returned, before
-// the harness fails it for a data race.
+// coirTest is the test of the running schedule. coirFailed reports whether the test had failed when its function
+// returned, before the harness fails it for a data race.
 var (
 	coirTest   *T
 	coirFailed bool

@@ -13,35 +13,35 @@ import (
 type coirExplorer struct {
 	t     *T
 	fn    func(*T)
-	only  string // a token: run its schedule, and some that are near it
+	only  string // a token: run its schedule and some similar ones
 	began time.Time
 
 	count      int          // schedules
-	racing     int          // those of them that the search ran with a racing clock, as on a slow machine
-	repeated   int          // those of them that ran an earlier one again
-	decided    bool         // a schedule had a decision, so that there are others
-	timeUp     bool         // the budget has ended the search
-	begun      atomic.Int64 // all schedules, with those that do not count, for watch
+	racing     int          // of count, those with a racing clock, as on a slow machine
+	repeated   int          // of count, those that repeated an earlier schedule
+	decided    bool         // a schedule had a decision, so there are other schedules
+	timeUp     bool         // the search ended because the budget was spent
+	begun      atomic.Int64 // all schedules, including those not in count; watch uses it
 	skips      int          // ordinary schedules in which the test skips the rest
 	leftBehind int          // schedules that left goroutines behind
 	trace      uint64       // a hash of the hashes of all schedules
 	complete   bool         // the strategy has run all its schedules
-	all        int          // the schedules within the bound, if there are no others
+	all        int          // the number of schedules within the bound, if all were run
 
-	plainSteps    uint64 // of the plain schedule
+	plainSteps    uint64 // the steps of the plain schedule
 	plainHash     uint64
-	shrinksTimers bool // it shrinks a deadlock in which only timers go on
+	shrinksTimers bool // it shrinks a deadlock in which only timers make progress
 	seeksTwin     bool // it searches for the twin of a failure
 	early         bool // searchSlowly runs
-	slowly        bool // the failure that it has found is a note
-	repeats       bool // a failure is run again, or the plain schedule
+	slowly        bool // the failure that searchSlowly found is only a note
+	repeats       bool // a failure or the plain schedule is run again
 	shrinks       bool // a failure is being shrunk
-	once          int  // failures that did not come again
+	once          int  // failures that did not happen again
 
 	coirKernel
 }
 
-// explore explores the schedules of the test in four phases. Each phase but the last may end the exploration; then it
+// explore explores the schedules of the test in four phases. Each phase but the last may end the exploration. If so, it
 // has recorded the result.
 func (x *coirExplorer) explore() {
 	coirSights = nil
@@ -61,8 +61,9 @@ func (x *coirExplorer) explore() {
 	}
 }
 
-// warmUp is the first phase. It runs the plain schedule, which does what a process does only once; so this run does not
-// count. It reports false if the test cannot be explored here, or if the command asks for one schedule only.
+// warmUp is the first phase. It runs the plain schedule, so that operations that a process performs only once are done.
+// So this run does not count. It reports false if the test cannot be explored in this process, or if the command asks
+// for one schedule only.
 func (x *coirExplorer) warmUp() (first coirRun, ok bool) {
 	runsOne := coirSet.fresh >= 0
 	if !runsOne {
@@ -81,7 +82,7 @@ func (x *coirExplorer) warmUp() (first coirRun, ok bool) {
 		x.replay(coirSet.replay)
 	case runsOne:
 		x.alone()
-	case first.inKernel: // it may still hold a port, or go on
+	case first.inKernel: // the goroutine may still hold a port, or continue later
 		x.record(coir.VerdictStateful)
 	default:
 		return first, true
@@ -89,8 +90,8 @@ func (x *coirExplorer) warmUp() (first coirRun, ok bool) {
 	return first, false
 }
 
-// runTwice is the second phase. It runs the plain schedule twice, to compare the runs: a test that notices earlier
-// schedules needs a process for each. It returns the first of the two.
+// runTwice is the second phase. It runs the plain schedule twice and compares the runs. If they differ, earlier
+// schedules influence later ones, and each schedule needs a new process. It returns the first of the two runs.
 func (x *coirExplorer) runTwice(first *coirRun) (a coirRun, ok bool) {
 	a = x.runPlain()
 	b := x.runPlain()
@@ -112,8 +113,8 @@ func (x *coirExplorer) runTwice(first *coirRun) (a coirRun, ok bool) {
 	return a, true
 }
 
-// coirMostOnce is the number of failures that may not come again before one counts. Such a failure may have depended on
-// what a process does only once, which is done then: the search goes on, and may find it again.
+// coirMostOnce is the number of failures that the search ignores because they did not happen again. Such a failure may
+// have depended on something that a process does only once. The search continues, and may find the failure again.
 const coirMostOnce = 3
 
 // coirSearch is the state of the search for a failure.
@@ -123,13 +124,13 @@ type coirSearch struct {
 	next      int           // the number of the strategy's next schedule
 	schedules int           // the most schedules to run
 	budget    time.Duration // the longest time to spend
-	slowLast  bool          // the last part of the limits is for searchSlowly
+	slowLast  bool          // the last fifth of schedules and budget is for searchSlowly
 	exact     bool          // the decisions determine each schedule, and no schedule was left out
-	leak      coirConfig    // of the first schedule that left goroutines behind
-	leakFound int           // its number; 0: there is none
+	leak      coirConfig    // the first schedule that left goroutines behind
+	leakFound int           // the number of that schedule; 0: there is none
 }
 
-// newSearch begins to count schedules and time.
+// newSearch returns a new search, and restarts the counts of schedules and time.
 func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
 	x.count, x.racing, x.repeated, x.leftBehind, x.touched, x.skips = 0, 0, 0, 0, 0, 0
 	x.began = time.Now()
@@ -145,7 +146,7 @@ func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
 	return s
 }
 
-// search is the third phase. It runs schedules until one fails, or a limit is reached, or there are no more. It reports
+// search is the third phase. It runs schedules until one fails, a limit is reached, or there are no more. It reports
 // false if it has recorded the result.
 func (x *coirExplorer) search(s *coirSearch) bool {
 	for x.count < s.schedules {
@@ -163,7 +164,7 @@ func (x *coirExplorer) search(s *coirSearch) bool {
 		s.exact = s.exact && !r.touched() && !r.Overflow
 		x.leaks(&r)
 		s.kept.saw(&r)
-		if r.kind == coir.KindLeak { // many tests leak in each schedule: continue for a while, to find other failures
+		if r.kind == coir.KindLeak { // many tests leak in every schedule, so continue for a while to find other failures
 			x.noteLeak(s, &r)
 			r.kind = coir.KindPass
 		}
@@ -174,11 +175,11 @@ func (x *coirExplorer) search(s *coirSearch) bool {
 	return true
 }
 
-// next returns the next schedule to run: one that was kept, a branch of one, or the strategy's next. It reports false
-// if there are no more.
+// next returns the next schedule to run: a kept schedule, a branch of a kept schedule, or the next one of the strategy.
+// It reports false if there are no more.
 func (x *coirExplorer) next(s *coirSearch) (c coirConfig, ok bool) {
 	c, ok = s.kept.next()
-	for !ok && x.only != "" && s.kept.near > 0 { // it is the turn of the strategy, which is not used
+	for !ok && x.only != "" && s.kept.near > 0 { // it is the strategy's turn, but with a token there is no strategy
 		c, ok = s.kept.next()
 	}
 	if ok || x.only != "" {
@@ -195,8 +196,8 @@ func (x *coirExplorer) next(s *coirSearch) (c coirConfig, ok bool) {
 	return c, true
 }
 
-// runNext runs a schedule of the search. For some that pass, it also runs one with a racing clock, and returns that one
-// if it has a data race.
+// runNext runs a schedule of the search. After some schedules that pass it also runs a schedule with a racing clock,
+// and returns that if it has a data race.
 func (x *coirExplorer) runNext(s *coirSearch, c coirConfig) coirRun {
 	c.Trace = x.traced
 	x.at.Store(int64(s.next))
@@ -225,7 +226,7 @@ func (x *coirExplorer) noteLeak(s *coirSearch, r *coirRun) {
 	s.slowLast = false
 }
 
-// ends reports whether the search ends with a schedule, and then records why.
+// ends reports whether the search ends with the schedule r. If so, it has recorded the reason.
 func (x *coirExplorer) ends(s *coirSearch, r *coirRun) bool {
 	switch r.kind {
 	case coir.KindPass:
@@ -277,10 +278,10 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 	x.record(coir.VerdictPass)
 }
 
-// failLeak repeats the first schedule that left goroutines behind, and records it as a failure.
+// failLeak runs the first schedule that left goroutines behind again, and records it as a failure.
 func (x *coirExplorer) failLeak(s *coirSearch) {
 	r := x.run(s.leak)
-	if x.leaks(&r); r.kind != coir.KindLeak { // after other schedules it does not leak
+	if x.leaks(&r); r.kind != coir.KindLeak { // it does not leak after other schedules
 		x.record(coir.VerdictStateful)
 		return
 	}
@@ -288,10 +289,10 @@ func (x *coirExplorer) failLeak(s *coirSearch) {
 }
 
 // searchSlowly spends the last part of the budget on schedules in which timers also fire while goroutines can run, as
-// they do on a slow machine. It reports whether one fails, and was recorded. Locks that are taken in a cycle, and a
-// panic, are bugs on each machine, since a timer may fire at any moment there. What the test itself reports may only
-// mean that it relies on time, and so may a wait without an end: whom it waits for may have given up. Such a failure
-// is kept, and recorded as a note if nothing worse is found.
+// they do on a slow machine. It reports whether it has recorded a failure. A cycle of locks and a panic are bugs on
+// every machine, because a timer may fire at any moment on a slow one. Other failures of the test and other deadlocks
+// may only mean that the test relies on time: for example, the goroutine that a deadlocked one waits for may have timed
+// out. searchSlowly keeps such a failure, and records it as a note if it finds no bug.
 func (x *coirExplorer) searchSlowly() bool {
 	x.early = true
 	var kept *coirFailure
@@ -320,7 +321,7 @@ func (x *coirExplorer) searchSlowly() bool {
 			return x.reportNote(kept)
 		}
 		if r.leftBehind {
-			x.leftBehind-- // a timer that fires early may leave something behind
+			x.leftBehind-- // a timer that fires early may be why goroutines are left behind
 		}
 	}
 	return x.reportNote(kept)
@@ -331,13 +332,13 @@ func (r *coirRun) logsLate() bool {
 	return r.kind == coir.KindPanic && strings.Contains(r.text, "Log in goroutine after ")
 }
 
-// reportNote reports a failure that is a note, if there is one.
+// reportNote reports f, if not nil, as a note.
 func (x *coirExplorer) reportNote(f *coirFailure) bool {
 	x.slowly = true
 	return f != nil && x.report(f)
 }
 
-// failed returns the tokens of the schedules to begin with.
+// failed returns the tokens of the schedules that the search begins with.
 func (x *coirExplorer) failed() []string {
 	if x.only != "" {
 		return []string{x.only}
@@ -345,7 +346,7 @@ func (x *coirExplorer) failed() []string {
 	return coirSet.failed
 }
 
-// alone runs only one schedule in this process, for a test on which earlier schedules have an effect.
+// alone runs only one schedule in this process, for a test that earlier schedules would influence.
 func (x *coirExplorer) alone() {
 	s := coirSet.search()
 	for i := range coirSet.fresh + 1 {
@@ -361,8 +362,8 @@ func (x *coirExplorer) alone() {
 	}
 }
 
-// replay runs the schedule of a token: once to find its twin, unless each schedule has a process of its own, and then
-// with a trace for the report.
+// replay runs the schedule of a token: first to find its twin, unless each schedule has its own process, and then with
+// a trace for the report.
 func (x *coirExplorer) replay(token string) {
 	c, hash, err := coirDecode(token)
 	if err != "" {

@@ -9,22 +9,24 @@ import (
 	"strings"
 )
 
-// coirKept holds the schedules of a test that did something new. Each is kept as a token, in a file that outlives the
-// process. Half of all schedules branch off one of them: they make its first decisions, and then others.
+// coirKept holds the schedules of a test that did something new. Each is kept as a token, in a file that later
+// processes read. Half of all schedules branch off a kept one: they begin with its first decisions, and then make
+// random ones.
 type coirKept struct {
 	path   string
 	tokens []string
-	read   int // tokens[:read] have been run; the others are from the file
+	read   int // tokens[:read] have been run; the others were read from the file
 	rng    search.RNG
 	turn   bool
-	near   int // how many schedules may still branch off; negative: any number
+	near   int // how many more schedules may branch off; negative: any number
 }
 
-// coirNear is how many schedules branch off each schedule of an earlier failure: the program may have changed a little.
+// coirNear is the number of schedules that branch off each schedule of an earlier failure, because the program may have
+// changed slightly since.
 const coirNear = 50
 
-// coirMostKept is the number of schedules that are kept for a test. When there are that many, a new one replaces a
-// random one, and one that failed replaces the last one.
+// coirMostKept is the most schedules that are kept for a test. Then a new schedule replaces a random one, and a
+// schedule that failed replaces the last one.
 const coirMostKept = 256
 
 // coirReadKept reads the file, if path is not empty, and adds the schedules of earlier failures. A missing file counts
@@ -45,8 +47,8 @@ func coirReadKept(path string, failed []string, seed uint64) *coirKept {
 	return k
 }
 
-// next returns a schedule to run: first those of the file, unchanged, and then, each second time, a branch of one. It
-// reports false if the strategy has the turn.
+// next returns a schedule to run: first each schedule of the file, unchanged, and then, every second time, a branch of
+// a kept schedule. It reports false if it is the strategy's turn.
 func (k *coirKept) next() (c coirConfig, ok bool) {
 	if k.read < len(k.tokens) {
 		c, _, _ = coirDecode(k.tokens[k.read])
@@ -65,8 +67,8 @@ func (k *coirKept) next() (c coirConfig, ok bool) {
 	return c, true
 }
 
-// saw keeps a schedule that was run, if it failed or did something new. A failure goes to the front, so that the next
-// process runs it first.
+// saw keeps the schedule r if it failed or did something new. A failure goes to the front, so that the next process
+// runs it first.
 func (k *coirKept) saw(r *coirRun) {
 	if k.path == "" || r.News == 0 && r.kind == coir.KindPass || r.Overflow {
 		return

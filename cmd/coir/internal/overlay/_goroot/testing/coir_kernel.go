@@ -16,8 +16,8 @@ import (
 //
 // If no goroutine can run, and only the process itself can end the waits in the kernel, these count like all other
 // waits: watch wakes the root of the bubble, which moves the clock or reports a deadlock. If something outside may end
-// them, watch waits for some time. Then it looks for goroutines that wait for locks of each other: they are in a
-// deadlock, whatever happens outside. If there are none, the schedule is not controlled, and its waits are recorded.
+// them, watch waits for some time. Then it searches for goroutines that wait for each other's locks, which are in a
+// deadlock whatever happens outside. If it finds none, the schedule is not controlled, and watch records its waits.
 
 //go:linkname coirAlone
 func coirAlone(waits []coir.KernelWait) (n int, alone, last bool)
@@ -31,34 +31,33 @@ func coirNudge(giveUp bool) bool
 //go:linkname coirNow
 func coirNow(out *coir.Outcome)
 
-// coirKernel is what an explorer knows of the kernel. Fields that watch uses too are atomics, because the race detector
-// sees this package.
+// coirKernel is the part of an explorer for schedules that wait in the kernel. Fields that watch also uses are atomics,
+// because the race detector sees this package.
 type coirKernel struct {
 	waits   [1 << 10]coir.KernelWait
-	open    [1 << 12]int32 // descriptors
-	sweeps  int            // collections of garbage in the schedule: a finalizer may close a connection
+	open    [1 << 12]int32 // a buffer for descriptors
+	sweeps  int            // garbage collections in this schedule; a finalizer may close a connection
 	touched int            // schedules in which something came from outside
 	traced  bool           // all schedules are traced, because a failure may not happen again
 
 	ended   atomic.Bool                // the function of the test has returned
-	gaveUp  atomic.Int32               // why watch has ended the schedule: coirCycle or coirWaits
-	handed  atomic.Bool                // a goroutine has unlocked what another one has locked
-	failing atomic.Bool                // there is a failure in which something came from outside
+	gaveUp  atomic.Int32               // why watch ended the schedule: coirCycle or coirWaits
+	handed  atomic.Bool                // a goroutine has unlocked a lock that another one locked
+	failing atomic.Bool                // a schedule failed in which something came from outside
 	kept    atomic.Pointer[coirRecord] // the record of the schedule that failed first
-	at      atomic.Int64               // the number of the strategy's next schedule; -1: the plain schedule is run
-	used    atomic.Int64               // nanoseconds of the budget before the schedule
+	at      atomic.Int64               // the number of the strategy's next schedule; -1: the plain schedule
+	used    atomic.Int64               // the part of the budget spent before the schedule, in nanoseconds
 }
 
-// Why watch has ended a schedule.
+// The reasons why watch ends a schedule.
 const coirCycle, coirWaits = 1, 2
 
-// coirShrinkTime limits the processor time to shrink a failure, for one whose steps take long, as those of package
-// crypto/tls do. It is not real time, so that the result does not depend on the load of the machine.
-// coirShrinkOutside limits the real time if something came from outside: each schedule that deadlocks leaves
-// connections behind.
+// coirShrinkTime limits the time to shrink a failure whose steps take long, such as those of package crypto/tls. It is
+// processor time, so that the result does not depend on the load of the machine. coirShrinkOutside limits the real time
+// if something came from outside, because each schedule that deadlocks leaves connections behind.
 const coirShrinkTime, coirShrinkOutside = 20 * time.Second, 3 * time.Second
 
-// touched reports whether something came from outside.
+// touched reports whether something came from outside of the schedule.
 func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel }
 
 // coirInKernel reports whether goroutines of the last schedule wait in the kernel.
@@ -83,7 +82,8 @@ func (x *coirExplorer) keep(r *coirRun, found int) {
 	x.kept.Store(kept)
 }
 
-// watch watches the schedule in real time. It hides its goroutine from the test before it closes hidden.
+// watch watches the schedules in real time. It makes its goroutine quiet, and so hidden from the test, before it closes
+// hidden.
 func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 	coirQuiet(coir.QuietLast)
 	close(hidden)
@@ -119,7 +119,7 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 		case what == coir.ForOutside && same >= 2 && x.nudge():
 			last, same = 0, 0
 		case what == coir.ForOutside && same >= 25 && x.ended.Load():
-			// The test has passed, and goroutines wait in the kernel.
+			// The test has ended, and goroutines still wait in the kernel.
 			coirNudge(true)
 		case what == coir.ForOutside && same >= patience, what == coir.ForCall && same == 100,
 			what == coir.ForComputing && same == 1000, what == coir.ForStep:
@@ -129,10 +129,10 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 	}
 }
 
-// nudge makes a schedule continue as if all its waits were durable, if only the process itself can end its waits in the
-// kernel. It reports whether it did.
+// If only the process itself can end the schedule's waits in the kernel, nudge makes the schedule continue as if all
+// waits were durable. It reports whether it did.
 func (x *coirExplorer) nudge() (ok bool) {
-	// Two timers are those of watch and of -timeout. The runtime has called C once.
+	// watch and -timeout have a timer each. The runtime has called C once.
 	if goroutines, timers, calls, forked, signals := coirOthers(); goroutines > 0 || timers > 2 || calls > 1 || forked ||
 		signals {
 		return false
@@ -143,7 +143,7 @@ func (x *coirExplorer) nudge() (ok bool) {
 		if x.begun.Load() != begun {
 			return true
 		}
-		if !alone && ok && tries < 1000 { // what the clock has woken may wait again soon
+		if !alone && ok && tries < 1000 { // goroutines that the clock has woken may soon wait again
 			tries++
 			runtime.Gosched()
 			continue
@@ -165,8 +165,8 @@ func (x *coirExplorer) nudge() (ok bool) {
 	return ok
 }
 
-// giveUp ends a schedule that makes no progress: as a deadlock if goroutines wait for locks of each other, and
-// otherwise as not controlled.
+// giveUp ends a schedule that makes no progress: as a deadlock if goroutines wait for each other's locks, and otherwise
+// as not controlled.
 func (x *coirExplorer) giveUp(what int) {
 	why := int32(coirWaits)
 	if x.inCycle() {
@@ -186,31 +186,31 @@ func (x *coirExplorer) giveUp(what int) {
 	os.Exit(3)
 }
 
-// inCycle reports whether goroutines of the running or last schedule wait for locks of each other, so that nothing from
-// outside can end their waits. It reports false for a test in which a goroutine unlocks what another one has locked.
+// inCycle reports whether goroutines of the running or last schedule wait for each other's locks, so that nothing
+// outside can end their waits. It reports false for a test in which a goroutine unlocks a lock that another one locked.
 func (x *coirExplorer) inCycle() bool {
 	l := x.locks()
 	return !x.handed.Load() && !l.handed && l.cycle() != nil
 }
 
-// coirLocks is the state of the locks of a schedule, computed from its steps.
+// coirLocks is the state of the locks of a schedule. It is computed from the steps.
 type coirLocks struct {
 	all    map[uint32]*coirLock
-	waits  map[uint32]uint32 // the lock that a goroutine waits for
-	reads  map[uint32]bool   // it waits for a read lock
-	handed bool              // a goroutine has unlocked what another one has locked
+	waits  map[uint32]uint32 // the lock that each goroutine waits for
+	reads  map[uint32]bool   // whether it waits for a read lock
+	handed bool              // a goroutine has unlocked a lock that another one locked
 }
 
 type coirLock struct {
 	rw       bool
-	unknown  bool     // its holder is not known: it was locked by a TryLock, or before the schedule
-	writers  []uint32 // the goroutine that holds it, and those about to take it
+	unknown  bool     // its holder is unknown, because of a TryLock, or because it was locked before the schedule
+	writers  []uint32 // the goroutine that holds it, and goroutines about to take it
 	readers  []uint32 // the same for reading
 	pendings []uint32 // writers that wait
 }
 
-// locks returns which goroutines hold the locks of the running or last schedule, and which wait for them. A holder may
-// be missing, because older steps are not kept.
+// locks returns the state of the locks of the running or last schedule. A holder may be missing, because only the last
+// steps are kept.
 func (x *coirExplorer) locks() *coirLocks {
 	l := &coirLocks{all: map[uint32]*coirLock{}, waits: map[uint32]uint32{}, reads: map[uint32]bool{}}
 	var now coir.Outcome
@@ -230,7 +230,7 @@ func (x *coirExplorer) locks() *coirLocks {
 		}
 	}
 	slices.SortFunc(steps, func(a, b step) int { return int(a.done) - int(b.done) })
-	blocked := map[uint32]int{} // the last step of each goroutine that waits for a lock
+	blocked := map[uint32]int{} // for each goroutine that waits for a lock, the index of its last step on it
 	for i, s := range steps {
 		_, _, op, state, reason, obj, _, _ := coirActorAt(int(s.g))
 		if state == coir.Waiting && obj == s.obj && coirLocking(op) &&
@@ -248,7 +248,7 @@ func (x *coirExplorer) locks() *coirLocks {
 			m.unknown = m.unknown || !m.rw || s.op != coir.OpTryLock
 		case coir.OpLock, coir.OpWLock:
 			switch {
-			case m.rw && s.op == coir.OpLock: // a part of the RWMutex
+			case m.rw && s.op == coir.OpLock: // the Mutex in the RWMutex
 			case waits:
 				m.pendings = append(m.pendings, s.g)
 				l.waits[s.g] = s.obj
@@ -282,7 +282,7 @@ func (l *coirLocks) unlock(m *coirLock, from *[]uint32, g uint32) {
 	m.unknown = true
 }
 
-// coirLocking reports whether an operation is one of a lock.
+// coirLocking reports whether an operation locks or unlocks a lock.
 func coirLocking(op uint8) bool {
 	return op >= coir.OpLock && op <= coir.OpWUnlock || op == coir.OpTryRLock || op == coir.OpTryWLock
 }
@@ -296,13 +296,14 @@ func (l *coirLocks) holders(g uint32) []uint32 {
 	case len(m.writers) == 1:
 		return m.writers
 	case l.reads[g]:
-		return m.pendings // a waiting writer goes first
+		return m.pendings // a waiting writer goes before new readers
 	}
 	return m.readers
 }
 
-// cycle returns goroutines each of which waits for a lock that the next one holds, or nil. A goroutine that waits for
-// its own lock does not count: it may have locked it for another one to unlock, and that may wait in the kernel.
+// cycle returns goroutines each of which waits for a lock that the next one holds, or nil. A goroutine that waits for a
+// lock that it holds itself does not count, because another goroutine, which waits in the kernel, may be the one that
+// must unlock it.
 func (l *coirLocks) cycle() (path []uint32) {
 	var follow func(g, to uint32, seen map[uint32]bool) bool
 	follow = func(g, to uint32, seen map[uint32]bool) bool {

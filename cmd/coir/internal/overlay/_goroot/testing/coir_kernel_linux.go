@@ -10,13 +10,13 @@ import (
 	"unsafe"
 )
 
-// coirInside reports whether only this process can end the waits for descriptors: the other end of each is in this
-// process too, and no data is on the way between the two. coirInside does not allocate. It uses open as a buffer for
-// the open descriptors.
+// coirInside reports whether only this process can end the waits for descriptors. That is so if the other end of each
+// descriptor is also in this process, and no data is on the way between the two ends. coirInside does not allocate. It
+// uses open as a buffer for the open descriptors.
 //
-// A wait of a listener counts as one that only this process can end, unless a connection leads out of the process: then
-// another process may know the address. coirInside is called only if the process has started no other process, which
-// could have copies of its descriptors.
+// A listener's wait counts as one that only this process can end, unless a connection leads out of the process. In that
+// case another process may know the listener's address. coirInside must be called only if the process has not started
+// other processes, which could have copies of its descriptors.
 func coirInside(waits []coir.KernelWait, open []int32) bool {
 	n := 0
 	for fd, closed := int32(0), 0; closed < 512; fd++ {
@@ -78,7 +78,7 @@ func coirInsideOne(fd uintptr, write bool, open []int32) (listener, ok bool) {
 	return false, errno == 0 && (n > 0) == write
 }
 
-// coirLeadsOut reports whether a connection that is open has its other end outside of this process.
+// coirLeadsOut reports whether an open connection has its other end outside of this process.
 func coirLeadsOut(open []int32) bool {
 	for _, fd := range open {
 		fd := uintptr(fd)
@@ -183,13 +183,13 @@ func coirOption(fd uintptr, name uintptr) (int32, bool) {
 	return value, errno == 0
 }
 
-// coirAddr is an address of TCP. One of IPv4 is mapped to one of IPv6.
+// coirAddr is a TCP address. IPv4 addresses are mapped to IPv6.
 type coirAddr struct {
 	ip   [16]byte
 	port [2]byte
 }
 
-// coirAddress returns an address of a connection.
+// coirAddress returns the local or the remote address of a connection, depending on the system call.
 func coirAddress(fd uintptr, call uintptr) (a coirAddr, ok bool) {
 	var b [128]byte
 	size := uint32(len(b))
@@ -210,7 +210,7 @@ func coirAddress(fd uintptr, call uintptr) (a coirAddr, ok bool) {
 	return a, true
 }
 
-// coirUsed returns the processor time that the process has used.
+// coirUsed returns the processor time used by the process.
 func coirUsed() time.Duration {
 	var r syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)

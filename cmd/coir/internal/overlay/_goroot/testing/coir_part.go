@@ -10,28 +10,28 @@ import (
 // This file is for explore.Test of module coir, which explores only a part of a test. The code around the part runs
 // once, as under go test: not in a bubble, and in real time.
 //
-// Whether a test has such a part is known only when it reaches one. The first schedule, which does not count, runs the
-// whole test in a bubble. If it reaches a part, it ends there. Then the test runs as under go test, and its parts are
-// explored one after the other.
+// Only when a test calls explore.Test is it known to have such a part. The first schedule, which does not count, runs
+// the whole test in a bubble. If it reaches a part, it ends there. Then the test runs as under go test, and its parts
+// are explored one after another.
 
 // coirPart is the state of the parts of the test.
 var coirPart coirParts
 
 type coirParts struct {
 	asked bool // the test has parts
-	on    bool // it runs as under go test, and its parts are explored
+	on    bool // the test runs as under go test, and its parts are explored
 	mu    sync.Mutex
-	ended bool // a part has ended the exploration: no other part can use this process
+	ended bool // a part has ended the exploration, so no other part can use this process
 	told  bool // a result has been recorded
 
-	// Of the earlier parts: their schedules, those with a racing clock, and those that left goroutines behind; and
-	// whether the budget has ended a search, and a schedule had a decision.
+	// Sums over the parts explored so far: schedules, those with a racing clock, and those that left goroutines behind;
+	// whether a search ended because the budget was spent, and whether a schedule had a decision.
 	count, racing, leftBehind int
 	timeUp, decided           bool
 }
 
 // CoirExplore explores a part of the test. It returns false if the process does not explore. Package explore of module
-// coir calls it, and finds it by its name.
+// coir finds it by name.
 func (t *T) CoirExplore(fn func(*T)) bool {
 	return t.coirExplorePart(&coirExplorer{fn: func(t *T) {
 		coirExact()
@@ -39,7 +39,7 @@ func (t *T) CoirExplore(fn func(*T)) bool {
 	}})
 }
 
-// CoirReplay explores a part of the test like CoirExplore, but only near the schedule of a token.
+// CoirReplay is like CoirExplore, but runs only the schedule of a token and some similar ones.
 func (t *T) CoirReplay(token string, fn func(*T)) bool {
 	if _, _, err := coirDecode(token); err != "" {
 		t.Fatalf("the token %s %s", token, err)
@@ -92,7 +92,7 @@ func coirRunParts(t *T, fn func(*T)) {
 	ok = true
 }
 
-// note is called for each summary.
+// note is called for each summary that x records.
 func (p *coirParts) note(r *coirRecord, x *coirExplorer, verdict coir.Verdict) {
 	if !p.on {
 		return
@@ -104,7 +104,7 @@ func (p *coirParts) note(r *coirRecord, x *coirExplorer, verdict coir.Verdict) {
 	}
 }
 
-// CoirFault reports whether a fault that the test offers happens: see explore.Fault.
+// CoirFault reports whether a fault happens; see explore.Fault.
 func (t *T) CoirFault() bool { return coirSet.on && coirFault() }
 
 // coirSight is a condition of explore.Sometimes.
@@ -114,7 +114,7 @@ type coirSight struct {
 	next *coirSight
 }
 
-// CoirSometimes notes whether a condition was ever true: see explore.Sometimes. Only the goroutine that has the turn
+// CoirSometimes records whether a condition was ever true; see explore.Sometimes. Only the goroutine that has the turn
 // uses the list.
 //
 //go:norace
@@ -129,10 +129,10 @@ func (t *T) CoirSometimes(cond bool, name string) {
 	(*at).seen = (*at).seen || cond
 }
 
-// coirSights are the conditions of the test that is explored.
+// coirSights lists the conditions of the explored test.
 var coirSights *coirSight
 
-// coirNever returns the names of those that were never true.
+// coirNever returns the names of the conditions that were never true.
 func coirNever() (all []any) {
 	for s := coirSights; s != nil; s = s.next {
 		if !s.seen {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The record of a test is a file with one fact to a line, with fields separated by tabs; texts are quoted. The command
-// reads it in result.go.
+// The record of a test is a file with one fact per line. Fields are separated by tabs, and texts are quoted. The
+// command reads the record in result.go.
 
 type coirRecord struct {
 	b      strings.Builder
@@ -59,8 +59,9 @@ func (x *coirExplorer) summary(r *coirRecord, verdict coir.Verdict) {
 	r.add("skips", x.skips)
 }
 
-// tally returns the number of schedules, and that of those with a racing clock. If the test has not failed, the first
-// does not have the latter, which look for other failures, nor those that ran a failure again in vain.
+// tally returns the number of schedules, and the number of schedules with a racing clock. If the test has failed, count
+// includes all schedules, and racing is 0. Otherwise count includes neither those with a racing clock nor those that
+// repeated an earlier schedule.
 func (x *coirExplorer) tally(verdict coir.Verdict) (count, racing int) {
 	if verdict == coir.VerdictFail || verdict == coir.VerdictAgain {
 		return x.count, 0
@@ -74,7 +75,7 @@ func (x *coirExplorer) record(verdict coir.Verdict) {
 	r.write()
 }
 
-// recordRun records that a schedule was given up because of what it did.
+// recordRun records that a schedule was given up after too many steps, or because the test itself explores schedules.
 func (x *coirExplorer) recordRun(run *coirRun) {
 	var r coirRecord
 	r.add("steps", run.Steps, run.TooBusy)
@@ -82,8 +83,8 @@ func (x *coirExplorer) recordRun(run *coirRun) {
 	r.write()
 }
 
-// recordKernel records that a schedule needs the kernel's network. The command then runs the test in another process:
-// the schedule has left something behind where it ended.
+// recordKernel records that a schedule needs the kernel's network. The command then runs the test in another process,
+// because the unfinished schedule has left goroutines behind.
 func (x *coirExplorer) recordKernel(run *coirRun) {
 	var r coirRecord
 	r.add("network", run.NeedsKernel)
@@ -114,7 +115,7 @@ func (x *coirExplorer) recordAgain(token string, found int) {
 	r.write()
 }
 
-// recordLeft records the goroutines that each schedule leaves behind.
+// recordLeft records the goroutines of a schedule, for the note about those that each schedule leaves behind.
 func (x *coirExplorer) recordLeft(run *coirRun) {
 	var r coirRecord
 	r.actors(run, true)
@@ -122,7 +123,7 @@ func (x *coirExplorer) recordLeft(run *coirRun) {
 	r.write()
 }
 
-// recordFailure records the schedule that the command reports. found is the number of the one that failed first.
+// recordFailure records the schedule that the command reports. found is the number of the schedule that failed first.
 func (x *coirExplorer) recordFailure(r *coirRecord, run *coirRun, kind coir.Kind, found int, stable bool) {
 	r.failure(run, kind, found, stable)
 	verdict := coir.VerdictFail
@@ -146,7 +147,7 @@ func (r *coirRecord) failure(run *coirRun, kind coir.Kind, found int, stable boo
 	r.add("output", run.output)
 }
 
-// schedule records the steps of a schedule, its channels and its goroutines, all of which may wait.
+// schedule records the steps, channels and goroutines of a schedule. wait says that all of its goroutines wait.
 func (r *coirRecord) schedule(run *coirRun, wait bool) {
 	at, first := 0, max(0, int(run.Steps)-coir.KeptSteps)
 	for ; first > 0 && at < run.Decisions; at++ {
@@ -157,7 +158,7 @@ func (r *coirRecord) schedule(run *coirRun, wait bool) {
 	for i := first; i < int(run.Steps); i++ {
 		var pcs [64]uintptr
 		g, obj, op, when, done, chose, bytes, second, on, npc := coirStepAt(i, pcs[:])
-		switches, kind := 0, uint8(0) // the decisions at this step that did not take the first way; the kind of the last
+		switches, kind := 0, uint8(0) // decisions at this step for another way than the first; the kind of the last
 		for ; at < run.Decisions; at++ {
 			_, way, of, step := coirDecisionAt(at)
 			if int(step) > i+1 {
@@ -189,8 +190,8 @@ func (r *coirRecord) schedule(run *coirRun, wait bool) {
 	r.actors(run, wait)
 }
 
-// actors records the goroutines of a schedule. If all of them wait, fibers are asked what they wait for. Otherwise a
-// lock of module coir could be locked, and stay so.
+// actors records the goroutines of a schedule. wait says that all of them wait. Then actors also asks fibers what they
+// wait for. Otherwise a goroutine could hold a lock of module coir, and the call would never return.
 func (r *coirRecord) actors(run *coirRun, wait bool) {
 	for i := 1; i <= run.Actors && i < coir.KeptActors; i++ {
 		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
@@ -207,8 +208,8 @@ func (r *coirRecord) actors(run *coirRun, wait bool) {
 	}
 }
 
-// stack records a stack, unless it has been recorded already, and returns its number. The stack begins with the
-// function that called the runtime, and ends with that of the test.
+// stack records a stack, unless it has already been recorded, and returns its number. The recorded stack begins with
+// the function that called the runtime, and ends with the function of the test.
 func (r *coirRecord) stack(pcs []uintptr) int {
 	if len(pcs) == 0 {
 		return 0
@@ -240,7 +241,7 @@ func (r *coirRecord) stack(pcs []uintptr) int {
 	return n
 }
 
-// coirWaitsFor returns what a schedule waits for if all its goroutines wait for something outside.
+// coirWaitsFor returns what a schedule waits for, if all its goroutines wait for something outside.
 func coirWaitsFor(r *coirRun) int {
 	if r.Signals {
 		return coir.ForSignal
@@ -248,7 +249,7 @@ func coirWaitsFor(r *coirRun) int {
 	return coir.ForGoroutine
 }
 
-// recordUncontrolled records that a schedule is not controlled: why, and what each goroutine waits for.
+// recordUncontrolled records that a schedule is not controlled, why, and what each goroutine waits for.
 func (x *coirExplorer) recordUncontrolled(run *coirRun, what int) {
 	var r coirRecord
 	r.add("uncontrolled", what, x.at.Load(), x.used.Load())

@@ -16,18 +16,18 @@ import (
 	"unsafe"
 )
 
-// coirConfig says how to run a schedule: by which strategy, and what package runtime must know besides.
+// coirConfig says how to run a schedule: the strategy, and the configuration for package runtime.
 type coirConfig struct {
 	strategy search.Strategy
 	coir.Config
 }
 
-// by returns the configuration with the given decisions.
+// by returns a copy of the configuration that makes the given decisions.
 func (c *coirConfig) by(script []int) coirConfig {
 	return coirScripted(&search.Script{Ways: script}, c)
 }
 
-// again returns the configuration, whose strategy is a script, for one more run.
+// again returns a copy of the configuration, whose strategy must be a script, for one more run.
 func (c *coirConfig) again() coirConfig {
 	d := *c
 	s := *c.strategy.(*search.Script)
@@ -36,7 +36,7 @@ func (c *coirConfig) again() coirConfig {
 	return d
 }
 
-// coirScripted returns the configuration that runs a script with the seed and the clock of another one.
+// coirScripted returns a configuration that runs script with the seed and the racing clock of another configuration.
 func coirScripted(script *search.Script, of *coirConfig) coirConfig {
 	return coirConfig{script, coir.Config{Seed: of.Seed, Racing: of.Racing}}
 }
@@ -47,34 +47,33 @@ type coirRun struct {
 	config     coirConfig
 	kind       coir.Kind
 	text       string // of a panic, or a remark on a deadlock
-	leftBehind bool   // it passed or failed, and left goroutines behind
-	inKernel   bool   // a goroutine waits in the kernel at its end
+	leftBehind bool   // the test passed or failed, and left goroutines behind
+	inKernel   bool   // a goroutine waits in the kernel at the end
 	skipped    bool
 	output     string
 }
 
 // The explorer gives a schedule up after coirMostSteps steps; after coirMostBusy steps without a moment at which all
-// goroutines wait; and after coirMostTicks moves of the clock, by at least coirSpan in all, in which the test's own
-// goroutine made no step and no goroutine began or ended. The limits count what the schedule does, and not real time,
-// so that a result does not depend on the load of the machine.
+// goroutines wait; and after coirMostTicks moves of the clock, by at least coirSpan in all, in which the test's main
+// goroutine made no step and no goroutine began or ended. The limits do not depend on real time, so that a result does
+// not depend on the load of the machine.
 const coirMostSteps, coirMostBusy, coirMostTicks = 30_000_000, 5_000_000, 200_000
 
-// coirSpan is how long go test waits for a test, unless -timeout says otherwise.
+// coirSpan is the default of -timeout: the time for which go test waits for a test.
 const coirSpan = 10 * time.Minute
 
-// coirBriefTicks is the limit in place of coirMostTicks in the search for a twin, which is of use only if it passes
-// soon.
+// coirBriefTicks replaces coirMostTicks in the search for a twin, which is useful only if it passes soon.
 const coirBriefTicks = 500
 
-// coirTry is what run and the bubble share while a schedule runs.
+// coirTry is the data that run and the bubble share while a schedule runs.
 type coirTry struct {
-	root   *T // the parent of the test; nil: the bubble has not begun
+	root   *T // the parent of the test; nil before the bubble begins
 	output bytes.Buffer
-	ended  bool // the test has ended, and so has root
-	races  int  // data races that were reported before
+	ended  bool // the test and root have ended
+	races  int  // the number of data races reported before the schedule
 }
 
-// run runs one schedule: it sets the limits, runs the test in a bubble, and finds out how that ended.
+// run runs one schedule: it sets the limits, runs the test in a bubble, and finds out how the schedule ended.
 func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	if coirHeapLive() > 64<<20 {
 		runtime.GC()
@@ -93,7 +92,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	x.gaveUp.Store(0)
 	x.begun.Add(1)
 	coirBegin(c.strategy, &c.Config)
-	defer func() { // synctest.Run panics if goroutines are left when none can run
+	defer func() { // synctest.Run panics if goroutines remain and none can run
 		p := recover()
 		r.config = c
 		x.finish(&r, &try, p)
@@ -102,21 +101,22 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	return r
 }
 
-// setLimits sets what does not depend on the schedule: the limits, and the command's settings.
+// setLimits sets the parts of the configuration that do not depend on the schedule: the limits and the command's
+// settings.
 func (x *coirExplorer) setLimits(c *coirConfig) {
 	c.MostBusy, c.MostSteps = coirMostBusy, coirMostSteps
 	c.MostTicks, c.TickSpan = coirMostTicks, int64(coirSpan)
 	c.Atomics, c.Collect, c.Sweeps = coirSet.atomics, coirSet.leaks, !x.shrinks && !x.seeksTwin
 	c.CountNews, c.InMemory, c.Faults = coirSet.kept != "", !coirSet.kernel, coirSet.faults
 	if x.shrinksTimers {
-		c.MostTicks, c.TickSpan = c.MostTicks/20, 0 // so that all steps of the deadlock are recorded
+		c.MostTicks, c.TickSpan = c.MostTicks/20, 0 // fewer, so that all steps of the deadlock are recorded
 	}
 	if x.seeksTwin {
 		c.MostTicks, c.TickSpan = coirBriefTicks, 0
 	}
 }
 
-// inBubble returns the first function in the bubble, which runs the test as a subtest of a root of its own.
+// inBubble returns the main function of the bubble. It runs the test as a subtest of a new root.
 func (x *coirExplorer) inBubble(try *coirTry) func() {
 	return func() {
 		coirQuiet(coir.QuietLast)
@@ -141,9 +141,9 @@ func (x *coirExplorer) inBubble(try *coirTry) func() {
 	}
 }
 
-// finish ends the schedule in package runtime, and fills in r. p is what synctest.Run panicked with, or nil.
+// finish ends the schedule in package runtime, and fills in r. p is the value with which synctest.Run panicked, or nil.
 func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
-	if p != nil && !try.ended && !x.seeksTwin { // a goroutine outside of the bubble may still wake one that waits
+	if p != nil && !try.ended && !x.seeksTwin { // a goroutine outside of the bubble may still wake a waiting one
 		time.Sleep(20 * time.Millisecond)
 	}
 	coirFinish(&r.Outcome)
@@ -166,7 +166,7 @@ func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
 	r.output = try.output.String()
 }
 
-// judge finds out how a schedule ended: the first of these that holds.
+// judge sets r.kind. If several cases apply, the first one below counts.
 func (x *coirExplorer) judge(r *coirRun, try *coirTry, p any) {
 	failed := try.root != nil && try.root.Failed()
 	switch {
@@ -228,10 +228,10 @@ func (x *coirExplorer) runShown(c coirConfig) coirRun {
 	return r
 }
 
-// coirShown says that the schedule is the one that is shown. A debugger reads it; see `coir debug`.
+// coirShown is set while the schedule that the command shows is run. A debugger reads it; see `coir debug`.
 var coirShown bool
 
-// leaks makes a schedule fail that has left goroutines behind, unless the command disables that. A sleeping goroutine
+// leaks makes a schedule fail if it has left goroutines behind, unless the command disables that. A sleeping goroutine
 // does not count, because it will continue. If the program waits for signals or in the kernel, no goroutine counts.
 func (x *coirExplorer) leaks(r *coirRun) {
 	if r.kind != coir.KindPass || !r.leftBehind || !coirSet.leaks || r.Signals || r.inKernel || r.skipped {
@@ -245,7 +245,7 @@ func (x *coirExplorer) leaks(r *coirRun) {
 	}
 }
 
-// allDecisions returns the decisions of the last schedule.
+// allDecisions returns the decisions of r, which must be the last schedule.
 func (r *coirRun) allDecisions() []replay.Decision {
 	d := make([]replay.Decision, r.Decisions)
 	for i := range d {

@@ -8,7 +8,7 @@ import (
 	"internal/search"
 )
 
-// search returns the strategy of the settings.
+// search returns a new strategy of the kind that the settings name.
 func (set *coirSettings) search() search.Strategy {
 	seed := set.seed
 	switch set.strategy {
@@ -47,16 +47,17 @@ func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
 	return c
 }
 
-// races reports whether to also run schedules with a racing clock, only to find data races. Time does not order
-// accesses, so a race is real whenever a timer fires; but otherwise a test may rely on time.
+// races reports whether to also run schedules with a racing clock, only to find data races. Because time does not order
+// memory accesses, a data race is a bug even if a timer fired early. Other failures may only mean that the test relies
+// on time.
 func (set *coirSettings) races() bool {
 	return race.Enabled && set.strategy == "default" && !set.racing
 }
 
-// slow reports whether to look for failures on a slow machine: see searchSlowly.
+// slow reports whether to search for failures on a slow machine; see searchSlowly.
 func (set *coirSettings) slow() bool { return set.strategy == "default" && !set.racing }
 
-// racingConfig returns how to run the n-th schedule with a racing clock.
+// racingConfig returns the configuration of the n-th schedule with a racing clock.
 func (set *coirSettings) racingConfig(n int) coirConfig {
 	seed := set.seed + 1<<32 + uint64(n)
 	s := search.Random(seed, []int{0, 50, 90}[n%3])
@@ -64,11 +65,11 @@ func (set *coirSettings) racingConfig(n int) coirConfig {
 	return coirConfig{s, coir.Config{Seed: seed, Racing: 5 + uint64(n%3*20)}}
 }
 
-// The most steps that are run to shrink a failing schedule, which takes some seconds; see replay.Shrink.
+// The most steps that are run to shrink a failing schedule. They take some seconds. See replay.Shrink.
 const coirCutSteps, coirSearchSteps = 3_000_000, 1_500_000
 
-// A token is "c1." and, in base64, the seed, the racing clock, the trace's hash, and the decisions. The token of a
-// schedule that was run in a process of its own begins with "f1.".
+// A token is "c1." followed by the seed, the racing clock, the hash of the trace, and the decisions, in base64. The
+// token of a schedule that had its own process begins with "f1.".
 
 func coirEncode(c coirConfig, script []int, hash uint64) string {
 	head := "c1."

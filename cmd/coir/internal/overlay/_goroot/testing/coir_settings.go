@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// coirSettings are the command's settings, from the environment: COIR_TEST=name=value,name=value.
+// coirSettings contains the command's settings, which are in the environment: COIR_TEST=name=value,name=value.
 type coirSettings struct {
 	on        bool
 	strategy  string
@@ -22,15 +22,15 @@ type coirSettings struct {
 	kept      string   // the file with kept schedules; empty: none are kept
 	failed    []string // the tokens of earlier failures
 	all       *search.All
-	kernel    bool // sockets are the kernel's
+	kernel    bool // sockets are the kernel's, and not in memory
 	leaks     bool
 	faults    uint32 // see coir.Config
 	atomics   bool
-	fresh     int   // run only the schedule with this number, in a process that has run no other; -1: explore
-	from      int   // leave out the schedules before this one, which other processes have run
-	base      int64 // when a schedule begins, in seconds since 1970
-	debug     bool  // a debugger may stop the process, so that a step may take long
-	patience  int   // how often watch sees a schedule that waits for something outside before it is given up
+	fresh     int   // run only the schedule with this number in this process; -1: explore
+	from      int   // skip the schedules before this one, which other processes have run
+	base      int64 // the time at which each schedule begins, in seconds since 1970
+	debug     bool  // a debugger may stop the process, so a step may take long
+	patience  int   // after so many ticks, watch gives up a schedule that waits for something outside
 }
 
 var coirSet = coirParse(os.Getenv("COIR_TEST"))

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// coirFailure is a failure while it is made smaller.
+// coirFailure is a failure that is being shrunk.
 type coirFailure struct {
 	*coirRun      // the schedule that failed
-	found    int  // its number
+	found    int  // the number of that schedule
 	outside  bool // something came from outside, so that it may not fail again
 	decided  []replay.Decision
 	script   []int // the decisions of the smallest schedule that fails in the same way
-	repeats  bool  // the script of the first one failed again, in the same way
-	stable   bool  // it also had the same trace, and the last run failed in the same way
+	repeats  bool  // the script of the schedule that failed has failed again in the same way
+	stable   bool  // that run also had the same trace, and the last run failed in the same way
 }
 
-// fail repeats a failure, makes it smaller and records it. It reports whether it did: a failure of searchSlowly is left
-// alone if it is not stable, and the first failures if they do not come again.
+// fail repeats a failure, shrinks it and records it. It reports whether it recorded the failure. It ignores a failure
+// of searchSlowly that is not stable, and the first coirMostOnce failures that do not happen again.
 func (x *coirExplorer) fail(r *coirRun, found int) bool { return x.report(newFailure(r, found)) }
 
-// newFailure keeps the decisions of the schedule that has failed, and was the last.
+// newFailure returns the failure of r, which must be the last schedule, with its decisions.
 func newFailure(r *coirRun, found int) *coirFailure {
 	f := &coirFailure{coirRun: r, found: found, outside: r.touched(), decided: r.allDecisions()}
 	f.script = replay.Script(f.decided)
@@ -54,15 +54,15 @@ func (x *coirExplorer) report(f *coirFailure) bool {
 	return x.recordShown(f, &rec, c)
 }
 
-// isSpoiled reports whether the plain schedule does not do what it did: the failure has left something behind, perhaps
-// a locked global mutex. Later results of this process would mean nothing. If something comes from outside, the plain
-// schedule proves nothing, and isSpoiled is not called.
+// isSpoiled reports whether the plain schedule has changed, because the failure has left something behind, such as a
+// locked global mutex. Then later results of this process would mean nothing. It must not be called for a failure in
+// which something came from outside, because the plain schedule may then change by itself.
 func (x *coirExplorer) isSpoiled() bool {
 	plain := x.runPlain()
 	return plain.Hash != x.plainHash && plain.Outside == 0
 }
 
-// runElsewhere asks the command to run the failure in another process.
+// runElsewhere asks the command to run the failing schedule in another process.
 func (x *coirExplorer) runElsewhere(f *coirFailure) bool {
 	if x.slowly {
 		return false
@@ -72,8 +72,9 @@ func (x *coirExplorer) runElsewhere(f *coirFailure) bool {
 	return true
 }
 
-// repeat runs the decisions of the failure once more. The first run may have done what a process does only once, such
-// as to load the time zone for a log. So if the second run differs, a third one may repeat it, and counts.
+// repeat runs the decisions of the failure again. The first run may have done something that a process does only once,
+// such as loading the time zone for a log. So if the second run differs from the first, but a third run is the same as
+// the second, the third run counts.
 func (x *coirExplorer) repeat(f *coirFailure) {
 	again := func() (r coirRun) {
 		r = x.run(f.config.by(f.script))
@@ -93,7 +94,7 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 
 // shrink searches for a shorter script that fails in the same way.
 func (x *coirExplorer) shrink(f *coirFailure) {
-	x.shrinks = true // what was a deadlock is one without another collection
+	x.shrinks = true // a schedule that deadlocked does so without more garbage collections
 	defer func() { x.shrinks = false }()
 	var course search.Course
 	began, used := time.Now(), coirUsed()
@@ -127,7 +128,7 @@ func (x *coirExplorer) shrink(f *coirFailure) {
 // smallest returns the configuration of the schedule to report.
 func (f *coirFailure) smallest() coirConfig {
 	if !f.repeats && f.LostDecision && search.Again(f.config.strategy) {
-		f.stable = true // not all decisions were recorded: the strategy makes them again
+		f.stable = true // not all decisions were recorded, but the strategy can make them again
 		return f.config
 	}
 	return f.config.by(f.script)
@@ -141,7 +142,7 @@ func (x *coirExplorer) recordShown(f *coirFailure, rec *coirRecord, c coirConfig
 	if last.kind != f.kind {
 		f.stable = false
 	}
-	if kept := x.kept.Load(); kept != nil && last.kind != f.kind { // write the record of the schedule that failed first
+	if kept := x.kept.Load(); kept != nil && last.kind != f.kind { // record the schedule that failed first
 		os.Stdout.WriteString("\x16coir begin\n\x16coir end\n")
 		kept.write()
 		x.t.Fail()

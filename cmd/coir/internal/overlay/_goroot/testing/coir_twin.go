@@ -9,9 +9,9 @@ import (
 // coirTwinLimits limits the search for a twin, so that it takes less than a second.
 var coirTwinLimits = replay.Limits{Steps: 400_000, Schedules: 600, All: 20_000}
 
-// twin searches for a schedule that passes and has the most first decisions in common with that of c, which fails with
-// kind, and records it. Data races have no twin: they do not depend on one decision, and the detector reports them only
-// once.
+// twin searches for the schedule that passes and has as many first decisions as possible in common with the schedule of
+// c, which fails with kind. It records the twin. Data races have no twin, because they do not depend on one decision,
+// and the race detector reports them only once.
 func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind coir.Kind) {
 	script, ok := c.strategy.(*search.Script)
 	if !ok || kind == coir.KindPass || kind == coir.KindRace || coirSet.fresh >= 0 {

@@ -4,10 +4,11 @@ package poll
 
 import "syscall"
 
-// The points before operations on a descriptor in memory. They read the descriptor's number before they may, which the
-// race detector must not see.
+// The points before operations on a descriptor in memory. They read the descriptor's number before they have locked the
+// FD, so the race detector must not see the access.
 
-// coirLocks is called before an operation waits for one of the same sort that another goroutine has begun.
+// coirLocks is called before an operation locks the FD for reading or writing, which may wait for another goroutine's
+// operation.
 //
 //go:norace
 func coirLocks(fd *FD, read bool) { syscall.CoirBegins(fd.Sysfd, read) }

@@ -7,22 +7,22 @@ import _ "unsafe" // for go:linkname
 //go:linkname coirRun
 func coirRun() uint32
 
-// coirTraces reports whether there will be a report of the schedule.
+// coirTraces reports whether the trace of the schedule is kept for a report.
 //
 //go:linkname coirTraces
 func coirTraces() bool
 
-// coirRole names the calling goroutine in the report.
+// coirRole sets the name of the calling goroutine in the report.
 //
 //go:linkname coirRole
 func coirRole(name string)
 
-// coirNote is the text that stands in the report for the last step of the calling goroutine, or for the next one.
+// coirNote sets the text that the report shows for the last step of the calling goroutine, or for its next step.
 //
 //go:linkname coirNote
 func coirNote(text string, next bool)
 
-// coirPolls says whether the calling goroutine only polls from now on, and returns what was said before.
+// coirPolls sets whether the calling goroutine only polls from now on, and returns the previous setting.
 //
 //go:linkname coirPolls
 func coirPolls(polls bool) (before bool)
@@ -32,8 +32,8 @@ func coirPolls(polls bool) (before bool)
 //go:linkname coirSelf
 func coirSelf() uint32
 
-// coirServes says in the report on whose behalf a goroutine of the transport did its last step, and reads and writes
-// from now on.
+// coirServes records for the report that a goroutine of the transport made its last step on behalf of goroutine id, and
+// reads and writes for id from now on.
 //
 //go:linkname coirServes
 func coirServes(id uint32)
@@ -46,12 +46,12 @@ func (pc *persistConn) coirBegins(req *transportRequest) {
 	coirServes(pc.coirOn)
 }
 
-// coirReads is called after a connection was read.
+// coirReads is called after a read from a connection.
 //
 //go:norace
 func (pc *persistConn) coirReads() { coirServes(pc.coirOn) }
 
-// coirRoundTrip is roundTrip with notes.
+// coirRoundTrip calls roundTrip, and adds notes for the report.
 func (t *Transport) coirRoundTrip(req *Request) (*Response, error) {
 	if req == nil || req.URL == nil {
 		return t.roundTrip(req)
@@ -67,7 +67,7 @@ func (t *Transport) coirRoundTrip(req *Request) (*Response, error) {
 	return resp, err
 }
 
-// coirHandles names a goroutine that calls a handler.
+// coirHandles sets the name of the calling goroutine, which is about to call a handler.
 func coirHandles(req *Request) {
 	if coirTraces() {
 		what := req.Method + " " + req.URL.EscapedPath()
@@ -76,8 +76,8 @@ func coirHandles(req *Request) {
 	}
 }
 
-// coirForget forgets connections that were made in an earlier schedule: nothing reads from them or writes to them any
-// more. A transport may be global, as the default one is. No other goroutine runs meanwhile.
+// coirForget removes connections of an earlier schedule, which can no longer be used, from a transport. A transport may
+// be global, as the default one is. No other goroutine runs meanwhile.
 //
 //go:norace
 func (t *Transport) coirForget() {

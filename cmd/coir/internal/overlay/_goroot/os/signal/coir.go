@@ -9,14 +9,14 @@ import (
 
 func init() { syscall.CoirSignal = coirSignal }
 
-// coirSent counts the signals of a schedule that were sent to its own process and are not delivered.
+// coirSent counts the signals that schedule run has sent to its own process and that are not yet delivered.
 var coirSent struct {
 	run uint32
 	all *sync.WaitGroup
 }
 
-// coirSignal delivers a signal that a schedule sends to its own process. As in the kernel, that happens at any time
-// after it was sent. It reports false if no channel is notified of the signal.
+// coirSignal delivers a signal that a schedule sends to its own process. Like the kernel, it may do so at any time
+// after the signal is sent. It returns false if the program has not asked to be notified of the signal.
 func coirSignal(sig int) bool {
 	handlers.Lock()
 	wanted := sig >= 0 && sig < numSig && handlers.ref[sig] > 0
@@ -31,7 +31,8 @@ func coirSignal(sig int) bool {
 	return wanted
 }
 
-// coirDelivered waits for the signals that were sent. Stop calls it: no signal is lost that came before.
+// coirDelivered waits until all signals that were sent are delivered. Stop calls it, so that earlier signals are not
+// lost.
 func coirDelivered() {
 	handlers.Lock()
 	all := coirSent.all

@@ -2,5 +2,5 @@
 
 package signal
 
-// coirDelivered does nothing: signals are not in memory on this system.
+// coirDelivered does nothing, because the kernel delivers all signals on this system.
 func coirDelivered() {}

@@ -6,16 +6,16 @@ import (
 	"unsafe"
 )
 
-// The functions of this package, with a point each for `coir test -atomics`. Those that do the work have names that
-// begin with coir: see the edits of doc.go and asm.s. The compiler replaces calls by single instructions instead of
-// calling these functions, unless a flag forbids it; the command sets the flag for packages that are not of the
-// standard library. With -race the compiler always calls these functions.
+// The functions of this package, each with a point for `coir test -atomics`. They call the original functions, whose
+// names now begin with coir; see the edits of doc.go and asm.s. The compiler replaces calls of these functions by
+// single instructions, unless a flag forbids that. The command sets the flag for packages outside of the standard
+// library. With -race the compiler always calls the functions.
 
 //go:linkname coirPointAt
 //go:noescape
 func coirPointAt(op uint8, p unsafe.Pointer, pc uintptr)
 
-// Package runtime stores pointers by these.
+// Package runtime uses these to store pointers.
 //
 //go:linkname coirStoreUintptr
 //go:linkname coirSwapUintptr

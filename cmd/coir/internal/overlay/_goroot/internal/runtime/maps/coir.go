@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// coirHash hashes a key of a map. The addresses in it count by their numbers: see package runtime.
+// coirHash hashes a key of a map. Instead of the addresses in the key it hashes their numbers; see coir_map.go in
+// package runtime.
 func coirHash(typ *abi.MapType, key unsafe.Pointer, seed uintptr) uintptr {
 	if coirNumbers(typ) {
 		return coirTypehash(typ.Key, key, seed)
@@ -14,7 +15,8 @@ func coirHash(typ *abi.MapType, key unsafe.Pointer, seed uintptr) uintptr {
 	return typ.Hasher(key, seed)
 }
 
-// coirNumbers reports whether the hasher of a map may hash addresses. That of an interface calls typehash anyway.
+// coirNumbers reports whether the hasher of a map may hash addresses. It returns false for keys of interface type,
+// because their hasher calls typehash anyway.
 func coirNumbers(typ *abi.MapType) bool {
 	if !coir.Explores {
 		return false
