@@ -10,19 +10,19 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Names come from the program, which may have them from its users, and an answer may come from any server. A terminal
-// obeys the escape sequences in what is written to it. So every text passes through here when it comes in, and what is
-// drawn later needs no check.
+// Names come from the program, which may get them from its users, and an answer may come from any server. A terminal
+// obeys escape sequences in the text that is written to it. So coir-top cleans every text when it arrives, and need not
+// check it when it is drawn.
 
 const (
-	nameRunes  = 80   // of a name or a position
-	textRunes  = 300  // of a wait or a cause
-	whyRunes   = 1000 // of an explanation
+	nameRunes  = 80   // the most characters of a name or a position
+	textRunes  = 300  // the same for a wait or a cause
+	whyRunes   = 1000 // the same for an explanation
 	stackLines = 500
 )
 
-// clean returns text for a terminal: what cannot be printed is written as in a string of Go, and what is longer than
-// most characters is cut.
+// clean returns s for output to a terminal. Characters that cannot be printed are escaped as in a Go string, and text
+// longer than most characters is cut.
 func clean(s string, most int) string {
 	plain := len(s) <= most
 	for i := 0; plain && i < len(s); i++ {
@@ -103,7 +103,7 @@ func cleanFiber(f *snapshot.Fiber) {
 	f.Stack = strings.Join(lines, "\n")
 }
 
-// place returns a source position with the last directory only, as the text of package inspect has it.
+// place returns a source position with only its last directory, as package inspect prints it.
 func place(at string) string {
 	if i := strings.LastIndexAny(at, `/\`); i > 0 {
 		at = at[strings.LastIndexAny(at[:i], `/\`)+1:]

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// hostile are names that would do something to a terminal if they were written to it.
+// hostile lists names that a terminal would obey as commands if they were written to it.
 var hostile = []string{
 	"\x1b[2J\x1b[H", "\x1b]0;title\x07", "\x1b]52;c;c2VjcmV0\x07", "\x1bP$qm\x1b\\", "\x9b31m", "\u009b31m",
 	"a\nb\rc\td\x08e\x7f", "\x00",
@@ -96,7 +96,7 @@ func poisoned(name string) *inspect.Dump {
 	return d
 }
 
-// No name reaches the terminal as it is: not in any view, page or title.
+// No hostile name reaches the terminal unchanged in any view, page or title.
 func TestHostileNames(t *testing.T) {
 	for _, name := range hostile {
 		m := showing(t, poisoned(name))

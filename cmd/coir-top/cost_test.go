@@ -7,7 +7,7 @@ import (
 	"github.com/coir-go/coir/inspect"
 )
 
-// frame is one frame of 10,000 fibers: a key, and what it draws.
+// frame measures one frame of 10,000 fibers: handling a key, and drawing the screen after it.
 func frame(b *testing.B, keys []string, key string) {
 	m := showing(b, many(10_000))
 	m.press(keys...)
@@ -35,7 +35,8 @@ func BenchmarkFrameAfterSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshot reads 10,000 fibers, and shows them. The reading is not done by the goroutine that draws.
+// BenchmarkSnapshot reads 10,000 fibers, and shows them. In the program another goroutine than the one that draws reads
+// them.
 func BenchmarkSnapshot(b *testing.B) {
 	text := encoded(b, many(10_000))
 	b.Run("read", func(b *testing.B) {
@@ -59,7 +60,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// What is drawn is what is visible: a frame of 10,000 fibers allocates about as much as one of 100.
+// Only visible rows are drawn, so a frame of 10,000 fibers allocates about as much as one of 100.
 func TestFramesDoNotGrow(t *testing.T) {
 	cost := func(n int) float64 {
 		m := showing(t, many(n))

@@ -12,34 +12,34 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// data is a snapshot with indexes. It does not change.
+// data is a snapshot with indexes. It is not changed after newData returns it, except for fiber.find.
 type data struct {
 	*snapshot.Snapshot
 	why     []snapshot.Explanation
-	summary string // how many fibers are in which state, and how many workers there are
+	summary string // the numbers of fibers in each state, and of workers
 	alike   *snapshot.Groups
 
-	all       []fiber // those of the snapshot, in its order
+	all       []fiber // the fibers in the order of the snapshot
 	fibers    map[uint64]*fiber
 	objects   map[uint64]*snapshot.Object
 	nurseries map[uint64]*snapshot.Nursery
-	members   map[uint64][]*fiber            // by nursery, in the order of their numbers
+	members   map[uint64][]*fiber            // by nursery, ordered by number
 	owned     map[uint64][]*snapshot.Nursery // by the fiber that opened them
-	told      map[uint64]string              // the marks of the objects that explanations are about
+	told      map[uint64]string              // the marks of objects that explanations mention
 }
 
-// fiber is a fiber with what sorting and searching need.
+// fiber is a fiber with data for sorting and searching.
 type fiber struct {
 	*snapshot.Fiber
 	named  string // its name and its number
 	stem   string // its name without the index
 	index  uint64
-	object *snapshot.Object // the first that it waits for, or nil
-	told   string           // its mark
-	find   string           // what is searched, in lower case; empty until it is needed
+	object *snapshot.Object // the first object that it waits for, or nil
+	told   string           // the mark of the fiber
+	find   string           // the text that a search looks at, in lower case; empty until it is needed
 }
 
-// The marks of fibers and objects that an explanation is about.
+// The marks of fibers and objects that an explanation mentions.
 const (
 	certain = "!"
 	likely  = "?"
@@ -81,7 +81,7 @@ func newData(dump *inspect.Dump) *data {
 		d.nurseries[n.ID] = n
 		d.owned[n.Owner] = append(d.owned[n.Owner], n)
 	}
-	for i := len(d.why) - 1; i >= 0; i-- { // the certain ones are first, and win
+	for i := len(d.why) - 1; i >= 0; i-- { // certain explanations come first, and their marks take precedence
 		mark := likely
 		if d.why[i].Certain {
 			mark = certain
@@ -99,7 +99,7 @@ func newData(dump *inspect.Dump) *data {
 	return d
 }
 
-// since returns how long ago something was when the snapshot was taken, or nothing if that is not known.
+// since returns the time from t until the snapshot was taken, as text, or "" if t is unknown.
 func (d *data) since(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -115,7 +115,7 @@ func (d *data) named(id uint64) string {
 	return "#" + strconv.FormatUint(id, 10)
 }
 
-// matches reports whether what is shown of a fiber contains a query, which is in lower case.
+// matches reports whether the text shown for a fiber contains a query, which must be in lower case.
 func (d *data) matches(f *fiber, query string) bool {
 	if f.find == "" {
 		f.find = strings.ToLower(f.named + " " + d.doing(f, false) + " " + f.Spawned + " " + f.At)
@@ -123,7 +123,7 @@ func (d *data) matches(f *fiber, query string) bool {
 	return strings.Contains(f.find, query)
 }
 
-// list names fibers.
+// list returns the names of fibers as text.
 func (d *data) list(ids []uint64) string {
 	const most = 10
 	var names []string
@@ -136,7 +136,7 @@ func (d *data) list(ids []uint64) string {
 	return strings.Join(names, ", ")
 }
 
-// doing says what a fiber does, or with many what several fibers that do the same do.
+// doing describes what a fiber does. If many is set, the text is for several fibers that do the same.
 func (d *data) doing(f *fiber, many bool) string {
 	if len(f.Wait) == 0 {
 		return string(f.State)
@@ -158,7 +158,7 @@ func (d *data) doing(f *fiber, many bool) string {
 	return text
 }
 
-// waitText returns a wait in words that follow "waits".
+// waitText describes a wait in words that can follow "waits".
 func (d *data) waitText(w *snapshot.Wait) string {
 	if o := d.objects[w.Object]; o != nil && len(o.Holders) > 0 {
 		return w.Text + ", held by " + d.list(o.Holders)
@@ -170,10 +170,10 @@ func objectName(o *snapshot.Object) string {
 	return strings.TrimSpace(strings.TrimSpace(o.Kind+" "+o.Name) + " #" + strconv.FormatUint(o.ID, 10))
 }
 
-// waiting counts the fibers that wait for an object.
+// waiting returns the number of fibers that wait for an object.
 func waiting(o *snapshot.Object) int { return o.Senders + o.Receivers + o.Waiters }
 
-// held says who holds an object and how many wait for it.
+// held describes which fibers hold an object and how many wait for it.
 func (d *data) held(o *snapshot.Object) string {
 	var parts []string
 	if o.Closed {
@@ -196,7 +196,7 @@ func (d *data) held(o *snapshot.Object) string {
 	return strings.Join(parts, ", ")
 }
 
-// fill returns how full a channel is.
+// fill returns the length and the capacity of a channel.
 func fill(o *snapshot.Object) string {
 	switch {
 	case o.Kind != "channel":
@@ -263,17 +263,17 @@ func (d *data) counts() string {
 
 // group is one fiber, or several that do the same.
 type group struct {
-	*fiber          // the first one
-	n        int    // how many
-	oldest   *fiber // that waits for the longest time
-	youngest *fiber // that waits for the shortest time
-	key      string // of the group; empty for a fiber that stays alone
-	mark     string // whether an explanation is about one of them
+	*fiber          // the first fiber
+	n        int    // the number of fibers
+	oldest   *fiber // the fiber that has waited longest
+	youngest *fiber // the fiber that has waited for the shortest time
+	key      string // the key of the group; empty for a fiber that is not grouped
+	mark     string // the mark, if an explanation mentions one of the fibers
 }
 
 func single(f *fiber) group { return group{fiber: f, n: 1, oldest: f, youngest: f, mark: f.told} }
 
-// name returns the name of the fiber, or what the names of several have in common.
+// name returns the name of the fiber, or the common part of the names of several.
 func (g *group) name() string {
 	switch {
 	case g.n == 1:
@@ -284,13 +284,13 @@ func (g *group) name() string {
 	return g.Name
 }
 
-// spread reports whether the youngest wait is much younger than the oldest one, which is long.
+// spread reports whether the oldest wait is long, and the youngest is much shorter.
 func (d *data) spread(g *group) bool {
 	lasts := d.Taken.Sub(g.oldest.Since)
 	return !g.oldest.Since.IsZero() && lasts >= time.Second && d.Taken.Sub(g.youngest.Since) < lasts/2
 }
 
-// lasts returns the age of the wait of a group: that of the oldest, or if the ages differ much, also of the youngest.
+// lasts returns the age of the oldest wait of a group, and if the ages differ much, also of the youngest.
 func (d *data) lasts(g *group) string {
 	if d.spread(g) {
 		return d.since(g.youngest.Since) + ".." + d.since(g.oldest.Since)
@@ -298,14 +298,14 @@ func (d *data) lasts(g *group) string {
 	return d.since(g.oldest.Since)
 }
 
-// The widths of the column with ages: of one, and of those of a youngest and an oldest wait.
+// The widths of a column with one age, and of a column with two: those of the youngest and the oldest wait.
 const (
 	ageWidth  = 6
 	agesWidth = 2*ageWidth + len("..")
 )
 
-// groups puts fibers that do the same together, in the order of the first ones. A fiber for which alone returns true
-// stays alone.
+// groups groups the fibers that do the same. Groups are in the order of their first fibers. A fiber for which alone
+// returns true is not grouped.
 func (d *data) groups(fibers []*fiber, alone func(*fiber) bool) []group {
 	var all []group
 	at := map[string]int{}
@@ -335,7 +335,7 @@ func (g *group) add(f *fiber) {
 	if older(f.Since, g.oldest.Since) < 0 {
 		g.oldest = f
 	}
-	if f.Since.After(g.youngest.Since) { // one that is not known is zero
+	if f.Since.After(g.youngest.Since) { // an unknown time is zero
 		g.youngest = f
 	}
 	if g.mark != certain && f.told != "" {

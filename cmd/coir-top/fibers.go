@@ -17,21 +17,21 @@ const (
 	byName
 	byState
 	byObject
-	byCount // of groups only
+	byCount // only for groups
 )
 
 // fibersScreen lists fibers: all of them, or some.
 type fibersScreen struct {
 	list
 	grouped bool
-	of      string // what the fibers have in common, if they are not all
+	of      string // the title, if the screen does not list all fibers
 	only    func(d *data, f *fiber) bool
-	number  uint64 // the object that the screen is about, or 0
+	number  uint64 // the object that the screen shows, or 0
 
 	rows   []group
-	roles  map[uint64]string // of fibers that are involved with the object
-	widest int               // name
-	ages   int               // the width of their column
+	roles  map[uint64]string // the roles of fibers; see involved
+	widest int               // the width of the widest name
+	ages   int               // the width of the column with ages
 }
 
 func (s *fibersScreen) title(m *model) string {
@@ -104,7 +104,7 @@ func (s *fibersScreen) sort() {
 			switch {
 			case a.object == b.object:
 				return older(a.oldest.Since, b.oldest.Since)
-			case a.object == nil: // after those that wait for an object
+			case a.object == nil: // after fibers that wait for an object
 				return 1
 			case b.object == nil:
 				return -1
@@ -118,10 +118,10 @@ func (s *fibersScreen) sort() {
 	})
 }
 
-// holds is what a fiber has to do with a lock that it has locked.
+// holds is the role of a fiber that has locked the object.
 const holds = "holds it"
 
-// involved returns what fibers have to do with the object of the screen, other than that they wait for it.
+// involved returns the roles of fibers that use the object of the screen, other than waiting for it.
 func (s *fibersScreen) involved(d *data) map[uint64]string {
 	o := d.objects[s.number]
 	if o == nil {
@@ -149,7 +149,7 @@ func (s *fibersScreen) id(i int) rowID {
 	return rowID{'f', s.rows[i].ID, ""}
 }
 
-// fromWidth is how wide the column is that says where a fiber was spawned. In a narrow terminal there is none.
+// fromWidth returns the width of the column SPAWNED AT, or 0 if the terminal is too narrow for it.
 func fromWidth(width int) int {
 	if width < 100 {
 		return 0
@@ -161,7 +161,7 @@ func (s *fibersScreen) head(_ *model, width int) string {
 	return s.line(width, "AGE", "COUNT", "FIBER", "WHAT IT DOES", "SPAWNED AT")
 }
 
-// line puts columns together.
+// line joins columns.
 func (s *fibersScreen) line(width int, age, n, name, does, from string) string {
 	text := right(age, s.ages) + "  "
 	if s.grouped {
@@ -225,10 +225,10 @@ func (s *fibersScreen) intro(m *model, width int) []string {
 type fiberScreen struct {
 	plain
 	number uint64
-	asked  bool            // for the stack
+	asked  bool            // the stack was requested
 	with   *snapshot.Fiber // the fiber with its stack
 	failed string          // why there is no stack
-	next   string          // what the key enter opens
+	next   string          // the name of what the key enter opens
 }
 
 func (s *fiberScreen) title(m *model) string { return m.data.named(s.number) }
@@ -241,7 +241,7 @@ func (s *fiberScreen) keys() string {
 	return text
 }
 
-// ask requests the stack. It is not requested with each snapshot, because the program stops for it.
+// ask requests the stack. It is not requested with each snapshot, because the program stops while its stacks are read.
 func (s *fiberScreen) ask(m *model) tea.Cmd {
 	if s.asked || !m.from.live() {
 		return nil
@@ -254,7 +254,7 @@ func (s *fiberScreen) ask(m *model) tea.Cmd {
 	}
 }
 
-// read takes the answer.
+// read stores the answer to a request for the stack.
 func (s *fiberScreen) read(o opened) {
 	s.asked, s.with, s.failed = false, o.fiber, ""
 	if o.err != nil {
@@ -317,7 +317,7 @@ func (s *fiberScreen) build(m *model) {
 	s.stack(f)
 }
 
-// label begins a line of details.
+// label returns the beginning of a line of details.
 func label(name string) string { return "  " + left(name, 10) }
 
 // waits describes what the fiber waits for.
@@ -385,8 +385,8 @@ func (s *fiberScreen) enter(m *model, _ int) screen {
 	return next
 }
 
-// below returns the screen of what the fiber waits for, and what that is, or nil: its object, the fiber whose end it
-// waits for, or the fibers of a nursery.
+// below returns the screen of the object, the fiber or the nursery that the fiber waits for, and its name, or nil if
+// there is none.
 func (s *fiberScreen) below(m *model) (next screen, what string) {
 	if o := s.object(m, 0); o != nil {
 		return &fibersScreen{grouped: true, number: o.ID}, "its object"

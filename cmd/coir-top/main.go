@@ -44,7 +44,7 @@ const standard = "http://localhost:7117/"
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is main with an exit code: 0, 1 if there is nothing to show, 2 if the arguments are wrong.
+// run implements main, and returns the exit code: 0, 1 if there is nothing to show, or 2 if the arguments are wrong.
 func run(args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("coir-top", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -107,7 +107,7 @@ func printOnce(m *model, out, errs io.Writer) int {
 	return 0
 }
 
-// text returns what is drawn without styles.
+// text returns the drawn screen without styles.
 func (m *model) text() string {
 	var b strings.Builder
 	for _, line := range m.draw() {

@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/inspect"
 )
 
-// ran runs coir-top, and returns what it prints.
+// ran runs coir-top, and returns its output.
 func ran(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -38,8 +38,8 @@ func TestArguments(t *testing.T) {
 	has(t, ran(t, 1, "-once", "main_test.go"), "coir-top: main_test.go: this is no dump")
 }
 
-// The guide shows locks.json: examples/stuck -bug locks, built with -trimpath, and curl -o locks.json
-// localhost:7117/dump.
+// The guide shows the screen of locks.json. To make that file, build examples/stuck with -trimpath, run it with -bug
+// locks, and run curl -o locks.json localhost:7117/dump.
 func TestTheScreenOfTheGuide(t *testing.T) {
 	got := ran(t, 0, "-once", filepath.Join("testdata", "locks.json"))
 	guide := filepath.Join("..", "..", "docs", "guide", "seeing.md")
@@ -64,7 +64,7 @@ func TestTheScreenOfTheGuide(t *testing.T) {
 	}
 }
 
-// pipes is a network of one server, in memory.
+// pipes is a network in memory with one server.
 type pipes struct {
 	conns chan net.Conn
 	ctx   context.Context
@@ -91,8 +91,8 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// A real program, on a virtual clock: its producer sends ten values a second to a channel that is read twice a second,
-// so the channel is full after some seconds.
+// coir-top follows a real program on a virtual clock. The program sends ten values a second to a channel and receives
+// two a second, so the channel is full after some seconds.
 func TestFollowsAProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestFollowsAProgram(t *testing.T) {
 		from.client.Transport = transport
 		m := newModel(ctx, from, time.Second)
 		cmd := m.Init()
-		follow := func(d time.Duration) { // runs what the program would run
+		follow := func(d time.Duration) { // runs the commands that the program would run
 			for end := time.Now().Add(d); time.Now().Before(end); {
 				_, cmd = m.Update(cmd())
 			}
@@ -122,7 +122,7 @@ func TestFollowsAProgram(t *testing.T) {
 		m.press("3", "enter")
 		has(t, m.text(), "objects > channel lines", "length", "sent", "received")
 		follow(30 * time.Second)
-		full := strings.Repeat("█", 33) // from the fifth second on
+		full := strings.Repeat("█", 33) // the channel is full from the fifth second on
 		rates := full[len("█"):] + "  at most 2.0/s"
 		has(t, m.text(), "live 00:00:37", "1 waits to send, the oldest for 350ms", "32 of 32, at most 32 so far;",
 			"106 sent, 74 received", "length    "+full+"  of 32", "sent       "+rates, "received   "+rates,
@@ -139,8 +139,8 @@ func TestFollowsAProgram(t *testing.T) {
 	})
 }
 
-// slowly is a producer that is faster than its consumer. Neither does anything when a snapshot is taken, at the whole
-// seconds.
+// slowly runs a producer that is faster than its consumer. Neither does anything at whole seconds, when snapshots are
+// taken.
 func slowly(_ context.Context, n *coir.Nursery) error {
 	lines := coir.NewChan[int](32, coir.WithName("lines"))
 	every := func(d, first time.Duration, do func(ctx context.Context) error) func(ctx context.Context) error {

@@ -10,30 +10,30 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// model is the state of the program. All of its methods run on one goroutine; what waits is a tea.Cmd, whose result
-// comes back as a message.
+// model is the state of the program. All its methods run on one goroutine. An operation that waits is a tea.Cmd, whose
+// result comes back as a message.
 type model struct {
 	ctx      context.Context // ends with the program
 	from     source
 	interval time.Duration
 
 	width, height int
-	once          bool // it draws one text: without keys and cursor
+	once          bool // it draws once, without keys and cursor
 
 	data    *data // the newest snapshot, or nil
 	past    past
 	problem *problem // why the last request failed, or nil
 	asking  bool     // a request has not been answered
-	timers  int      // how many were started: only the last one counts
+	timers  int      // the number of timers started; only the last one counts
 	paused  bool
-	wanted  bool // the next answer is shown also in a pause
+	wanted  bool // show the next answer even if paused
 
-	views  []screen // the keys 1 to 5 select one
+	views  []screen // the keys 1 to 5 select a view
 	view   int
-	over   []screen // what was opened above the view, the last one is shown
+	over   []screen // screens opened above the view; the last one is shown
 	typing bool     // the search is being typed
-	follow uint64   // an object, or 0
-	note   string   // an answer to the last key
+	follow uint64   // the object that is followed, or 0
+	note   string   // a message about the last key
 }
 
 func newModel(ctx context.Context, from source, interval time.Duration) *model {
@@ -80,8 +80,8 @@ func (m *model) ask() tea.Cmd {
 	}
 }
 
-// later returns when the next request begins, after one that took some time: an interval after that one began, but the
-// program is left alone for at least as long as it took.
+// later returns the time to wait before the next request. Requests begin an interval apart, but the pause between them
+// is at least as long as the last request took.
 func later(interval, took time.Duration) time.Duration { return max(interval-took, took) }
 
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -89,7 +89,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = max(1, msg.Width), max(1, msg.Height)
 		m.build()
-		return m, tea.ClearScreen // the terminal has moved what was there, and would keep parts of it
+		return m, tea.ClearScreen // the terminal has moved the old text, and would keep parts of it
 	case tea.KeyPressMsg:
 		return m, m.key(msg)
 	case tea.PasteMsg:
@@ -123,7 +123,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take shows a snapshot, or why there is none.
+// take shows the snapshot d, or err if there is none.
 func (m *model) take(d *data, err error) {
 	if err != nil {
 		p, ok := err.(*problem)
@@ -146,7 +146,7 @@ func (m *model) shown() screen {
 	return m.views[m.view]
 }
 
-// build makes the rows of the screen that is shown. The cursor stays on its row if it was moved there.
+// build makes the rows of the shown screen. If the user has moved the cursor, it stays on its row.
 func (m *model) build() {
 	s := m.shown()
 	if _, ok := s.(*helpScreen); m.data == nil && !ok {
@@ -193,14 +193,14 @@ func (m *model) goTo(view int) {
 	m.build()
 }
 
-// search sets what is searched for.
+// search sets the text to search for.
 func (m *model) search(query string) {
 	l := m.shown().state()
 	l.query, l.cursor, l.top, l.moved = clean(query, nameRunes), 0, 0, false
 	m.build()
 }
 
-// key does what a key means.
+// key performs the action of a key.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	m.note = ""
 	name := msg.String()
@@ -269,7 +269,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// typeKey adds a key to the search.
+// typeKey handles a key while the search is being typed.
 func (m *model) typeKey(msg tea.KeyPressMsg, l *list) {
 	switch name := msg.String(); {
 	case name == "enter":
@@ -302,7 +302,7 @@ func (m *model) back(l *list) {
 	}
 }
 
-// pause stops the updates, or goes on.
+// pause stops or resumes the updates.
 func (m *model) pause() tea.Cmd {
 	if !m.from.live() {
 		m.note = "this is a file: it does not change"
@@ -314,7 +314,7 @@ func (m *model) pause() tea.Cmd {
 	return m.ask()
 }
 
-// sort changes the order of the rows: to the next one, or to the opposite.
+// sort changes the order of the rows to the next one, or if turn is set, reverses it.
 func (m *model) sort(s screen, l *list, turn bool) {
 	all := s.orders()
 	switch {
@@ -328,7 +328,7 @@ func (m *model) sort(s screen, l *list, turn bool) {
 	m.build()
 }
 
-// act does what a key means for the row under the cursor.
+// act performs the action of a key on the row with the cursor.
 func (m *model) act(name string, s screen, l *list) tea.Cmd {
 	switch name {
 	case "g":
@@ -372,7 +372,8 @@ func (m *model) act(name string, s screen, l *list) tea.Cmd {
 	return nil
 }
 
-// match reports whether one of the texts contains the query, in whatever case.
+// match reports whether one of the texts contains the query, which must be in lower case. It ignores the case of the
+// texts.
 func match(query string, texts ...string) bool {
 	for _, text := range texts {
 		if strings.Contains(strings.ToLower(text), query) {

@@ -50,7 +50,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// What is wrong takes a third of the terminal at most. The first explanation is there, and the others are counted.
+// The explanations take at most a third of the terminal. The first one is shown, and the others are counted.
 func TestManyExplanations(t *testing.T) {
 	dump := shop()
 	for range 5 {
@@ -62,7 +62,7 @@ func TestManyExplanations(t *testing.T) {
 	has(t, m.text(), "certain: [deadlock] worker[0]", "\nand 6 more: e shows them\n\n[1 fibers]")
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 10})
 	has(t, m.text(), "certain: [deadlock] worker[0]", "a deadlock, for 11s; spawned …\nand 6 more: e shows them\n[1 fibers]")
-	m.press("e", "end") // all of them are in their view
+	m.press("e", "end") // their view shows all of them
 	has(t, m.text(), ">  likely:  [channel-full] feed")
 	dump.Explanations = dump.Explanations[:1]
 	m.Update(answer{data: newData(dump)})
@@ -70,7 +70,7 @@ func TestManyExplanations(t *testing.T) {
 	has(t, m.text(), "a deadlock, for 11s; spawned\n         at shop/orders.go:31; order[0..99], feed, front, main wait")
 }
 
-// fits checks that what is drawn has the size of the terminal.
+// fits checks that the drawn screen has the size of the terminal.
 func fits(t *testing.T, m *model) {
 	t.Helper()
 	lines := m.draw()
@@ -116,7 +116,7 @@ func TestEverySize(t *testing.T) {
 	}
 }
 
-// has checks that a text has parts, in this order.
+// has checks that a text contains parts, in this order.
 func has(t *testing.T, text string, wanted ...string) {
 	t.Helper()
 	rest := text
@@ -130,7 +130,7 @@ func has(t *testing.T, text string, wanted ...string) {
 	}
 }
 
-// lacks checks that a text does not have parts.
+// lacks checks that a text contains none of some parts.
 func lacks(t *testing.T, text string, unwanted ...string) {
 	t.Helper()
 	for _, part := range unwanted {
@@ -140,7 +140,7 @@ func lacks(t *testing.T, text string, unwanted ...string) {
 	}
 }
 
-// cursor returns the row with the cursor.
+// cursorRow returns the row with the cursor.
 func (m *model) cursorRow() string {
 	for line := range strings.Lines(m.text()) {
 		if strings.HasPrefix(line, ">") {
@@ -167,7 +167,7 @@ func TestKeysMoveTheCursor(t *testing.T) {
 	}
 }
 
-// The cursor stays on its row when rows come and go, unless it was never moved.
+// When rows come and go, the cursor stays on its row, unless it was never moved.
 func TestTheCursorStaysOnItsRow(t *testing.T) {
 	m := showing(t, shop())
 	m.press("s")
@@ -211,12 +211,12 @@ func TestKeysSort(t *testing.T) {
 	has(t, m.cursorRow(), "main #1") // the oldest
 	m.press("S")
 	has(t, m.text(), "by age backward")
-	has(t, m.cursorRow(), "mail #6") // which does not wait
+	has(t, m.cursorRow(), "mail #6") // mail does not wait
 	m.press("s", "s")
 	has(t, m.cursorRow(), "blocking")
 	m.press("s", "s")
 	has(t, m.cursorRow(), "100  order[...]")
-	m.press("g") // there is no order by count of single fibers
+	m.press("g") // single fibers have no order by count
 	lacks(t, m.text(), "by count")
 
 	m.press("3", "s", "s", "s")
@@ -235,7 +235,7 @@ func TestSearch(t *testing.T) {
 	if c := m.View().Cursor; c == nil || c.X != 1 || c.Y != 23 {
 		t.Errorf("the cursor of the terminal is at %v", c)
 	}
-	m.press("L", "e", "d", "q") // q does not quit
+	m.press("L", "e", "d", "q") // while searching, q does not quit
 	has(t, m.text(), "nothing matches the search", "\n/Ledq\n")
 	m.press("backspace")
 	has(t, m.text(), "worker[1] #3", "order[...]", "\n/Led\n")
@@ -260,7 +260,7 @@ func TestSearch(t *testing.T) {
 	if !m.typing {
 		t.Error("ctrl+c ends the search and does not quit")
 	}
-	m.press("esc", "2", "/", "s", "m", "t", "p", "enter") // with what is above it in the tree
+	m.press("esc", "2", "/", "s", "m", "t", "p", "enter") // the rows above it in the tree stay
 	has(t, m.text(), "- run 1", "mail #6: running", "- nursery 3", "smtp #8: waits")
 	lacks(t, m.text(), "feed #5")
 	m.press("3", "/", "l", "e", "d", "g", "enter")
@@ -275,7 +275,8 @@ func TestSearch(t *testing.T) {
 	has(t, m.text(), "there is nothing to search here")
 }
 
-// From a group to its fibers, to one of them, to what it waits for, to the fiber that holds that, and back.
+// The user goes from a group to its fibers, to one of them, to the object that it waits for, to the fiber that holds
+// the object, and back.
 func TestDrillDown(t *testing.T) {
 	m := showing(t, shop())
 	m.press("s", "s", "s", "s")
@@ -332,7 +333,7 @@ func TestTheTreeFolds(t *testing.T) {
 
 func TestFollow(t *testing.T) {
 	m := showing(t, shop())
-	m.press("s", "f") // feed, which waits for orders
+	m.press("s", "f") // feed waits for orders
 	m.take(newData(step(1).of(shop())), nil)
 	has(t, m.text(), "follows channel orders #13: 64/64, sent 0/s, received 0/s  ██")
 	m.press("f")
@@ -356,7 +357,7 @@ func TestFollow(t *testing.T) {
 	has(t, m.text(), "there is nothing here to follow")
 }
 
-// The rates of a program that was started again do not come from the one before.
+// The rates of a restarted program do not depend on the old process.
 func TestRatesBeginAgain(t *testing.T) {
 	m := showing(t, shop())
 	m.take(newData(step(1).of(shop())), nil)
@@ -378,7 +379,7 @@ func TestPause(t *testing.T) {
 	if _, cmd := m.Update(answer{data: newData(step(5).of(shop()))}); cmd != nil {
 		t.Error("a request follows in a pause")
 	}
-	has(t, m.text(), "PAUSED at 12:00:00") // an answer that came late changes nothing
+	has(t, m.text(), "PAUSED at 12:00:00") // a late answer changes nothing
 	if _, cmd := m.Update(due{m.timers}); cmd != nil {
 		t.Error("a request follows in a pause")
 	}
@@ -440,18 +441,19 @@ func TestKeysBeforeTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// Without colours and styles nothing is lost: the marks and the cursor are characters.
+// Without colours and styles no information is lost, because the marks and the cursor are characters.
 func TestStylesOnlyRepeat(t *testing.T) {
 	m := showing(t, shop())
 	m.press("g", "/", "w", "o", "r", "k", "e", "r", "enter")
 	has(t, m.text(), "certain: [deadlock] worker[0] waits", ">!    12s  worker[0] #2", " !    11s  worker[1] #3")
 }
 
-// A snapshot can be wrong: nurseries in a cycle, or very deep; numbers of nothing; fibers without a nursery.
+// A snapshot can be wrong: nurseries in a cycle, or very deep; numbers that belong to nothing; fibers without a
+// nursery.
 func TestWrongSnapshots(t *testing.T) {
 	wrong := shop()
 	s := wrong.Snapshot
-	s.Nurseries[1].Parent, s.Nurseries[1].Owner = 2, 100 // its own member
+	s.Nurseries[1].Parent, s.Nurseries[1].Owner = 2, 100 // it is a member of itself
 	s.Fibers[5].Nursery = 99
 	s.Objects[0].Holders = []uint64{12345}
 	s.Workers[0].Fiber = 12345
@@ -474,7 +476,7 @@ func TestWrongSnapshots(t *testing.T) {
 	}
 }
 
-// A fiber that an explanation names is a row of its own, and a group says how young its youngest wait is.
+// A fiber that an explanation names has its own row, and a group shows the age of its youngest wait.
 func TestNamedFibersAreNotGrouped(t *testing.T) {
 	dump := shop()
 	dump.Explanations = append(dump.Explanations, snapshot.Explanation{
@@ -485,13 +487,13 @@ func TestNamedFibersAreNotGrouped(t *testing.T) {
 		"\n      100ms..9.9s      99  order[...]      wait")
 	m.press("2")
 	has(t, m.text(), "100ms..9.9s        99 x order[...]: wait to lock", "10s        order[99] #199: waits to lock")
-	m.press("1", "s", "s", "s", "s", "enter") // the group has the others only
+	m.press("1", "s", "s", "s", "s", "enter") // the group has only the others
 	if text := m.text(); strings.Contains(text, "order[99]") || !strings.Contains(text, "order[98]") {
 		t.Errorf("the group is\n%s", text)
 	}
 }
 
-// The page of a fiber offers to open what the fiber waits for, if that can be opened.
+// The page of a fiber offers to open the object, fiber or nursery that the fiber waits for, if there is one.
 func TestEnterOpensWhatAFiberWaitsFor(t *testing.T) {
 	for _, test := range []struct {
 		fiber  uint64

@@ -9,11 +9,11 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// objectsScreen lists what fibers wait for: channels, locks and the like.
+// objectsScreen lists the objects that fibers wait for, such as channels and locks.
 type objectsScreen struct {
 	list
 	rows   []*snapshot.Object
-	widest int // name
+	widest int // the width of the widest name
 }
 
 func (s *objectsScreen) title(*model) string        { return "objects" }
@@ -47,7 +47,7 @@ func (s *objectsScreen) build(m *model) {
 	})
 }
 
-// busy returns how many values are sent to and received from an object in a second.
+// busy returns the number of values sent to and received from an object per second. It is negative if unknown.
 func (p *past) busy(id uint64) float64 {
 	if t := p.objects[id]; t != nil {
 		return t.sent.per + t.received.per
@@ -59,7 +59,7 @@ func (s *objectsScreen) head(_ *model, width int) string {
 	return s.line(width, "AGE", "OBJECT", "WHO WAITS", right("LEN/CAP", 9)+right("SENT/S", 8)+right("RECV/S", 8))
 }
 
-// line puts columns together. Objects other than channels have no numbers, and more room for who waits.
+// line joins columns. Objects other than channels have no numbers, which leaves more room for the column WHO WAITS.
 func (s *objectsScreen) line(width int, age, name, who, numbers string) string {
 	text := right(age, 6) + "  " + left(name, min(max(s.widest, 6), max(12, width*3/10))) + "  "
 	if numbers != "" {
@@ -85,7 +85,7 @@ func (s *objectsScreen) enter(_ *model, i int) screen {
 
 func (s *objectsScreen) object(_ *model, i int) *snapshot.Object { return s.rows[i] }
 
-// objectAt returns an object of the snapshot, or as it was seen last.
+// objectAt returns an object of the snapshot, or its last known state if the snapshot does not contain it.
 func (m *model) objectAt(id uint64) *snapshot.Object {
 	if o := m.data.objects[id]; o != nil {
 		return o
@@ -142,7 +142,7 @@ func objectText(m *model, id uint64, width int) []string {
 	return lines
 }
 
-// oldest says how old the oldest wait for an object is.
+// oldest describes the age of the oldest wait for an object.
 func oldest(d *data, o *snapshot.Object) string {
 	if o.Oldest.IsZero() {
 		return ""
@@ -150,7 +150,7 @@ func oldest(d *data, o *snapshot.Object) string {
 	return ", the oldest for " + d.since(o.Oldest)
 }
 
-// channelText describes what is in a channel, and who used it last.
+// channelText describes the contents of a channel, and the fibers that last used it.
 func channelText(d *data, o *snapshot.Object) string {
 	text := grouped(o.Len) + " of " + grouped(o.Cap)
 	switch {
@@ -175,7 +175,7 @@ func channelText(d *data, o *snapshot.Object) string {
 	return text
 }
 
-// user names a fiber that has used a channel.
+// user returns the name of a fiber that has used a channel.
 func (d *data) user(id uint64) string {
 	if d.fibers[id] == nil {
 		return d.named(id) + ", which has ended"
@@ -183,7 +183,7 @@ func (d *data) user(id uint64) string {
 	return d.named(id)
 }
 
-// following is the line of the object that is followed.
+// following returns the line about the object that is followed.
 func (m *model) following(width int) string {
 	o := m.objectAt(m.follow)
 	t := m.past.objects[m.follow]

@@ -7,15 +7,15 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// One snapshot has counts; what happened in a second is the difference of two. past keeps what is needed of the
-// snapshots before: a few numbers of each object and worker.
+// A snapshot contains counts. A rate is the difference of the counts of two snapshots. So past keeps a few numbers of
+// each object and worker from earlier snapshots.
 
 const (
-	mostPoints  = 120    // of a curve: two minutes
-	mostTracked = 10_000 // objects
+	mostPoints  = 120    // the points of a curve: two minutes at the default interval
+	mostTracked = 10_000 // the most objects that past tracks
 )
 
-// past is what was seen before.
+// past is the data of earlier snapshots.
 type past struct {
 	pid     int
 	taken   time.Time
@@ -24,14 +24,14 @@ type past struct {
 	workers map[int]*labour
 }
 
-// rated is a count that grows, and its growth in a second.
+// rated is a count that grows, and its growth per second.
 type rated struct {
 	n   uint64
 	at  time.Time
-	per float64 // below 0 if not known
+	per float64 // negative if unknown
 }
 
-// see adds a newer value.
+// see adds a newer value of the count.
 func (r *rated) see(n uint64, at time.Time) {
 	d := at.Sub(r.at)
 	switch {
@@ -45,25 +45,26 @@ func (r *rated) see(n uint64, at time.Time) {
 	r.n, r.at = n, at
 }
 
-// trail is the past of an object.
+// trail is the history of an object.
 type trail struct {
-	object         snapshot.Object // when it was seen last
-	unseen         int             // how many snapshots ago that was
+	object         snapshot.Object // its last known state
+	unseen         int             // the number of snapshots since then
 	sent, received rated
 	points         []point // the newest last
 }
 
-// point is one moment of an object. Its numbers are below 0 if it was not in the snapshot.
+// point is the state of an object in one snapshot. Its numbers are negative if the object was not in the snapshot.
 type point struct{ level, sent, received float64 }
 
-// labour is the past of a worker.
+// labour is the history of a worker.
 type labour struct {
 	ran   rated
 	fiber uint64
-	since time.Time // since when it runs this fiber, as far as it was seen
+	since time.Time // when it began to run this fiber, as far as the snapshots show
 }
 
-// level is what the curve of an object shows: how full a channel is, or how many wait for another object.
+// level is the number that the curve of an object shows: the length of a channel with a buffer, or the number of fibers
+// that wait for another object.
 func level(o *snapshot.Object) float64 {
 	if o.Kind == "channel" && o.Cap != 0 {
 		return float64(o.Len)
@@ -73,10 +74,10 @@ func level(o *snapshot.Object) float64 {
 
 // see adds a snapshot.
 func (p *past) see(d *data) {
-	if p.objects == nil || p.pid != d.Process.PID || d.Taken.Before(p.taken) { // the program was started again
+	if p.objects == nil || p.pid != d.Process.PID || d.Taken.Before(p.taken) { // the program was restarted
 		*p = past{pid: d.Process.PID, objects: map[uint64]*trail{}, workers: map[int]*labour{}}
 	}
-	if !p.taken.IsZero() && !d.Taken.After(p.taken) { // the same snapshot again
+	if !p.taken.IsZero() && !d.Taken.After(p.taken) { // the snapshot is not newer
 		return
 	}
 	p.taken = d.Taken
@@ -130,7 +131,7 @@ func (t *trail) add(p point) {
 	t.points = append(t.points, p)
 }
 
-// curve returns one number of each point, and the largest.
+// curve returns one number for each point, and the largest number.
 func (t *trail) curve(of func(point) float64) (values []float64, most float64) {
 	for _, p := range t.points {
 		v := of(p)

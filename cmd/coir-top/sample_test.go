@@ -17,7 +17,7 @@ import (
 
 var updating = flag.Bool("update", false, "write the golden files, and the screen in the guide, instead of comparing")
 
-// asTop in the environment makes the test binary be coir-top, for tests that start it in a terminal.
+// If asTop is in the environment, the test binary runs coir-top, for tests that start it in a terminal.
 const asTop = "TEST_BINARY_IS_COIR_TOP"
 
 func TestMain(m *testing.M) {
@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// scratch is a directory for what several tests use.
+// scratch is a directory for files that several tests use.
 var scratch string
 
-// golden compares with a file in testdata.
+// golden compares got with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -63,7 +63,7 @@ var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
-// shop is a program in which two workers wait for each other's lock, and much waits for them.
+// shop is a dump of a program in which two workers wait for each other's lock, and many fibers wait for the workers.
 func shop() *inspect.Dump {
 	use := func(text string, object uint64) []snapshot.Wait {
 		return []snapshot.Wait{{Kind: snapshot.WaitUse, Text: text, Object: object}}
@@ -132,7 +132,8 @@ func shop() *inspect.Dump {
 // step is a number of seconds.
 type step int
 
-// of moves a dump on in time: its waits go on, and a channel and a worker move.
+// of returns the dump as it would be that much later: the waits continue, and a channel and a worker have made
+// progress.
 func (on step) of(dump *inspect.Dump) *inspect.Dump {
 	s := dump.Snapshot
 	n := uint64(on)
@@ -145,7 +146,7 @@ func (on step) of(dump *inspect.Dump) *inspect.Dump {
 	return dump
 }
 
-// many is a dump of n fibers in ten nurseries, that wait for 200 channels.
+// many returns a dump of n fibers in ten nurseries, which wait for 200 channels.
 func many(n int) *inspect.Dump {
 	s := &snapshot.Snapshot{Taken: noon}
 	s.Process = snapshot.Process{PID: 1, Program: "many", Live: int64(n), Spawned: int64(n)}
@@ -201,7 +202,7 @@ func pressed(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// press presses keys, one after the other, and returns the command of the last one.
+// press presses keys one after another, and returns the command of the last one.
 func (m *model) press(names ...string) (cmd tea.Cmd) {
 	for _, name := range names {
 		_, cmd = m.Update(pressed(name))

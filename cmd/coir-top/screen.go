@@ -7,38 +7,38 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// screen is what the middle of the terminal shows: rows, of which the visible ones are drawn.
+// screen is the content of the middle of the terminal. It consists of rows, of which only the visible ones are drawn.
 type screen interface {
 	state() *list
 	title(m *model) string
-	orders() []string // in which the rows can be sorted
+	orders() []string // the orders in which the rows can be sorted
 	searches() bool   // whether the rows can be searched
 
-	// build makes the rows, when the snapshot, the order, the search or the size have changed.
+	// build makes the rows again after the snapshot, the order, the search or the size has changed.
 	build(m *model)
 	len() int
 	id(i int) rowID
 
 	intro(m *model, width int) []string      // lines above the rows
 	head(m *model, width int) string         // the titles of the columns
-	row(m *model, i, width int) []string     // its lines
-	mark(m *model, i int) string             // certain, likely or nothing
-	enter(m *model, i int) screen            // what Enter opens; nil if there is nothing
-	object(m *model, i int) *snapshot.Object // what f follows; nil if there is nothing
+	row(m *model, i, width int) []string     // the lines of row i
+	mark(m *model, i int) string             // certain, likely or ""
+	enter(m *model, i int) screen            // the screen that Enter opens, or nil
+	object(m *model, i int) *snapshot.Object // the object that f follows, or nil
 	keys() string                            // the most important keys
 }
 
 // list is the state of a screen with rows.
 type list struct {
 	cursor, top int
-	moved       bool  // the cursor was moved, and stays on its row
+	moved       bool  // the user has moved the cursor, so it stays on its row
 	at          rowID // that row
 	order       int
 	backward    bool
 	query       string
 }
 
-// rowID is what a row is about. It is the same in each snapshot.
+// rowID identifies the content of a row. It is the same in each snapshot.
 type rowID struct {
 	kind byte
 	n    uint64
@@ -47,10 +47,10 @@ type rowID struct {
 
 func (l *list) state() *list { return l }
 
-// wanted returns what is searched for, in lower case.
+// wanted returns the text to search for, in lower case.
 func (l *list) wanted() string { return strings.ToLower(strings.TrimSpace(l.query)) }
 
-// direction turns a comparison around if the order is backward.
+// direction reverses a comparison if the order is backward.
 func (l *list) direction(c int) int {
 	if l.backward {
 		return -c
@@ -58,7 +58,7 @@ func (l *list) direction(c int) int {
 	return c
 }
 
-// plain is a screen whose rows are lines of text. The cursor is the first line that is shown.
+// plain is a screen whose rows are lines of text. The cursor is at the first line that is shown.
 type plain struct {
 	list
 	text []string
@@ -80,7 +80,7 @@ func (p *plain) add(head, text string, width int) {
 func (p *plain) line(text string) { p.text = append(p.text, text) }
 func (p *plain) keys() string     { return "esc back" }
 
-// older puts the oldest first, and what has no age last.
+// older compares times so that the oldest is first, and an unknown time last.
 func older(a, b time.Time) int {
 	switch {
 	case a.IsZero() && b.IsZero():

@@ -21,15 +21,15 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// source is where snapshots come from: a running program, or a file.
+// source provides snapshots. It is a running program or a file.
 type source interface {
 	name() string
-	live() bool // whether it can change
+	live() bool // whether its snapshots can change
 	snapshot(ctx context.Context) (*data, error)
-	fiber(ctx context.Context, id uint64) (*snapshot.Fiber, error) // with its stack, if that is known
+	fiber(ctx context.Context, id uint64) (*snapshot.Fiber, error) // with its stack, if available
 }
 
-// problem is an error for the screen.
+// problem is an error that the screen shows.
 type problem struct {
 	what string // what happened
 	do   string // what to do
@@ -38,16 +38,16 @@ type problem struct {
 func (p *problem) Error() string { return p.what + "; " + p.do }
 
 const (
-	patience  = 30 * time.Second // for a whole answer
-	mostBytes = 128 << 20        // of an answer: more than 100,000 fibers, the most that a program sends
-	mostFile  = 1 << 30          // of a file
-	oneFiber  = 1 << 20          // of an answer with one fiber
+	patience  = 30 * time.Second // the time limit for a complete answer
+	mostBytes = 128 << 20        // the most bytes of an answer; a program sends at most 100,000 fibers, which need fewer
+	mostFile  = 1 << 30          // the same for a file
+	oneFiber  = 1 << 20          // the same for an answer with one fiber
 	update    = "update coir-top: go install github.com/coir-go/coir/cmd/coir-top@latest"
 )
 
 var errTooLong = errors.New("it does not end")
 
-// bounded is a reader that fails after some bytes.
+// bounded is a reader that fails after left bytes.
 type bounded struct {
 	from io.Reader
 	left int64
@@ -94,7 +94,7 @@ func newPage(at string) (*page, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%s is no address of a page: write http://localhost:7117/", clean(at, nameRunes))
 	}
-	switch path.Base(u.Path) { // copied from the browser or from curl
+	switch path.Base(u.Path) { // the user has copied it from the browser or from curl
 	case "text", "snapshot.json", "dump", "fiber":
 		u.Path = path.Dir(u.Path)
 	}
@@ -135,7 +135,7 @@ func (p *page) fiber(ctx context.Context, id uint64) (*snapshot.Fiber, error) {
 	return &f, nil
 }
 
-// get asks for something below the page. The caller closes the body.
+// get requests a resource below the page. The caller must close the body.
 func (p *page) get(ctx context.Context, what string, most int64) (io.ReadCloser, error) {
 	name, query, _ := strings.Cut(what, "?")
 	u := *p.at
@@ -153,7 +153,7 @@ func (p *page) get(ctx context.Context, what string, most int64) (io.ReadCloser,
 		return nil, p.unreachable(err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		defer answer.Body.Close() //nolint:errcheck // what is not read is not needed
+		defer answer.Body.Close() //nolint:errcheck // the rest is not needed
 		return nil, p.refused(answer)
 	}
 	return struct {
@@ -162,7 +162,7 @@ func (p *page) get(ctx context.Context, what string, most int64) (io.ReadCloser,
 	}{&bounded{answer.Body, most}, answer.Body}, nil
 }
 
-// unreachable says why there is no answer.
+// unreachable returns a problem that explains why there is no answer.
 func (p *page) unreachable(err error) *problem {
 	var dns *net.DNSError
 	var timeout net.Error
@@ -176,7 +176,7 @@ func (p *page) unreachable(err error) *problem {
 		return &problem{p.name() + " does not answer within " + age(p.client.Timeout),
 			"is the machine reachable, and does the program get a processor?"}
 	}
-	var in *url.Error // it repeats the address
+	var in *url.Error // its text repeats the address
 	if errors.As(err, &in) {
 		err = in.Err
 	}
@@ -184,7 +184,7 @@ func (p *page) unreachable(err error) *problem {
 		"is this the address of inspect.Serve?"}
 }
 
-// refused says what an answer other than 200 means.
+// refused returns a problem that explains an answer with a status other than 200.
 func (p *page) refused(answer *http.Response) *problem {
 	reason := ""
 	if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain") {
@@ -214,7 +214,7 @@ func (p *page) refused(answer *http.Response) *problem {
 	return &problem{p.name() + " answers: " + status, "look at the log of the program"}
 }
 
-// unreadable says why an answer cannot be shown.
+// unreadable returns a problem that explains why an answer cannot be shown.
 func (p *page) unreadable(err error) *problem {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -254,5 +254,5 @@ func (f file) snapshot(context.Context) (*data, error) {
 	return newData(dump), nil
 }
 
-// fiber returns nothing: the snapshot has all that the file has.
+// fiber returns nil, because the snapshot already contains all data of the file.
 func (f file) fiber(context.Context, uint64) (*snapshot.Fiber, error) { return nil, nil }

@@ -20,7 +20,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// encoded returns a dump as a program sends it.
+// encoded returns a dump in the form in which a program sends it.
 func encoded(t testing.TB, d *inspect.Dump) []byte {
 	t.Helper()
 	b, err := json.Marshal(struct {
@@ -34,7 +34,7 @@ func encoded(t testing.TB, d *inspect.Dump) []byte {
 	return b
 }
 
-// asked returns what an address is answered with.
+// asked returns the answer from an address.
 func asked(t *testing.T, at string) (*data, error) {
 	t.Helper()
 	p, err := newPage(at)
@@ -63,7 +63,7 @@ func TestOpen(t *testing.T) {
 	}
 	for arg, want := range map[string]string{
 		"dump.json":                            "dump.json",
-		"host:1":                               "host:1", // a file wins
+		"host:1":                               "host:1", // a file takes precedence
 		standard:                               "http://localhost:7117/",
 		"localhost:6060":                       "http://localhost:6060/",
 		":6060":                                "http://localhost:6060/",
@@ -92,7 +92,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What goes wrong is said in plain words, with what to do.
+// Each problem is described in plain words, together with what to do about it.
 func TestProblems(t *testing.T) {
 	const plain, page = "text/plain; charset=utf-8", "text/html"
 	for _, c := range []struct {
@@ -126,7 +126,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
-	at := serving(t, func(w http.ResponseWriter, _ *http.Request) { // it ends in the middle
+	at := serving(t, func(w http.ResponseWriter, _ *http.Request) { // the answer ends in the middle
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"version"`)
 	})
@@ -184,7 +184,7 @@ func TestUnknownHost(t *testing.T) {
 	}
 }
 
-// endless is an answer that does not end. It counts what is read.
+// endless is an answer that does not end. It counts the bytes that are read.
 type endless struct {
 	head io.Reader
 	read int64
@@ -200,7 +200,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 func (e *endless) Close() error { return nil }
 
-// RoundTrip answers with itself.
+// RoundTrip returns an answer whose body is e.
 func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, Body: e, Request: r}, nil
 }
@@ -314,7 +314,8 @@ func TestStacks(t *testing.T) {
 	has(t, m.text(), "Fiber 8 has ended")
 }
 
-// coir-top says that it has lost the program, shows what was seen last, and goes on when the program is back.
+// If the program does not answer, coir-top says so and still shows the last snapshot. It continues when the program
+// answers again.
 func TestReconnects(t *testing.T) {
 	h := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(encoded(t, shop())) }
 	l, err := net.Listen("tcp", "localhost:0")
@@ -353,7 +354,7 @@ func TestReconnects(t *testing.T) {
 	lacks(t, m.text(), "no answer")
 }
 
-// Before the first answer the screen says what is wrong, too.
+// Before the first answer the screen also says what is wrong.
 func TestNoFirstAnswer(t *testing.T) {
 	from, _ := newPage("http://localhost:7117/")
 	m := newModel(t.Context(), from, time.Second)

@@ -34,7 +34,7 @@ func age(d time.Duration) string {
 // clock returns a time of day.
 func clock(t time.Time) string { return t.Local().Format("15:04:05") }
 
-// two returns a duration in two units, without the smaller one if it is 0.
+// two returns a duration in two units. It omits the smaller unit if its number is 0.
 func two(d, large time.Duration, l string, small time.Duration, s string) string {
 	text := strconv.Itoa(int(d/large)) + l
 	if rest := d % large / small; rest > 0 {
@@ -59,7 +59,7 @@ func count[T int | int64 | uint64](n T, what string) string {
 	return grouped(n) + " " + what + "s"
 }
 
-// rate returns a number for each second in at most five columns, or nothing if it is not known.
+// rate returns a number per second in at most five columns, or "" if it is unknown.
 func rate(r float64) string {
 	switch {
 	case r < 0:
@@ -76,7 +76,7 @@ func rate(r float64) string {
 	return strconv.FormatFloat(r/1e6, 'f', 0, 64) + "M"
 }
 
-// columns returns how many columns a text without escape sequences takes.
+// columns returns the number of columns that a text without escape sequences takes.
 func columns(s string) int {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -100,13 +100,13 @@ func left(s string, n int) string {
 	return s + strings.Repeat(" ", max(0, n-columns(s)))
 }
 
-// right is left with the text at the right.
+// right is like left, but aligns the text to the right.
 func right(s string, n int) string {
 	s = cut(s, n)
 	return strings.Repeat(" ", max(0, n-columns(s))) + s
 }
 
-// ends returns a line of n columns with a text at each end. The one at the right is cut last.
+// ends returns a line of n columns with l at the left end and r at the right end. If they do not fit, l is cut first.
 func ends(l, r string, n int) string {
 	r = cut(r, n)
 	if r == "" {
@@ -115,7 +115,7 @@ func ends(l, r string, n int) string {
 	return left(l, n-columns(r)-1) + strings.Repeat(" ", min(1, n-columns(r))) + r
 }
 
-// wrap returns a text in lines of at most n columns. A word that is longer is broken.
+// wrap splits a text into lines of at most n columns. It breaks longer words.
 func wrap(s string, n int) []string {
 	n = max(1, n)
 	var lines []string
@@ -143,7 +143,8 @@ func wrap(s string, n int) []string {
 	return append(lines, line)
 }
 
-// hang returns a text in lines of at most n columns: the first begins with head, and the others are indented as much.
+// hang splits a text into lines of at most n columns. The first line begins with head, and the others are indented by
+// its width.
 func hang(head, s string, n int) []string {
 	lines := wrap(s, n-columns(head))
 	for i := range lines {

@@ -18,20 +18,21 @@ import (
 	"time"
 )
 
-// The tests in a real terminal: tmux, whose screen can be read as text.
+// The tests in a real terminal run in tmux, whose screen can be read as text.
 
 // terminal is a session of tmux with one program in it.
 type terminal struct {
 	*testing.T
 	dir     string
-	changes *os.File // has something to read after the screen has changed
+	changes *os.File // readable after the screen has changed
 }
 
 const config = `set -g status off
 set -g escape-time 0
 `
 
-// script runs a program, and then says so on the screen. tmux would say so too, but not always how it ended.
+// script runs a program, and then prints its exit code on the screen. tmux also reports the end, but not always the
+// exit code.
 const script = `"$0" "$@"; echo "ended with exit code $?"; read line`
 
 // inTerminal runs coir-top in a terminal of 80x24.
@@ -112,7 +113,7 @@ func (x *terminal) until(what string, ok func(screen string) bool) {
 	}
 }
 
-// shows waits for texts on the screen.
+// shows waits until the screen shows the texts.
 func (x *terminal) shows(texts ...string) {
 	x.Helper()
 	x.until(strings.Join(texts, ", "), func(screen string) bool {
@@ -125,7 +126,7 @@ func (x *terminal) shows(texts ...string) {
 	})
 }
 
-// built is the program examples/stuck.
+// built builds examples/stuck, and returns the path of the program.
 var built = sync.OnceValues(func() (string, error) {
 	name := filepath.Join(scratch, "stuck")
 	out, err := exec.Command("go", "build", "-o", name, "github.com/coir-go/coir/examples/stuck").CombinedOutput()
@@ -171,9 +172,9 @@ func stuck(t *testing.T, bug string) string {
 	return at
 }
 
-// steady returns a screen without what differs from run to run: times are T, numbers N, and a fiber that holds its
-// worker is busy, because it depends on other fibers whether it is taken for running or for blocking. Columns are two
-// spaces apart, because numbers can be long, and what is wrong is wrapped again.
+// steady replaces the parts of a screen that differ from run to run. Times become T, and numbers N. A fiber that holds
+// its worker becomes busy, because the snapshot shows it as running or as blocking, depending on other fibers. Columns
+// become two spaces apart, because the lengths of numbers differ, and the explanations are wrapped again.
 func steady(screen string) string {
 	table := false
 	var lines []string
@@ -206,7 +207,7 @@ func steady(screen string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// replace replaces times and numbers, and makes columns two spaces apart.
+// replace replaces times and numbers, and puts columns two spaces apart.
 func replace(text string) string {
 	for _, r := range []struct{ from, to string }{
 		{`process \d+`, "process N"}, {`localhost:\d+`, "localhost:N"}, {`\d\d:\d\d:\d\d`, "T"},
@@ -220,10 +221,10 @@ func replace(text string) string {
 	return text
 }
 
-// bugs are those of examples/stuck.
+// bugs lists the bugs of examples/stuck.
 var bugs = []string{"locks", "pipeline", "gone", "full", "native", "hog", "cancel", "all"}
 
-// The reason of each hang is on the first screen.
+// The first screen shows the reason of each hang.
 func TestEachBugInATerminal(t *testing.T) {
 	for _, bug := range bugs {
 		t.Run(bug, func(t *testing.T) {
@@ -232,7 +233,7 @@ func TestEachBugInATerminal(t *testing.T) {
 			x.shows("[1 fibers]")
 			x.keys("s")
 			if bug == "native" {
-				x.keys("g") // its fibers can be in different states
+				x.keys("g") // the fibers of a group can be in different states
 			}
 			name := "stuck-" + bug + ".txt"
 			want, err := os.ReadFile(filepath.Join("testdata", name))
@@ -283,7 +284,7 @@ func TestATerminal(t *testing.T) {
 	x.shows("main wait for", "nursery", "spawned", "stack\n", "goroutine")
 	x.keys("1", "/", "audit", "Enter")
 	x.shows("audit #", "/audit")
-	x.keys("Escape") // with another key it would be one with alt
+	x.keys("Escape") // together with another key it would mean Alt with that key
 	x.shows("heartbeat #")
 	x.keys("Space")
 	x.shows("PAUSED at")
@@ -311,7 +312,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// A hostile name does nothing to a real terminal.
+// A hostile name has no effect on a real terminal.
 func TestHostileNamesInATerminal(t *testing.T) {
 	t.Parallel()
 	dump := poisoned("\x1b]0;owned\x07\x1b[2J\x1b[5;5Howned\n\u202e\u009b31m")

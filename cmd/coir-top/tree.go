@@ -6,7 +6,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// mostDeep is how many levels of the tree are shown below each other. What is deeper begins again at the left.
+// mostDeep is the number of levels that the tree shows. Deeper nurseries begin again at the left.
 const mostDeep = 1000
 
 // treeScreen shows the nurseries as a tree.
@@ -15,9 +15,9 @@ type treeScreen struct {
 	shut map[uint64]bool // the nurseries that are folded
 
 	rows  []treeRow
-	done  map[uint64]bool // nurseries that have a row, or are in a folded one
+	done  map[uint64]bool // nurseries that have a row, or are inside a folded nursery
 	query string
-	ages  int // the width of their column
+	ages  int // the width of the column with ages
 }
 
 // treeRow is a nursery, a fiber, or fibers of one nursery that do the same.
@@ -25,7 +25,7 @@ type treeRow struct {
 	depth   int
 	nursery *snapshot.Nursery // or nil
 	group   group             // or empty
-	text    string            // of neither
+	text    string            // the text of a row that is neither
 }
 
 func (s *treeScreen) title(*model) string { return "nurseries" }
@@ -45,7 +45,7 @@ func (s *treeScreen) build(m *model) {
 			s.nursery(d, n, 0, false)
 		}
 	}
-	for i := range d.Nurseries { // too deep, or in a cycle, which only a wrong snapshot has
+	for i := range d.Nurseries { // nurseries that are too deep, or in a cycle, which only a wrong snapshot has
 		s.nursery(d, &d.Nurseries[i], 0, false)
 	}
 	var rest []*fiber
@@ -63,7 +63,7 @@ func (s *treeScreen) build(m *model) {
 	}
 }
 
-// nursery adds a nursery, and what is below it.
+// nursery adds the rows of a nursery, and those below it.
 func (s *treeScreen) nursery(d *data, n *snapshot.Nursery, depth int, hidden bool) {
 	if s.done[n.ID] || depth >= mostDeep {
 		return
@@ -75,7 +75,7 @@ func (s *treeScreen) nursery(d *data, n *snapshot.Nursery, depth int, hidden boo
 	s.fibers(d, d.members[n.ID], depth+1, hidden || s.shut[n.ID] && s.query == "")
 }
 
-// fibers adds fibers of a nursery, and the nurseries that they have opened.
+// fibers adds the rows of fibers, and those of the nurseries that they have opened.
 func (s *treeScreen) fibers(d *data, fibers []*fiber, depth int, hidden bool) {
 	for _, g := range d.groups(fibers, func(f *fiber) bool { return len(d.owned[f.ID]) > 0 }) {
 		if !hidden {
@@ -92,10 +92,10 @@ func (s *treeScreen) fibers(d *data, fibers []*fiber, depth int, hidden bool) {
 	}
 }
 
-// filter leaves the rows that match the search, and those above them in the tree.
+// filter keeps only the rows that match the search, and the rows above them in the tree.
 func (s *treeScreen) filter(d *data) {
 	var kept []treeRow
-	above := 0 // rows of a lower depth than this are above a row that is kept
+	above := 0 // the next row with a smaller depth than this is above a row that is kept
 	for i := len(s.rows) - 1; i >= 0; i-- {
 		r := s.rows[i]
 		if r.depth < above || s.matches(d, &r) {
@@ -109,7 +109,7 @@ func (s *treeScreen) filter(d *data) {
 	}
 }
 
-// matches reports whether a row has what is searched for.
+// matches reports whether a row matches the search.
 func (s *treeScreen) matches(d *data, r *treeRow) bool {
 	if r.group.n == 1 {
 		return d.matches(r.group.fiber, s.query)
@@ -117,7 +117,7 @@ func (s *treeScreen) matches(d *data, r *treeRow) bool {
 	return match(s.query, s.text(d, r), r.from())
 }
 
-// from returns where a fiber was spawned.
+// from returns the position at which the fiber of a row was spawned.
 func (r *treeRow) from() string {
 	if r.group.n == 0 {
 		return ""
@@ -125,7 +125,7 @@ func (r *treeRow) from() string {
 	return r.group.Spawned
 }
 
-// text returns a row without its indentation and age.
+// text returns the text of a row without indentation and age.
 func (s *treeScreen) text(d *data, r *treeRow) string {
 	switch {
 	case r.nursery != nil && s.shut[r.nursery.ID] && s.query == "":
@@ -177,7 +177,7 @@ func (s *treeScreen) row(m *model, i, width int) []string {
 
 func (s *treeScreen) mark(_ *model, i int) string { return s.rows[i].group.mark }
 
-// fold folds or unfolds a nursery. For a fiber, left goes to its nursery.
+// fold folds or unfolds a nursery. If row i is a fiber and shut is set, fold moves the cursor to the fiber's nursery.
 func (s *treeScreen) fold(m *model, i int, shut bool) {
 	n := s.rows[i].nursery
 	if n == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// The terminal shows, from the top: what is looked at; what is wrong; the views; rows of one of them; keys. A style
-// repeats what the text says, and a colour repeats a style: red and magenta can be read on light and on dark.
+// The terminal shows, from the top: the program; what is wrong; the views; the rows of the selected view; the keys. No
+// information is only in a style or a colour. Red and magenta are readable on light and on dark backgrounds.
 const (
 	reset    = "\x1b[m"
 	bold     = "\x1b[1m"
@@ -22,7 +22,7 @@ const (
 	doubtful = "\x1b[1;35m" // magenta
 )
 
-// In a terminal that is narrower than this, the columns do not fit, and lines are cut.
+// In a terminal that is narrower than this, the columns do not fit, and draw cuts the lines.
 const narrow = 60
 
 func styled(style, text string) string { return style + text + reset }
@@ -36,7 +36,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// page is how many rows the keys PageUp and PageDown move.
+// page returns the number of rows that PageUp and PageDown move.
 func (m *model) page() int { return max(1, m.height/2) }
 
 // draw returns the lines of the terminal.
@@ -62,7 +62,7 @@ func (m *model) draw() []string {
 	return lines
 }
 
-// header says what is looked at, and how many of it there are.
+// header returns the lines about the program and the numbers of its fibers and workers.
 func (m *model) header() []string {
 	if m.data == nil {
 		return []string{styled(reverse, ends("coir-top", m.from.name(), m.width))}
@@ -87,7 +87,7 @@ func (m *model) header() []string {
 	}
 }
 
-// first is shown before the first snapshot.
+// first returns the lines that are shown before the first snapshot.
 func (m *model) first() []string {
 	if m.problem == nil {
 		return append([]string{""}, hang("  ", "waiting for the first answer of "+m.from.name(), m.width)...)
@@ -110,14 +110,14 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// middle adds what is wrong, and the screen.
+// middle adds the lines about what is wrong, and the screen.
 func (m *model) middle(lines []string, height int) []string {
 	s := m.shown()
 	lines = append(lines, m.alarms(s, max(1, m.height/3))...)
 	if m.height >= 16 {
 		lines = append(lines, "")
 	}
-	at := len(lines) // of the line with the views
+	at := len(lines) // the index of the line with the views
 	lines = append(lines, "")
 	intro := s.intro(m, m.width)
 	lines = append(lines, intro[:min(len(intro), max(0, height-at-4))]...)
@@ -142,7 +142,7 @@ func (m *model) middle(lines []string, height int) []string {
 	return append(lines[:max(0, height-1)], styled(bold, m.following(m.width)))
 }
 
-// alarms says why there is no newer snapshot, and what is wrong. The latter has at most this many lines.
+// alarms returns the lines that say why there is no newer snapshot, and what is wrong, which takes at most most lines.
 func (m *model) alarms(s screen, most int) []string {
 	var lines []string
 	if m.problem != nil {
@@ -190,7 +190,7 @@ func colour(e *snapshot.Explanation, line string) string {
 	return styled(doubtful, word+":") + rest
 }
 
-// titles is the line with the views, or with the path to the screen.
+// titles returns the line with the views, or with the path to the screen.
 func (m *model) titles(s screen, shown string) string {
 	l := s.state()
 	var info []string
@@ -230,7 +230,7 @@ func (m *model) titles(s screen, shown string) string {
 	return styled(bold, ends(text, strings.Join(info, "  "), m.width))
 }
 
-// rows returns the visible rows, and says which ones they are if not all are.
+// rows returns the visible rows. If not all rows are visible, shown says which ones are.
 func (m *model) rows(s screen, height int) (lines []string, shown string) {
 	if height <= 0 {
 		return nil, ""
@@ -316,7 +316,7 @@ func (m *model) decorate(s screen, i int, row []string) []string {
 	return row
 }
 
-// footer is the search while it is typed, an answer to the last key, or the keys.
+// footer returns the search while it is typed, a message about the last key, or the keys.
 func (m *model) footer() []string {
 	switch {
 	case m.once:

@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// whyScreen lists what is wrong, in the words of the text of package inspect.
+// whyScreen lists what is wrong, in the words of package inspect.
 type whyScreen struct {
 	list
 	rows []*snapshot.Explanation
@@ -22,7 +22,7 @@ func (s *whyScreen) head(*model, int) string { return "" }
 func (s *whyScreen) len() int                { return len(s.rows) }
 func (s *whyScreen) mark(*model, int) string { return "" }
 
-// id numbers the rows: an explanation has no name that stays the same.
+// id returns the index of the row, because an explanation has no identity that lasts over several snapshots.
 func (s *whyScreen) id(i int) rowID { return rowID{n: uint64(i)} }
 
 func (s *whyScreen) intro(m *model, width int) []string {
@@ -32,7 +32,7 @@ func (s *whyScreen) intro(m *model, width int) []string {
 	return hang("  ", nothing, width)
 }
 
-// nothing is said if there is no explanation.
+// nothing is the text that is shown if there is no explanation.
 const nothing = "Nothing seems wrong. If something hangs, look at the oldest waits."
 
 func (s *whyScreen) build(m *model) {
@@ -45,7 +45,7 @@ func (s *whyScreen) build(m *model) {
 	}
 }
 
-// whyHead begins an explanation.
+// whyHead returns the beginning of an explanation.
 func whyHead(e *snapshot.Explanation) string {
 	if e.Certain {
 		return "certain: "

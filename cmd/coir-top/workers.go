@@ -23,7 +23,7 @@ func (s *workersScreen) keys() string        { return "enter its fiber  s sort  
 func (s *workersScreen) len() int            { return len(s.rows) }
 func (s *workersScreen) id(i int) rowID      { return rowID{'w', uint64(s.rows[i].ID), ""} }
 
-// intro says how many fibers were spawned.
+// intro returns a line with the numbers of fibers in the queues and of those spawned.
 func (s *workersScreen) intro(m *model, width int) []string {
 	queued := 0
 	for i := range m.data.Workers {
@@ -58,7 +58,7 @@ func (s *workersScreen) build(m *model) {
 	})
 }
 
-// runs names the fiber of a worker.
+// runs returns the name of the fiber that a worker runs.
 func (s *workersScreen) runs(d *data, w *snapshot.Worker) string {
 	if w.Fiber == 0 {
 		return ""
@@ -66,7 +66,7 @@ func (s *workersScreen) runs(d *data, w *snapshot.Worker) string {
 	return d.named(w.Fiber)
 }
 
-// ran returns how many fibers a worker has run in a second.
+// ran returns the number of fibers that a worker has run per second, or a negative number if unknown.
 func (m *model) ran(w *snapshot.Worker) float64 {
 	if l := m.past.workers[w.ID]; l != nil {
 		return l.ran.per

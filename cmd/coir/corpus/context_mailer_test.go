@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A mailer sends what comes in on a channel until its context is cancelled. It looks at the context between two
-// mails, not while it waits for one. If it is cancelled when the mailer waits already, or is about to, it never ends.
+// A mailer sends what comes in on a channel until its context is cancelled. It checks the context between two mails,
+// but not while it waits for one. If the context is cancelled when the mailer waits or is about to, it never ends.
 //
 // Class: context
 // Expect: deadlock

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A goroutine keeps a fresh token ready until its context is cancelled. It looks at the context before it makes a
-// token and then waits for somebody to take it. If it is cancelled after that look, nobody takes the last token.
+// A goroutine keeps a fresh token ready until its context is cancelled. It checks the context before it makes a token,
+// and then waits until a caller takes it. If the context is cancelled after that check, no caller takes the last token.
 //
 // Class: context
 // Expect: leak

@@ -14,14 +14,14 @@
 //
 //	doublelock  a goroutine takes a lock that it holds already
 //	abba        two or more locks, or a lock and a channel, taken in different orders
-//	channel     send after close, second close, a send nobody receives, a range that never ends
-//	select      a select whose timeout, default or other ready case is not thought of
+//	channel     send after close, second close, a send without a receiver, a range that never ends
+//	select      a select whose timeout, default or other ready case is not considered
 //	waitgroup   Add, Done and Wait in the wrong place or number
 //	context     cancellation that is ignored, or that takes the receiver away
-//	lost        a signal or a completion that comes before somebody waits for it
+//	lost        a signal or a completion that comes before a goroutine waits for it
 //	order       a use before the initialisation, or after the end
-//	atomicity   a check and an act that should be one step and are two
-//	leak        a goroutine that nobody ends
+//	atomicity   a check and an action that should be one step and are two
+//	leak        a goroutine that never ends
 //
 // The expected result is what a correct report says about the bug:
 //

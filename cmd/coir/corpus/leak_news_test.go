@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A news hub runs a goroutine for each subscriber and ends them all by closing their channels when it is closed.
-// Nothing keeps a subscriber from coming later. The channel of such a one is never closed, and its goroutine never
+// A news hub runs a goroutine for each subscriber and ends them all by closing their channels when it is closed. But a
+// subscriber can still come after that. The hub never closes the channel of such a subscriber, whose goroutine never
 // ends.
 //
 // Class: leak

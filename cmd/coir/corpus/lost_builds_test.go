@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A build board tells those who wait for a build when it is finished. To wait is to ask whether the build is finished
-// and then to register. A build that finishes between the two closes the channels registered so far, and not the new
-// one.
+// A build board notifies callers that wait for a build when it is finished. A caller asks whether the build is finished
+// and then registers its channel. A build that finishes between the two closes the channels registered so far, and not
+// the new one.
 //
 // Class: lost
 // Expect: deadlock

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A job queue with room for one job has one condition for both sides, and every change wakes one of those who wait.
-// Let two workers and a producer wait. A worker that takes a job can wake the other worker, which finds nothing and
-// waits again, while the producer, for whom there is room now, sleeps on.
+// A job queue with room for one job has one condition for both sides, and every change wakes one waiting goroutine. Let
+// two workers and a producer wait. A worker that takes a job can wake the other worker, which finds nothing and waits
+// again, while the producer, for whom there is room now, sleeps on.
 //
 // Class: lost
 // Expect: deadlock

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A tailer passes lines to a sink. It starts reading as it is made, and the sink is attached afterwards. If a line is
+// A tailer passes lines to a sink. It starts to read when it is made, and the sink is attached afterwards. If a line is
 // read before that, there is no sink to pass it to.
 //
 // Class: order

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A client calls a slow backend in a goroutine and waits for the answer or for a timeout. After the timeout nobody
-// receives the answer, and the goroutine that sends it blocks for ever.
+// A client calls a slow backend in a goroutine and waits for the answer or for a timeout. After the timeout the client
+// no longer receives, and the goroutine that sends the answer blocks for ever.
 //
 // Class: select
 // Expect: leak

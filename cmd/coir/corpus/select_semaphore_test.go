@@ -10,8 +10,8 @@ import (
 )
 
 // A semaphore hands a slot that is released to the first waiter. A waiter whose timeout fires leaves the queue. If
-// the slot was handed over and the timeout fires as well, the select may take the timeout, and the slot belongs to
-// nobody.
+// the slot was handed over to the waiter and the timeout fires as well, the select may take the timeout, and the slot
+// is lost.
 //
 // Class: select
 // Expect: fail

@@ -9,8 +9,8 @@ import (
 )
 
 // A server waits at shutdown for the requests it has accepted and closes its store then. A request looks whether the
-// server is closed and adds itself to the wait group afterwards. If the whole shutdown falls between the two, the
-// wait finds nobody, and the request meets a closed store.
+// server is closed and adds itself to the wait group afterwards. If the whole shutdown falls between the two, the wait
+// has nothing to wait for, and the request meets a closed store.
 //
 // Class: waitgroup
 // Expect: fail

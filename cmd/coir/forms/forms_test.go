@@ -395,7 +395,7 @@ func TestLogOfASubtestThatHasEnded(t *testing.T) {
 	<-done
 }
 
-// In a bubble of its own a test knows what time it is.
+// In a bubble that a test makes itself, time is exact.
 func TestExactTimeInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -424,7 +424,7 @@ func TestShortTimerWhileTheTestRuns(t *testing.T) {
 	}
 }
 
-// Two that sleep for the same time wake in any order.
+// Two goroutines that sleep for the same time may wake in any order.
 //
 // Expect: fail
 func TestSecondSleeperIsFirst(t *testing.T) {
@@ -441,7 +441,7 @@ func TestSecondSleeperIsFirst(t *testing.T) {
 	<-order
 }
 
-// What a subtest leaves running runs beside what comes after it.
+// A goroutine that a subtest leaves running runs concurrently with the code after the subtest.
 //
 // Expect: fail
 func TestSubtestLeavesARunner(t *testing.T) {
@@ -542,7 +542,7 @@ func TestDeadlockBesideABeat(*testing.T) {
 	<-make(chan bool)
 }
 
-// A sleep of many beats is no deadlock.
+// A sleep during which a timer fires many times is not a deadlock.
 func TestSleepBesideABeat(*testing.T) {
 	defer beat(func() {})()
 	time.Sleep(30 * time.Second)
@@ -554,14 +554,14 @@ func TestPullThatIsNotStopped(*testing.T) {
 	next()
 }
 
-// A test sees the same machine everywhere, or its schedules would differ.
+// A test sees the same number of processors on every machine; otherwise its schedules would differ.
 func TestProcessors(t *testing.T) {
 	if n := runtime.GOMAXPROCS(0); n != 2 {
 		t.Error(n)
 	}
 }
 
-// It runs itself in a process that is to panic, as a plain test does.
+// The test runs itself in a new process, which must panic as under go test.
 func TestRunsItselfAgain(t *testing.T) {
 	if os.Getenv("FORMS_AGAIN") != "" {
 		go panic("as it is written")
@@ -621,7 +621,7 @@ func TestPipeThatNothingIsWrittenTo(t *testing.T) {
 var questions, answers = make(chan int), make(chan int)
 
 func init() {
-	go func() { // outside of every test
+	go func() { // this goroutine belongs to no test
 		for q := range questions {
 			if q > 0 {
 				answers <- q + 1
@@ -642,7 +642,7 @@ func TestGoroutineOutsideAnswers(t *testing.T) {
 	}
 }
 
-// Stacks and numbers of goroutines are those of the test: tests look for what they leave behind.
+// Stacks and counts of goroutines include only those of the test, because tests search them for leaks.
 func TestGoroutinesOfItsOwn(t *testing.T) {
 	before := runtime.NumGoroutine()
 	stop, stopped := make(chan bool), make(chan bool)
@@ -656,7 +656,7 @@ func TestGoroutinesOfItsOwn(t *testing.T) {
 	for stack := range strings.SplitSeq(string(text), "\n\n") {
 		_, top, _ := strings.Cut(stack, "\n")
 		if strings.HasPrefix(top, "testing.(*T).Run(") {
-			continue // it waits for the test, as under go test
+			continue // this goroutine waits for the test, as under go test
 		}
 		if strings.Contains(stack, "coirExplorer") || strings.Contains(stack, "durable") ||
 			strings.Contains(stack, "bubble") {
@@ -678,7 +678,7 @@ func TestGoroutineThatAFinalizerStops(*testing.T) {
 	runtime.SetFinalizer(j, func(j *janitor) { close(j.stop) })
 }
 
-// Its arguments are those that go test passes.
+// The arguments of the process are those that go test passes.
 func TestArguments(t *testing.T) {
 	if name := filepath.Base(os.Args[0]); name != "forms.test" {
 		t.Error(name)
@@ -696,7 +696,7 @@ func TestAnOrdinaryTime(t *testing.T) {
 	}
 }
 
-// A file is older than the test, but not by years: a certificate in it may end.
+// A file is older than the test, but not by years, because a certificate in it may expire.
 func TestTheTimeOfAFile(t *testing.T) {
 	info, err := os.Stat(os.Args[0])
 	if err != nil {
@@ -707,7 +707,7 @@ func TestTheTimeOfAFile(t *testing.T) {
 	}
 }
 
-// The allocations that a test counts are its own. It works for longer than the watcher of coir test sleeps.
+// A test counts only its own allocations. It runs for longer than the watcher of coir test sleeps.
 func TestAllocations(t *testing.T) {
 	x := uint64(1)
 	n := testing.AllocsPerRun(1, func() {
@@ -734,14 +734,14 @@ func portOfTwoTests(t *testing.T) {
 func TestPortOfTwoTests(t *testing.T)    { portOfTwoTests(t) }
 func TestPortOfTwoTestsToo(t *testing.T) { portOfTwoTests(t) }
 
-// The stack of a test is as high as under go test: loggers that skip some callers find the same.
+// The stack of a test has the same height as under go test, because some loggers skip a number of callers.
 func TestHeightOfItsStack(t *testing.T) {
 	if n := runtime.Callers(0, make([]uintptr, 100)); n != 4 { // Callers, the test, tRunner, goexit
 		t.Error(n)
 	}
 }
 
-// Neither case starves the other, whichever comes first.
+// Neither case of a select starves the other, whichever is first.
 func TestSelectIsFair(t *testing.T) {
 	always := make(chan bool)
 	close(always)
@@ -763,7 +763,7 @@ func TestSelectIsFair(t *testing.T) {
 	}
 }
 
-// A cleanup is a part of the schedule.
+// A cleanup runs as a part of the schedule.
 func TestCleanupThatPolls(t *testing.T) {
 	var ended atomic.Bool
 	t.Cleanup(func() {
@@ -776,7 +776,7 @@ func TestCleanupThatPolls(t *testing.T) {
 
 var ranBefore atomic.Bool
 
-// As Ginkgo does.
+// Ginkgo ends the process when a suite is run twice.
 func TestEndsTheProcessWhenRunAgain(*testing.T) {
 	if ranBefore.Swap(true) {
 		os.Exit(1)
@@ -792,7 +792,7 @@ func TestItsDeadline(t *testing.T) {
 
 var runs int
 
-// It is told by what it does in a process of its own.
+// coir test reports what the test does in a process of its own.
 func TestNoticesEarlierRuns(t *testing.T) {
 	if runs++; runs > 1 {
 		t.Error("it has run before")
@@ -806,7 +806,7 @@ func TestOpensOnce(*testing.T) {
 	<-opened
 }
 
-// What it leaves behind in each schedule does not hide that some of them deadlock.
+// A goroutine left behind in each schedule does not hide that some schedules deadlock.
 //
 // Expect: deadlock
 func TestLeavesOneBehindAndDeadlocks(*testing.T) {
@@ -824,7 +824,7 @@ func TestLeavesOneBehindAndDeadlocks(*testing.T) {
 	wg.Wait()
 }
 
-// Times have a monotonic reading, also beside one from before the test.
+// Times have a monotonic reading, and can be compared with times from before the test.
 func TestMonotonic(t *testing.T) {
 	now := time.Now()
 	if now == now.Round(0) {
@@ -841,7 +841,7 @@ func TestMonotonic(t *testing.T) {
 
 var loaded = time.Now()
 
-// A timer that is set to the longest time there is never fires.
+// A timer that is set to the longest possible time never fires.
 func TestTimerForever(t *testing.T) {
 	forever := time.NewTimer(math.MaxInt64)
 	defer forever.Stop()
@@ -853,7 +853,7 @@ func TestTimerForever(t *testing.T) {
 	forever.Reset(math.MaxInt64)
 }
 
-// A test may sleep often, if it ends.
+// A test may sleep many times, if it ends.
 func TestSleepsInALoop(t *testing.T) {
 	done := make(chan bool)
 	ended := make(chan bool)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A subscription is closed by its owner and by the server that shuts down. Close asks whether it is closed and then
-// says that it is. Both may ask first, and both close the channel.
+// A subscription is closed by its owner and by the server that shuts down. Close checks whether the subscription is
+// closed and then marks it as closed. If both check first, both close the channel.
 //
 // Class: atomicity
 // Expect: panic

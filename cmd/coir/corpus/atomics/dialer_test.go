@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A dialer makes its connection when it is first asked for. It puts the connection in place by CompareAndSwap, and does
-// not look whether another goroutine was first: then it returns a connection that nobody else has.
+// A dialer makes its connection when it is first asked for. It stores the connection by CompareAndSwap, but does not
+// check whether another goroutine was first. If so, it returns a connection that no other caller has.
 //
 // Class: atomicity
 // Expect: fail

@@ -1,3 +1,3 @@
-// Package atomics holds programs like those of package corpus whose bug is between two atomic operations, with nothing
-// else of package sync or of channels between them. They are found with `coir test -atomics` alone.
+// Package atomics holds programs like those of package corpus. Their bugs are between two atomic operations, without
+// other operations of package sync or on channels between these. Only `coir test -atomics` finds them.
 package atomics

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A cache says that it is ready and then shows its entries. A reader that looks in between follows a nil pointer.
+// A cache sets its ready flag and then stores its entries. A reader that comes in between follows a nil pointer.
 //
 // Class: order
 // Expect: panic

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A segment is unmapped when its last user has released it. A new user looks whether there are users and then counts
-// itself in. The last user may leave in between: the new one reads what is not there any more.
+// A segment is unmapped when its last user releases it. A new user checks whether there are users and then increments
+// the count. The last user may leave in between, and the new user reads a segment that is no longer mapped.
 //
 // Class: atomicity
 // Expect: fail

@@ -9,8 +9,8 @@ import (
 )
 
 // A mailbox lets a consumer wait on a condition variable until a message comes or its context is cancelled. The
-// cancellation hook broadcasts without holding the lock. If it runs after the consumer has looked at the context
-// but before it is registered as a waiter, the broadcast reaches nobody and the consumer sleeps for ever.
+// cancellation hook broadcasts without holding the lock. If it runs after the consumer has looked at the context but
+// before it is registered as a waiter, the broadcast wakes no goroutine and the consumer sleeps for ever.
 //
 // Class: context
 // Expect: deadlock

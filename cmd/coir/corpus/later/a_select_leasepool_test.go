@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A pool of leases hands a returned lease straight to the first waiter, through the waiter's own channel. A waiter
-// that times out takes itself off the list and reports an error. If the lease was put into its channel just before
-// the timer won the select, nobody takes it out again and the pool is one lease short for good.
+// A pool of leases hands a returned lease straight to the first waiter, through the waiter's own channel. A waiter that
+// times out takes itself off the list and reports an error. If the lease was put into its channel just before the timer
+// won the select, it is never taken out again and the pool is one lease short for good.
 //
 // Class: select
 // Expect: fail

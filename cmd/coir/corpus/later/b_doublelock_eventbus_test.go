@@ -3,8 +3,8 @@
 package later
 
 // An event bus calls its handlers under a read lock. One handler asks the bus how many subscribers there are, which
-// takes the read lock again. That works until somebody unsubscribes in between: the waiting writer keeps the second
-// read lock out, and the first one is never given back.
+// takes the read lock again. That works until a subscriber leaves in between: the waiting writer keeps the second read
+// lock out, and the first one is never given back.
 //
 // Class: doublelock
 // Expect: deadlock

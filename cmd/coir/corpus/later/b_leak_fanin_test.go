@@ -4,7 +4,7 @@ package later
 
 // Two workers take parts of a job from a list and send their results to an aggregator, which gives up at the first
 // error. A worker looks whether the aggregator has given up before it sends, but not while it sends. One that has
-// looked just before the error arrives sends to a channel that nobody reads any more.
+// looked just before the error arrives sends to a channel that is no longer read.
 //
 // Class: leak
 // Expect: leak

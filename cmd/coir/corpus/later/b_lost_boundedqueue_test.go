@@ -2,9 +2,9 @@
 
 package later
 
-// A bounded queue uses one condition variable both for "not full" and for "not empty", and wakes one waiter at a
-// time. With one producer and one consumer that is enough. With a second consumer, a signal meant for the waiting
-// producer may wake a consumer, who finds the queue empty and goes back to sleep, and nobody is woken any more.
+// A bounded queue uses one condition variable both for "not full" and for "not empty", and wakes one waiter at a time.
+// With one producer and one consumer that is enough. With a second consumer, a signal meant for the waiting producer
+// may wake a consumer, which finds the queue empty and sleeps again, and no goroutine is woken any more.
 //
 // Class: lost
 // Expect: deadlock

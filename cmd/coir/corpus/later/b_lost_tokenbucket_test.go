@@ -2,9 +2,9 @@
 
 package later
 
-// A token bucket hands tokens to its waiters in turn; a caller may also wait with a time limit. When the limit
-// passes, the caller takes itself off the list and leaves. If a refill has given it the token in the same moment,
-// nobody uses that token and nobody puts it back, so the next waiter waits for good.
+// A token bucket hands tokens to its waiters in turn; a caller may also wait with a time limit. When the limit passes,
+// the caller takes itself off the list and leaves. If a refill has given it the token in the same moment, that token is
+// neither used nor put back, so the next waiter waits for good.
 //
 // Class: lost
 // Expect: deadlock

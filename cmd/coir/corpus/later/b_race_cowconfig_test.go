@@ -2,9 +2,9 @@
 
 package later
 
-// A configuration is copied on write, but only if someone has taken a snapshot since the last copy. set decides
-// under the lock whether to copy and then writes the value after giving the lock back. A snapshot taken meanwhile
-// shares the slice that set is about to change; watchers, who read after the notification, are safe.
+// A configuration is copied on write, but only if a snapshot was taken since the last copy. set decides under the lock
+// whether to copy and then writes the value after giving the lock back. A snapshot taken meanwhile shares the slice
+// that set is about to change; watchers, who read after the notification, are safe.
 //
 // Class: race
 // Expect: race

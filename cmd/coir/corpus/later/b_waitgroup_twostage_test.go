@@ -3,8 +3,8 @@
 package later
 
 // A service shuts down in two stages: first it stops taking jobs and waits for those under way, then it closes its
-// store. submit looks at the draining flag, lets go of the lock and only then adds the job to the wait group.
-// A job admitted in that gap is not waited for and may write to a closed store.
+// store. submit reads the draining flag, releases the lock and only then adds the job to the wait group. A job admitted
+// in that gap is not waited for and may write to a closed store.
 //
 // Class: waitgroup
 // Expect: fail

@@ -1,4 +1,4 @@
-// Package coirtest is for tests of coir test: it runs the command, and compares what it found with what was expected.
+// Package coirtest helps to test coir test. It runs the command, and compares the outcomes with those expected.
 package coirtest
 
 import (
@@ -15,10 +15,11 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
-// Command runs coir with arguments, and returns its exit code.
+// Command runs coir with arguments, and returns the exit code.
 type Command func(args []string, out, errs io.Writer) int
 
-// Explore runs coir test, and returns the last events of the tests by their names. They have the output of all events.
+// Explore runs coir test, and returns the last event of each test, by name. Its Output is that of all events of the
+// test.
 func (run Command) Explore(t *testing.T, args ...string) map[string]events.Event {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -51,7 +52,8 @@ func (run Command) Explore(t *testing.T, args ...string) map[string]events.Event
 	return all
 }
 
-// Expected reads from the sources of a package the expected kind of each test: `// Expect: kind` above it.
+// Expected reads the expected kind of each test from the sources of a package, where it is in a comment above the test,
+// such as `// Expect: deadlock`. Tests without such a comment are expected to pass.
 func Expected(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -78,7 +80,7 @@ func Expected(t *testing.T, dir string) map[string]string {
 	return want
 }
 
-// Compare compares the outcomes with what was expected.
+// Compare compares the outcomes with those expected.
 func Compare(t *testing.T, got map[string]events.Event, want map[string]string) {
 	t.Helper()
 	for test, kind := range want {
@@ -104,11 +106,11 @@ func Compare(t *testing.T, got map[string]events.Event, want map[string]string) 
 	}
 }
 
-// Soaking reports whether tests run at their full size, which takes many minutes: make soak.
+// Soaking reports whether tests run at their full size, which takes many minutes. make soak runs them so.
 func Soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
 
-// Replay runs each failure again from its token, in a process of its own, or only some unless soaking. The report
-// must be the same.
+// Replay runs failures again from their tokens, each in a new process, and checks that the reports are the same. It
+// replays all failures if Soaking, and otherwise only some.
 func (run Command) Replay(t *testing.T, got map[string]events.Event, args ...string) {
 	t.Helper()
 	most := 5
@@ -127,7 +129,7 @@ func (run Command) Replay(t *testing.T, got map[string]events.Event, args ...str
 	}
 }
 
-// InMemory reports whether coir test has sockets in memory on this platform.
+// InMemory reports whether coir test supports sockets in memory on this platform.
 func InMemory() bool {
 	return runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64")
 }

@@ -1,9 +1,9 @@
-// Package events has the format of coir test -json.
+// Package events defines the format of coir test -json.
 package events
 
 import "time"
 
-// Event is a line of the output, in the form of go test -json.
+// Event is a line of the output. It extends the events of go test -json.
 type Event struct {
 	Time    time.Time
 	Action  string
@@ -12,53 +12,53 @@ type Event struct {
 	Elapsed float64  `json:",omitempty"`
 	Output  string   `json:",omitempty"`
 	Failure *Failure `json:",omitempty"`
-	Slow    *Failure `json:",omitempty"` // how a test that passes fails on a slow machine
+	Slow    *Failure `json:",omitempty"` // how a test that otherwise passes fails on a slow machine
 
 	FailedBuild string `json:",omitempty"` // the package that could not be built
 
-	// Of a test.
-	Schedules int    `json:",omitempty"` // without those of Racing
-	Racing    int    `json:",omitempty"` // schedules in which timers fired early, as on a slow machine
-	Note      string `json:",omitempty"` // that it passes after few schedules
+	// For a test.
+	Schedules int    `json:",omitempty"` // the number of schedules, without those of Racing
+	Racing    int    `json:",omitempty"` // the number of schedules in which timers fired early, as on a slow machine
+	Note      string `json:",omitempty"` // a warning that the test passed after few schedules
 	Complete  bool   `json:",omitempty"` // the strategy has run all its schedules
-	Trace     string `json:",omitempty"` // what they all did, as a hash
+	Trace     string `json:",omitempty"` // a hash of what all schedules did
 
-	// Of its schedules, those in which something came from outside, and those that were not controlled.
+	// The numbers of schedules in which something came from outside, and of those that were not controlled.
 	Outside, Uncontrolled int `json:",omitempty"`
 }
 
-// Failure is how a test failed.
+// Failure describes how a test failed.
 type Failure struct {
 	Kind        string // deadlock, panic, fail, leak, livelock, race
-	Text        string // of a panic
+	Text        string // the text of a panic
 	Headline    string
 	Waits       []Wait
-	Cycle       []string `json:",omitempty"` // names of goroutines, the first again at the end
-	Schedule    int      // that found it
+	Cycle       []string `json:",omitempty"` // names of goroutines; the last is the first again
+	Schedule    int      // the number of the schedule that failed
 	Steps       int
-	Switches    int    // of the reported schedule
+	Switches    int    // Steps and Switches are those of the reported schedule
 	Stable      bool   // it failed again with the same decisions
 	OutsideSeen bool   // something came from outside
-	Left        []Left `json:",omitempty"` // goroutines that were left behind, by their origins
+	Left        []Left `json:",omitempty"` // goroutines that were left behind, by origin
 	Token       string // empty if there is none
-	Replay      string // the command
-	Report      string // the text
-	Chart       string `json:",omitempty"` // the file
+	Replay      string // the command that replays it
+	Report      string // the text of the report
+	Chart       string `json:",omitempty"` // the file with the chart
 }
 
-// Left is a number of goroutines of one origin.
+// Left is a number of goroutines with the same origin.
 type Left struct {
 	Started string // started at hub.go:88
 	Count   int
 }
 
-// Wait is a goroutine that waits at the end.
+// Wait is a goroutine that waits at the end of the schedule.
 type Wait struct {
 	Goroutine string
 	For       string   // waits to lock mutex#3
 	HeldBy    []string `json:",omitempty"` // goroutines
 	File      string   `json:",omitempty"`
 	Line      int      `json:",omitempty"`
-	Since     float64  // when it began, in seconds of virtual time since the schedule began
-	Elapsed   float64  // how long before the end that was
+	Since     float64  // when the wait began, in seconds of virtual time since the schedule began
+	Elapsed   float64  // the time from then to the end, in seconds
 }

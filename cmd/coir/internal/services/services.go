@@ -1,4 +1,4 @@
-// Package services reads what the services of cmd/coir/corpus/services say about their bugs, for what explores them.
+// Package services reads the descriptions of the bugs in cmd/coir/corpus/services, for the programs that explore them.
 package services
 
 import (
@@ -13,14 +13,14 @@ type Service struct {
 	Dir     string
 	Package string // a or b
 	File    string // such as abba_bank_test.go
-	Name    string // such as Bank: its tests are TestBugBank and TestFixedBank
-	Kind    string // of the failure that is expected
+	Name    string // such as Bank; its tests are TestBugBank and TestFixedBank
+	Kind    string // the kind of the expected failure
 	Faults  bool   // the bug needs faults of the network
 }
 
 var marks = regexp.MustCompile(`(?m)^// (Expect): (\w+)$|^// (Faults): net$|^func Test(Bug|Fixed)(\w+)\(`)
 
-// Read reads the services of the packages in a directory, in the order of their packages and files.
+// Read reads the services of the packages in a directory, in the order of packages and files.
 func Read(dir string) (all []Service, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*_test.go"))
 	if err != nil {
@@ -61,10 +61,10 @@ func (s *Service) String() string { return s.Package + "/" + s.Name }
 // Bug returns the name of the test with the bug.
 func (s *Service) Bug() string { return "TestBug" + s.Name }
 
-// Fixed returns the name of the test of the twin.
+// Fixed returns the name of the test of the corrected twin.
 func (s *Service) Fixed() string { return "TestFixed" + s.Name }
 
-// Args returns the arguments with which coir test explores one of its tests.
+// Args returns the arguments of coir test that explore one of the service's tests.
 func (s *Service) Args(test string, flags ...string) []string {
 	args := append([]string{"-tags=corpus", "-run=^" + test + "$"}, flags...)
 	if s.Faults {

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// A gateway asks its upstream once for all requests for the same rate that come at the same time. The request that
-// asks hands the result to those that wait. It waits for them if it has a rate, but does not want to wait if it has
-// an error, and then drops the error for whoever is not receiving yet. A request that has put itself on the list and
-// does not yet receive loses the error and waits for ever.
+// A gateway asks its upstream once for all requests for the same rate that come at the same time. The request that asks
+// hands the result to those that wait. It waits for them if it has a rate. If it has an error it does not wait, and
+// drops the error for each request that is not yet receiving. A request that has put itself on the list and does not
+// yet receive loses the error and waits for ever.
 //
 // Class: lost
 // Expect: deadlock

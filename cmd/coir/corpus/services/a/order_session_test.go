@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A site gives each visitor a session, and a new session id at login, so that nobody who knew the old id can use the
-// session of the user. The login first writes the user into the session and then changes the id. A request with the
+// A site gives each visitor a session, and a new session id at login, so that a person who knew the old id cannot use
+// the session of the user. The login first writes the user into the session and then changes the id. A request with the
 // old id that comes in between is answered as the user.
 //
 // Class: order

@@ -47,7 +47,7 @@ func (s *restartService) start() *restartWorker {
 	return w
 }
 
-// stop ends a worker and returns the jobs it has left. Nobody may add jobs to its queue any more.
+// stop ends a worker and returns the jobs it has left. Its queue must not get more jobs.
 func (w *restartWorker) stop() (left []string) {
 	close(w.quit)
 	<-w.done

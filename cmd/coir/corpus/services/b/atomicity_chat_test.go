@@ -127,7 +127,7 @@ func chatRun(t *testing.T, broadcast func(r *chatRoom, msg string)) {
 	bob, bobIn := chatJoin(t, r, "bob")
 	cid, cidIn := chatJoin(t, r, "cid")
 	var wg sync.WaitGroup
-	wg.Go(func() { // leaves when somebody has spoken
+	wg.Go(func() { // leaves after the first message
 		annIn.ReadString('\n')
 		fmt.Fprintln(ann, "BYE")
 		io.Copy(io.Discard, annIn)

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// A hub sends every message to all its clients. Each client has a writer that takes messages from a channel with
-// room for one. A client that says LEAVE ends its writer first and tells the hub afterwards. If two more messages
-// come between these steps, the hub waits for room in the channel of the leaving client, this client waits for the
-// hub, and nobody gets a message any more.
+// A hub sends every message to all its clients. Each client has a writer that takes messages from a channel with room
+// for one. A client that says LEAVE ends its writer first and tells the hub afterwards. If two more messages come
+// between these steps, the hub waits for room in the channel of the leaving client, this client waits for the hub, and
+// no client gets a message any more.
 //
 // Class: channel
 // Expect: deadlock

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// An agent reports measurements to a collector over TCP. When its first dial is refused, it tries again in a
-// goroutine every five seconds, three times at most, and hands the result over a channel without a buffer. The agent
-// itself waits for three seconds, then gives the measurement up and goes on. Nobody receives the result, and the
-// goroutine stays for ever. The corrected agent dials again itself until its time is over.
+// An agent reports measurements to a collector over TCP. When its first dial is refused, it tries again in a goroutine
+// every five seconds, three times at most, and hands the result over a channel without a buffer. The agent itself waits
+// for three seconds, then gives the measurement up and goes on. The result is never received, and the goroutine stays
+// for ever. The corrected agent dials again itself until its time is over.
 //
 // Class: leak
 // Expect: leak

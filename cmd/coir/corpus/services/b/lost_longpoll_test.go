@@ -14,7 +14,7 @@ import (
 
 // A board lets clients wait over HTTP/2 for a note that is newer than the last they know. The handler looks at the
 // number of notes, and if there is none to send, it enters itself in the list of those to wake. A note that is posted
-// between the look and the entry wakes nobody, and the client waits for ever.
+// between the look and the entry does not wake the client, which waits for ever.
 //
 // Class: lost
 // Expect: deadlock
