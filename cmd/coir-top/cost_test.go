@@ -35,7 +35,7 @@ func BenchmarkFrameAfterSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshot reads 10,000 fibers, and shows them. In the program another goroutine than the one that draws reads
+// BenchmarkSnapshot reads 10,000 fibers, and shows them. In the program, the goroutine that draws does not read
 // them.
 func BenchmarkSnapshot(b *testing.B) {
 	text := encoded(b, many(10_000))

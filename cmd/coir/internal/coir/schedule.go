@@ -10,12 +10,12 @@ type Config struct {
 	Racing    uint64 // the percentage of points at which the clock moves although goroutines can run
 	MostBusy  uint64 // the schedule is given up after so many steps without a moment at which all goroutines wait
 	MostSteps uint64 // the schedule is given up after so many steps
-	MostTicks uint64 // after so many moves of the clock without progress, the test will make none; see coirTick
+	MostTicks uint64 // after so many moves of the clock without progress there will be none: coirTick
 	TickSpan  int64  // the clock must also have moved this far, unless it has moved ten times as often
 	Trace     bool   // record the stack of each step
 	Atomics   bool   // atomic operations are points
 	Collect   bool   // collect garbage when the test has ended: a finalizer may stop goroutines that it left behind
-	Sweeps    bool   // collect garbage before reporting a deadlock: a finalizer may close a socket that a goroutine waits for
+	Sweeps    bool   // collect garbage before reporting a deadlock: a finalizer may close a socket that is waited for
 	CountNews bool   // count in Outcome.News what no earlier schedule did
 	InMemory  bool   // sockets are in memory where that is possible
 	Faults    uint32 // the faults that may happen, as bits in the order of the variable Faults

@@ -94,7 +94,7 @@ func (coirWorld) Logged() int { return coirSched.nevents }
 const coirCasesFairAfter = 100
 
 // coirSelect decides which of the ready cases a select takes, and moves that case to the start of pollorder. The caller
-// has locked the channels. pollorder contains the cases in source order.
+// has locked the channels. pollorder contains the cases in the order of scases.
 func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 	gp := getg()
 	s := &coirSched

@@ -75,7 +75,7 @@ func coirAlone(waits []coir.KernelWait) (n int, alone, last bool) {
 	}
 	me, root := getg(), s.root.ptr()
 	alone = true
-	wake, soon := coirWakeTime(root.bubble), int64(0) // soon is when the next timer fires, in real time; 0 if there is none
+	wake, soon := coirWakeTime(root.bubble), int64(0) // soon is the real time of the next timer; 0: none
 	if wake != 0 {
 		soon = nanotime() + wake - root.bubble.now
 	}

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// This file implements points. A goroutine that has the turn calls a point before each operation that other goroutines
-// can notice.
+// This file implements points. A goroutine that has the turn is at a point just before each operation that other
+// goroutines can notice.
 
 // A goroutine that has kept the turn for coirFairAfter points gives it up.
 const coirFairAfter = 1000

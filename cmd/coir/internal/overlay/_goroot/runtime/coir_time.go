@@ -23,10 +23,10 @@ type coirTime struct {
 	progress  uint64 // counts steps of the test's main goroutine unless it polls, and starts and ends of goroutines
 	ticked    uint64 // moves of the clock since progress last changed
 	last      uint64 // the value of progress when the clock last moved
-	lastTime  int64  // the time at which last changed
-	sleeps    bool   // the test's main goroutine has begun to wait since last changed
-	lastStep  uint64 // the step at which last changed
-	hashThen  uint64 // the hash at which last changed
+	lastTime  int64  // the time when coirTick last saw progress change
+	sleeps    bool   // the test's main goroutine has begun to wait since then
+	lastStep  uint64 // the step at that time
+	hashThen  uint64 // the hash at that time
 	moved     uint64 // the last step of a goroutine that does not run the function of a timer
 	stepsThen uint64 // the value of moved when the clock last moved
 	until     int64  // when only timers seemed to make progress: the latest time for which a timer was set

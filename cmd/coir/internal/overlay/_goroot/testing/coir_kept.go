@@ -25,8 +25,8 @@ type coirKept struct {
 // changed slightly since.
 const coirNear = 50
 
-// coirMostKept is the most schedules that are kept for a test. Then a new schedule replaces a random one, and a
-// schedule that failed replaces the last one.
+// coirMostKept is the most schedules that are kept for a test. If there are that many, a new schedule replaces a random
+// one, and a schedule that failed replaces the last one.
 const coirMostKept = 256
 
 // coirReadKept reads the file, if path is not empty, and adds the schedules of earlier failures. A missing file counts

@@ -302,8 +302,8 @@ func (l *coirLocks) holders(g uint32) []uint32 {
 }
 
 // cycle returns goroutines each of which waits for a lock that the next one holds, or nil. A goroutine that waits for a
-// lock that it holds itself does not count, because another goroutine, which waits in the kernel, may be the one that
-// must unlock it.
+// lock that it holds itself does not count, because another goroutine may have to unlock it, and that one may wait in
+// the kernel.
 func (l *coirLocks) cycle() (path []uint32) {
 	var follow func(g, to uint32, seen map[uint32]bool) bool
 	follow = func(g, to uint32, seen map[uint32]bool) bool {
