@@ -1,6 +1,6 @@
 package remote_test
 
-// The code of docs/guide/remote.md. It is compiled and not run: the last function needs a database.
+// The code of docs/guide/remote.md that stands in no program. It is compiled and not run.
 
 import (
 	"context"
@@ -16,18 +16,6 @@ import (
 
 // Order is the value of the guide's channel.
 type Order struct{ ID int }
-
-func sendAnOrder(ctx context.Context, transport remote.Transport) error {
-	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-		orders, err := remote.Durable[Order](ctx, n, transport, "orders", 64)
-		if err != nil {
-			return err
-		}
-		defer orders.Leave()
-		return orders.Send(ctx, Order{ID: 7}) // nil: it is stored
-	})
-	return err
-}
 
 func sendKnowing(ctx context.Context, orders *remote.Chan[Order], o Order) {
 	switch err := orders.Send(ctx, o); {
@@ -118,4 +106,4 @@ func waited(ctx context.Context, paid *remote.Promise[Receipt]) (Receipt, error)
 	return receipt, err
 }
 
-var _ = []any{sendAnOrder, sendKnowing, receiveOnce, payFor, calledBack, promised, waited}
+var _ = []any{sendKnowing, receiveOnce, payFor, calledBack, promised, waited}

@@ -311,8 +311,12 @@ var quoted = map[string][]string{
 	"guide/kinds.md":     {"guide_test.go"},
 	"guide/locks.md":     {"guide_test.go"},
 	"guide/moving.md":    {"guide_test.go", "../../bench/twins/moving/moving.go"},
-	"guide/remote.md":    {"../../remote/guide_test.go", "../../remote/nats/guide_test.go", "../../remote/postgres/guide_test.go"},
-	"guide/reports.md":   {"reports_test.go", "../../cmd/coir/testdata/three/three_test.go"},
+	"guide/remote.md": {
+		"../../remote/guide_test.go", "../../remote/postgres/guide_test.go",
+		"../../remote/nats/examples/orders/main.go", "../../remote/nats/examples/orders/orders_test.go",
+		"../../remote/postgres/internal/guide/guide_test.go",
+	},
+	"guide/reports.md": {"reports_test.go", "../../cmd/coir/testdata/three/three_test.go"},
 	"guide/seeing.md": {
 		"seeing_test.go", "../../metrics/promcoir/example_test.go", "../../metrics/otelcoir/example_test.go",
 	},

@@ -1,0 +1,80 @@
+//go:build unix
+
+package guide_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/postgres"
+	"github.com/coir-go/coir/remote/postgres/internal/server"
+)
+
+func connect(ctx context.Context) (remote.Transport, func(), error) {
+	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = pool.Exec(ctx, postgres.SQL("coir")) // creates the schema with its tables, unless they exist
+	if err != nil {
+		pool.Close()
+		return nil, nil, err
+	}
+	transport, err := postgres.New(ctx, pool)
+	if err != nil {
+		pool.Close()
+		return nil, nil, err
+	}
+	return transport, func() { transport.Close(); pool.Close() }, nil
+}
+
+// A process connects and sends, ends, and the next one receives.
+func TestConnect(t *testing.T) {
+	s, err := server.Start()
+	if errors.Is(err, server.ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Setenv("DATABASE_URL", s.DSN)
+	process := func(f func(ctx context.Context, orders *remote.Chan[string]) error) {
+		t.Helper()
+		transport, disconnect, err := connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer disconnect()
+		err = coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			orders, err := remote.Durable[string](ctx, n, transport, "orders", 64, remote.WithMeaning(remote.MeaningStored))
+			if err != nil {
+				return err
+			}
+			defer orders.Leave()
+			return f(ctx, orders)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	process(func(ctx context.Context, orders *remote.Chan[string]) error { return orders.Send(ctx, "tea") })
+	process(func(ctx context.Context, orders *remote.Chan[string]) error {
+		return orders.RecvTx(ctx, func(_ context.Context, it *remote.Item[string]) error {
+			if it.Value != "tea" {
+				t.Errorf("received %q", it.Value)
+			}
+			return nil
+		})
+	})
+}
