@@ -23,6 +23,7 @@ var sections = []section{
 	}},
 	{"Finding bugs in plain Go", []entry{
 		{"docs/guide/coir-test.md", "coir test"},
+		{"docs/guide/coir-test-reference.md", "coir test: reference"},
 		{"docs/guide/ci.md", "In CI"},
 		{"docs/guide/reports.md", "Reports"},
 		{"docs/guide/coir-test-real-code.md", "On well-known modules"},

@@ -42,7 +42,7 @@ func goFlags(t *testing.T) []string {
 
 // Each flag of go test is accepted or refused, and the guide names it.
 func TestEachFlagOfGoTest(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/guide/coir-test.md")
+	guide, err := os.ReadFile("../../docs/guide/coir-test-reference.md")
 	if err != nil {
 		t.Fatal(err)
 	}
