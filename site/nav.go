@@ -45,6 +45,7 @@ var sections = []section{
 		{"docs/guide/from-synctest.md", "From synctest"},
 	}},
 	{"Running it", []entry{
+		{"docs/guide/production.md", "In production"},
 		{"docs/guide/seeing.md", "Seeing what fibers wait for"},
 		{"docs/guide/tuning.md", "Tuning"},
 		{"docs/benchmarks.md", "Benchmarks"},

@@ -304,13 +304,14 @@ func TestCounter(t *testing.T) {
 
 // quoted lists the files that have the code of a document, which are compiled.
 var quoted = map[string][]string{
-	"guide/buffers.md":   {"buffers_test.go"},
-	"guide/coir-test.md": {"../../cmd/coir/testdata/pay/pay_test.go", "../../cmd/coir/testdata/bank/bank_test.go"},
-	"guide/desk.md":      {"desk_test.go"},
-	"guide/io.md":        {"io_test.go", "../../verify/iodb/iodb_test.go"},
-	"guide/kinds.md":     {"guide_test.go"},
-	"guide/locks.md":     {"guide_test.go"},
-	"guide/moving.md":    {"guide_test.go", "../../bench/twins/moving/moving.go"},
+	"guide/buffers.md":    {"buffers_test.go"},
+	"guide/coir-test.md":  {"../../cmd/coir/testdata/pay/pay_test.go", "../../cmd/coir/testdata/bank/bank_test.go"},
+	"guide/desk.md":       {"desk_test.go"},
+	"guide/io.md":         {"io_test.go", "../../verify/iodb/iodb_test.go"},
+	"guide/kinds.md":      {"guide_test.go"},
+	"guide/locks.md":      {"guide_test.go"},
+	"guide/moving.md":     {"guide_test.go", "../../bench/twins/moving/moving.go"},
+	"guide/production.md": {"production_test.go"},
 	"guide/remote.md": {
 		"../../remote/guide_test.go", "../../remote/postgres/guide_test.go",
 		"../../remote/nats/examples/orders/main.go", "../../remote/nats/examples/orders/orders_test.go",
