@@ -95,13 +95,14 @@ func TestREADMEIsShort(t *testing.T) {
 // shownBy lists the commands in README, each with a file that runs it, and words of that file.
 var shownBy = map[string][2]string{
 	"go install github.com/coir-go/coir/cmd/coir@latest": {".ci/installable", `go install "$module/cmd/coir@latest"`},
-	"coir test .":     {"cmd/coir/tokens_test.go", `run([]string{"test", "./testdata/pay"}`},
-	"coir test":       {".ci/installable", "coir test -schedules 100 ./bank"},
-	"coir test -html": {"cmd/coir/ci_test.go", `run([]string{"test", "-html"`},
-	"coir test -race": {"cmd/coir/alarms_test.go", `explored(t, "-race"`},
-	"go test -race":   {"Makefile", "$(GO) test $(SHORT) -race $$($(GO) list ./..."},
-	"go test":         {"Makefile", "$(GO) test $(FULL) ./..."},
-	"make report":     {"Makefile", "\nreport: "},
+	"go get github.com/coir-go/coir@latest":              {".ci/installable", `go get "$module@$version"`},
+	"coir test .":                                        {"cmd/coir/tokens_test.go", `run([]string{"test", "./testdata/pay"}`},
+	"coir test":                                          {".ci/installable", "coir test -schedules 100 ./bank"},
+	"coir test -html":                                    {"cmd/coir/ci_test.go", `run([]string{"test", "-html"`},
+	"coir test -race":                                    {"cmd/coir/alarms_test.go", `explored(t, "-race"`},
+	"go test -race":                                      {"Makefile", "$(GO) test $(SHORT) -race $$($(GO) list ./..."},
+	"go test":                                            {"Makefile", "$(GO) test $(FULL) ./..."},
+	"make report":                                        {"Makefile", "\nreport: "},
 }
 
 // TestREADMECommandsAreRun: each command that README shows is run by a test or a step of CI, except make report, which
