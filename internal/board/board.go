@@ -1,13 +1,14 @@
-// Package board holds the list of ready cases of a selector. Channels, timers and events point to it.
+// Package board implements the list of ready cases of a selector. Channels, timers and events point to it.
 //
-// A selector has two parts, so that it can be collected while cases of it are registered. Channels, timers and events
-// point to a [Hook], one for each case, and the hook to the [Board], which has the ready list. Neither points to the
-// selector, its cases, or other objects of the program. When the selector is collected, its board is marked as gone.
-// Channels drop the hooks of such a board when they come across them; [Board.Abandon] removes the other hooks.
+// A selector has two parts, so that it can be garbage collected while its cases are registered. Channels, timers and
+// events point to a [Hook], one for each case, and the hook points to the [Board], which has the ready list. Neither
+// points to the selector, its cases, or other objects of the program. When the selector is collected, its board is
+// marked as gone. Channels drop the hooks of such a board when they come across them; [Board.Abandon] removes the other
+// hooks.
 //
-// A hook is on the ready list once, however often its case becomes ready. The selector first takes a hook off the list
-// and then tries its case, so that an event after that puts the hook back. Lock order: a channel's lock, then the
-// board's. Like package channel, this package readies a parker only where nothing is locked.
+// A hook is on the ready list at most once, however often its case becomes ready. The selector first takes a hook off
+// the list and then tries its case, so that an event after that puts the hook back. Lock order: a channel's lock, then
+// the board's. Like package channel, this package readies a parker only when no lock is held.
 package board
 
 import (
@@ -26,13 +27,13 @@ type Board struct {
 	mu     xatomic.Mutex
 	first  *Hook // the ready list, in the order in which the cases became ready
 	last   *Hook
-	waiter *park.Parker // the caller that waits for a hook, while it is parked
+	waiter *park.Parker // the caller that waits for a hook, or nil
 	ticket park.Ticket
 	gone   bool  // the selector has been collected
-	once   *Hook // hooks of cases that are not on channels, linked by after
+	once   *Hook // the hooks of cases that are not on channels, linked by after
 }
 
-// Abandon releases what the hooks of the board are registered with, after the selector was collected.
+// Abandon withdraws the board's hooks from timers and events, after the selector was collected.
 //
 //go:norace
 func (b *Board) Abandon() {
@@ -54,7 +55,7 @@ func (b *Board) Abandon() {
 	race.Enable()
 }
 
-// Shift takes the first hook off the ready list. It returns nil if the list is empty.
+// Shift removes the first hook from the ready list and returns it, or returns nil if the list is empty.
 //
 //go:norace
 func (b *Board) Shift() *Hook {
@@ -67,7 +68,8 @@ func (b *Board) Shift() *Hook {
 	return h
 }
 
-// Publish makes the next hook on the ready list end the wait t of p. It reports false if there is a hook on the list.
+// Publish publishes the wait t of p, which the next hook on the ready list ends. It returns false if a hook is on the
+// list already.
 //
 //go:norace
 func (b *Board) Publish(p *park.Parker, t park.Ticket) bool {
@@ -80,7 +82,7 @@ func (b *Board) Publish(p *park.Parker, t park.Ticket) bool {
 	return true
 }
 
-// Withdraw takes back what Publish has published.
+// Withdraw withdraws the wait that Publish has published.
 //
 //go:norace
 func (b *Board) Withdraw() {
@@ -89,8 +91,7 @@ func (b *Board) Withdraw() {
 	b.mu.Unlock()
 }
 
-// WakeWaiter ends the wait of the caller that is parked, if there is one. It returns its parker if that must be
-// readied.
+// WakeWaiter ends the published wait, if there is one. It returns the waiter's parker if that must be readied.
 //
 //go:norace
 func (b *Board) WakeWaiter() *park.Parker {
@@ -112,7 +113,7 @@ func (b *Board) claimWaiter() *park.Parker {
 	return nil
 }
 
-// Drop removes a hook that is no longer registered from the lists, so that they do not keep it.
+// Drop removes a hook that is no longer registered from the lists, so that they do not keep it alive.
 //
 //go:norace
 func (b *Board) Drop(h *Hook) {
@@ -144,7 +145,7 @@ func (b *Board) note(h *Hook) {
 	b.mu.Unlock()
 }
 
-// unqueue takes a hook off the ready list. The caller holds b.mu.
+// unqueue removes a hook from the ready list. The caller holds b.mu.
 //
 //go:norace
 func (b *Board) unqueue(h *Hook) {
@@ -161,10 +162,10 @@ func (b *Board) unqueue(h *Hook) {
 	h.ahead, h.behind, h.queued = nil, nil, false
 }
 
-// Hook is the part of a registered case that channels, timers and events point to. It must not lead to the selector,
-// nor to any object of the program that might.
+// Hook is the part of a registered case that channels, timers and events point to. It must not point, directly or not,
+// to the selector or to any object of the program that might point to it.
 type Hook struct {
-	Slot int // of the case in the selector's Slots
+	Slot int // the case's number in the selector's Slots
 
 	board *Board
 	watch channel.Watch // for a channel
@@ -219,8 +220,8 @@ func (h *Hook) Gone() bool {
 	return h.board.gone
 }
 
-// Watch makes one side of a channel push the hook each time it may have become ready, and pushes it now if it is ready.
-// It returns the parker to ready, if any.
+// Watch registers the hook with one side of a channel, which then pushes it each time the side may have become ready,
+// and pushes it now if it is ready. It returns the parker to ready, if any.
 //
 //go:norace
 func (h *Hook) Watch(c *channel.Core, side channel.Side) (asleep *park.Parker) {
@@ -248,7 +249,7 @@ func (h *Hook) EndWatch(c *channel.Core, side channel.Side) bool {
 	return had
 }
 
-// ArmTimer pushes the hook when the clock shows when.
+// ArmTimer arms a timer that pushes the hook when the clock shows when.
 //
 //go:norace
 func (h *Hook) ArmTimer(clk clock.Clock, when int64) {
@@ -266,7 +267,7 @@ func (h *Hook) StopTimer() {
 	}
 }
 
-// Expire implements clock.Target: the time has come.
+// Expire implements clock.Target: it pushes the hook.
 //
 //go:norace
 func (h *Hook) Expire(uint64) {
@@ -275,7 +276,7 @@ func (h *Hook) Expire(uint64) {
 	race.Enable()
 }
 
-// happened pushes the hook where nothing is locked.
+// happened pushes the hook and readies the waiter. No lock is held.
 //
 //go:norace
 func (h *Hook) happened(here park.Place) {
@@ -285,12 +286,12 @@ func (h *Hook) happened(here park.Place) {
 
 // Event is something that happens once. It has a queue of nodes.
 type Event interface {
-	// Withdraw takes back a node that was published to the event.
+	// Withdraw removes a node that was published to the event.
 	Withdraw(n *wait.Node)
 }
 
-// Pin is the part of a registered case that points to an event. While its node is in the event's queue it leads to the
-// event, and so to objects of the program: a hook does not keep it alive.
+// Pin is the part of a registered case that points to an event. While its node is in the event's queue, it leads to the
+// event, and so to objects of the program. Therefore a hook does not keep it alive.
 type Pin struct {
 	Parker park.Parker
 	Node   wait.Node
@@ -298,8 +299,8 @@ type Pin struct {
 	hook   *Hook
 }
 
-// Pin returns the hook's pin for an event. The caller publishes the pin's node to the event with the pin's parker and
-// the ticket. Then the event pushes the hook when it happens.
+// Pin returns a new pin of the hook for an event. The caller publishes the pin's node to the event with the pin's
+// parker and the ticket. Then the event pushes the hook when it happens.
 //
 //go:norace
 func (h *Hook) Pin(e Event) (*Pin, park.Ticket) {
@@ -308,11 +309,11 @@ func (h *Hook) Pin(e Event) (*Pin, park.Ticket) {
 	h.board.note(h)
 	p.Parker.Init(p)
 	t := p.Parker.Arm()
-	p.Parker.Commit() // nothing sleeps: a waker of the parker calls Ready
+	p.Parker.Commit() // nothing sleeps here; a waker of the parker calls Ready
 	return p, t
 }
 
-// Withdraw takes the pin's node back from the event.
+// Withdraw removes the pin's node from the event.
 //
 //go:norace
 func (p *Pin) Withdraw() { p.event.Withdraw(&p.Node) }

@@ -77,7 +77,7 @@ func TestReadyListAgainstSlice(t *testing.T) {
 	}
 }
 
-// TestPushEndsTheWait: a push ends the wait that was published, once. With a hook on the list there is no wait.
+// TestPushEndsTheWait: a push ends the published wait, once. While a hook is on the list, no wait is published.
 func TestPushEndsTheWait(t *testing.T) {
 	b := new(Board)
 	one, two := NewHook(b), NewHook(b)

@@ -2,10 +2,10 @@ package board
 
 import "sync/atomic"
 
-// Slots is a table of the cases of a selector, by the number that a [Hook] has. Its user's lock guards Place and
-// Remove. Get needs no lock if Place has returned before the hook was armed. The zero value is empty.
+// Slots is a table of the cases of a selector, indexed by [Hook].Slot. Its user's lock guards Place and Remove. Get
+// needs no lock if Place has returned before the hook was armed. The zero value is empty.
 type Slots[T any] struct {
-	all  atomic.Pointer[[]*T] // to grow, the slice is replaced
+	all  atomic.Pointer[[]*T] // the slice is replaced when it grows
 	free []int                // free[:n] are the unused slots
 	n    int
 }
@@ -37,7 +37,7 @@ func (s *Slots[T]) Place(v *T) int {
 	return slot
 }
 
-// Get returns what is in a slot that was in use, or nil.
+// Get returns the value in a slot, or nil if the slot is no longer used.
 //
 //go:norace
 func (s *Slots[T]) Get(slot int) *T { return (*s.all.Load())[slot] }

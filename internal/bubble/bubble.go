@@ -1,19 +1,19 @@
 // Package bubble finds out in which bubble of testing/synctest the calling goroutine runs.
 //
-// A goroutine belongs to the bubble that it was started in. So do the channels and timers that it makes, and sync.Cond
-// does not wake across the border. Using such an object from the wrong side is not a panic but a fatal error, which
-// ends the process. So what coir keeps between two calls (a runtime with its workers, a clock with its Go timer) and
-// what it blocks goroutines with (a guest) must know its bubble.
+// A goroutine belongs to the bubble in which it was started. So do the channels and timers that it makes, and a
+// sync.Cond does not wake goroutines of another bubble. Using such an object from another bubble is not a panic but a
+// fatal error, which ends the process. So the objects that coir keeps between two calls (a runtime with its workers, a
+// clock with its Go timer), and those on which it blocks goroutines (guests), must know their bubble.
 //
 // The standard library has no public function for this, and the linker forbids the use of its private one. Two
 // documented or visible effects remain:
 //
-//   - time.Now has no monotonic reading in a bubble. That costs one look at the clock, some 50 ns, and says that there
-//     is a bubble, not which.
-//   - The first line of a stack dump names the bubble by its number, which is never used twice. That costs
-//     microseconds, and is asked only in a bubble.
+//   - time.Now has no monotonic reading in a bubble. Reading the clock takes some 50 ns, and shows that there is a
+//     bubble, but not which one.
+//   - The first line of a stack dump has the number of the bubble, which is never used twice. A dump takes
+//     microseconds, and is made only in a bubble.
 //
-// 50 ns are a tenth of a rendezvous between two goroutines. So this package looks only in a test binary: only
+// 50 ns is a tenth of a rendezvous between two goroutines. So this package checks only in a test binary: only
 // synctest.Test makes bubbles, and it needs a *testing.T.
 package bubble
 
@@ -26,14 +26,14 @@ import (
 	"time"
 )
 
-// ID is the number of a bubble. The zero value means outside of all bubbles.
+// ID is the number of a bubble. The zero value means outside all bubbles.
 type ID uint64
 
 // Possible reports whether this process may have bubbles. It is set before main and never changes.
 var Possible = isTest(os.Args, debug.ReadBuildInfo)
 
-// isTest reports whether this is a test binary, by the path that go test gives the main package. A binary without build
-// information counts as one.
+// isTest reports whether this is a test binary, by its arguments or by the path that go test gives the main package. A
+// binary without build information counts as one.
 func isTest(args []string, info func() (*debug.BuildInfo, bool)) bool {
 	for _, a := range args {
 		if strings.HasPrefix(a, "-test.") {
@@ -44,9 +44,9 @@ func isTest(args []string, info func() (*debug.BuildInfo, bool)) bool {
 	return !ok || bi.Path == "" || strings.HasSuffix(bi.Path, ".test")
 }
 
-// Explored has methods that the overlay of coir test adds to a type of the runtime; it is nil elsewhere. They return
-// the caller's bubble, which coir test hides from stack dumps, and tell it the fiber that the calling goroutine runs,
-// for reports. waits is called when all goroutines wait.
+// Explored has the methods that the overlay of coir test adds to a type of the runtime; it is nil elsewhere. CoirBubble
+// returns the caller's bubble, which coir test hides from stack dumps. CoirFiber names the fiber that the calling
+// goroutine runs, for reports; coir test calls waits when all goroutines wait.
 var Explored, _ = any((*runtime.Func)(nil)).(interface {
 	CoirBubble() uint64
 	CoirFiber(name string, id uint64, waits func() (text string, holders []uint64))
@@ -57,7 +57,7 @@ var Explored, _ = any((*runtime.Func)(nil)).(interface {
 //
 //go:norace
 func Simulates() {
-	if x, ok := any((*runtime.Func)(nil)).(interface{ CoirSimulates() }); ok { // of its overlay
+	if x, ok := any((*runtime.Func)(nil)).(interface{ CoirSimulates() }); ok { // a method that the overlay adds
 		x.CoirSimulates()
 	}
 }
@@ -98,13 +98,13 @@ func read() ID {
 	return parse(&buf, runtime.Stack(buf[:], false))
 }
 
-// parse uses no other package, because the race detector follows their code into goroutines whose creation is hidden
-// from it.
+// parse uses no other package, because the race detector would see the code of another package in goroutines whose
+// start is hidden from it.
 //
 //go:norace
 func parse(buf *[128]byte, n int) (id ID) {
 	const mark = "synctest bubble "
-	for i := 0; i+len(mark) <= n && buf[i] != ']' && buf[i] != '{'; i++ { // then come labels, which may be any text
+	for i := 0; i+len(mark) <= n && buf[i] != ']' && buf[i] != '{'; i++ { // labels follow, which may be any text
 		j := 0
 		for j < len(mark) && buf[i+j] == mark[j] {
 			j++

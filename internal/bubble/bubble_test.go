@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Here is 0 outside; in a bubble it is the same number for all goroutines at any fake time; another bubble has another
-// number.
+// Outside, Here is 0. In a bubble it is the same number for all goroutines at any fake time, and another bubble has
+// another number.
 func TestHere(t *testing.T) {
 	if !Possible {
 		t.Fatal("a test binary is not taken for one")

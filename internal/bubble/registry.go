@@ -9,7 +9,7 @@ import (
 )
 
 // Registry has at most one T for each bubble. A bubble does not report its end, so the registry holds its values
-// weakly: one that nothing else refers to may be collected and made again. The zero value is empty.
+// weakly: a value that nothing else refers to may be collected, and made again later. The zero value is empty.
 type Registry[T any] struct {
 	mu   sync.Mutex
 	list *entry[T]

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// made counts values. In a race build they are made in a goroutine that is ordered after nothing.
+// made counts the values. In a race build they are made in a goroutine that is ordered after nothing.
 var made atomic.Int32
 
-// TestRegistry: each bubble has a value of its own while that is in use, and a new one after it was collected.
+// TestRegistry: each bubble has its own value while that value is in use, and a new one after it was collected.
 func TestRegistry(t *testing.T) {
 	type value [64]int
 	var r Registry[value]

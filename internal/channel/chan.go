@@ -11,12 +11,12 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// Chan is a channel of values of type T, without its callers. The caller of a method holds the lock, unless the method
-// says otherwise.
+// Chan is a channel of values of type T. It does not know its callers. The caller of a method holds the lock, unless
+// the method says otherwise.
 type Chan[T any] struct {
 	Core
-	ring  flavor.Ring[T]  // where a bounded channel keeps its values
-	other flavor.Store[T] // where any other kind does; nil if the values are in ring
+	ring  flavor.Ring[T]  // the values of a bounded channel
+	other flavor.Store[T] // the values of any other kind; nil if they are in ring
 
 	// Undelivered is called, without the lock, with each value that is not delivered. It may be nil.
 	Undelivered func(T)
@@ -40,8 +40,8 @@ func (c *Chan[T]) Init(limit int, store flavor.Store[T], over Overflow, clk cloc
 	}
 }
 
-// Put gives v to a receiver or to the store, and returns Data. It returns None if v has to wait, and Closed if the
-// channel is closed. The caller readies the parker, if not nil, after unlocking.
+// Put gives v to a receiver or to the store, and returns Data. It returns None if the sender must wait, and Closed if
+// the channel is closed. The caller readies the parker, if not nil, after unlocking.
 //
 //go:norace
 func (c *Chan[T]) Put(v T) (r park.Reason, ready *park.Parker) {
@@ -178,7 +178,7 @@ func (c *Chan[T]) passed() {
 	}
 }
 
-// PublishSend makes a sender wait with v, for which Put has returned None.
+// PublishSend publishes the wait of a sender of v, for which Put has returned None.
 //
 //go:norace
 func (c *Chan[T]) PublishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ticket) {
@@ -193,7 +193,7 @@ func (c *Chan[T]) PublishSend(cell *wait.Cell[T], v T, p *park.Parker, t park.Ti
 	}
 }
 
-// PublishRecv makes a receiver wait, for which Take has returned None.
+// PublishRecv publishes the wait of a receiver, for which Take has returned None.
 //
 //go:norace
 func (c *Chan[T]) PublishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket) {
@@ -205,7 +205,7 @@ func (c *Chan[T]) PublishRecv(cell *wait.Cell[T], p *park.Parker, t park.Ticket)
 	}
 }
 
-// Took returns the value of a wait that ended with Data, and empties the cell.
+// Took returns the value of a wait that ended with Data, and clears the cell.
 //
 //go:norace
 func (c *Chan[T]) Took(cell *wait.Cell[T]) (v T) {
@@ -215,8 +215,8 @@ func (c *Chan[T]) Took(cell *wait.Cell[T]) (v T) {
 	return v
 }
 
-// Finish completes a published wait that ended for r. It returns the value that a receiver was given. The caller does
-// not hold the lock: Finish locks the channel if the cell may still be in its queue.
+// Finish completes a published wait that ended with reason r. It returns the value that a receiver received. The caller
+// does not hold the lock: Finish locks the channel if the cell may still be in its queue.
 //
 //go:norace
 func (c *Chan[T]) Finish(side Side, cell *wait.Cell[T], r park.Reason) (v T) {
@@ -244,8 +244,8 @@ func (c *Chan[T]) Len() int {
 	return c.Core.Len()
 }
 
-// Displace applies the overflow policy to v: it drops the oldest value or v, and returns the dropped one. It returns
-// Refused if the policy is Fail.
+// Displace applies the overflow policy to v: it drops either the oldest value or v, and returns the dropped value. It
+// returns Refused if the policy is Fail.
 //
 //go:norace
 func (c *Chan[T]) Displace(v T) (lost T, r park.Reason) {
@@ -269,7 +269,7 @@ func (c *Chan[T]) Displace(v T) (lost T, r park.Reason) {
 	return lost, park.Data
 }
 
-// Discard takes a value out of an aborted channel. It reports false if there is none.
+// Discard takes a value out of an aborted channel. It returns false if there is none.
 //
 //go:norace
 func (c *Chan[T]) Discard() (v T, ok bool) {
@@ -281,7 +281,7 @@ func (c *Chan[T]) Discard() (v T, ok bool) {
 }
 
 // AdmitWaiting moves the values of waiting senders into the store, even beyond its limit, until no sender waits or the
-// batch is full. The store must be a List, as that of coir.Ordered.
+// batch is full. The store must be a List, like that of coir.Ordered.
 //
 //go:norace
 func (c *Chan[T]) AdmitWaiting(batch *Wakes) {

@@ -1,7 +1,7 @@
 package channel
 
 // One goroutine calls each operation under the lock, and the waits are those of sleepers, which never sleep. So the
-// tests compare the channel step by step with a slice and two lists.
+// tests can compare the channel step by step with a slice and two lists.
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func newSleeper(side Side, v int, cell *wait.Cell[int]) *sleeper {
 	return s
 }
 
-// park commits the wait if yes is set, as a waiter does after publishing.
+// park commits the wait if yes is true, as a waiter does after publishing.
 func (s *sleeper) park(yes bool) {
 	s.parked = yes && s.Commit()
 }
@@ -80,7 +80,7 @@ func (o *onlooker) BecameReady() (*park.Parker, bool) {
 
 func (o *onlooker) Gone() bool { return o.gone }
 
-// reference is the simplest channel.
+// reference is the simplest possible channel.
 type reference struct {
 	limit   int
 	over    Overflow
@@ -93,7 +93,7 @@ type reference struct {
 	stats Stats
 }
 
-// next takes the oldest wait of a side that has not ended. Those that have are dropped from the list.
+// next removes and returns the oldest wait of a side that has not ended. It drops the ended ones before it.
 func (r *reference) next(side Side) *sleeper {
 	for len(r.waiting[side]) > 0 {
 		s := r.waiting[side][0]
@@ -105,7 +105,7 @@ func (r *reference) next(side Side) *sleeper {
 	return nil
 }
 
-// tell tells the watchers of a side, and drops those that are gone.
+// tell notifies the watchers of a side, and drops those that are gone.
 func (r *reference) tell(side Side) {
 	r.watch[side] = slices.DeleteFunc(r.watch[side], func(o *onlooker) bool { return o.gone })
 	for _, o := range r.watch[side] {
@@ -179,7 +179,7 @@ func (r *reference) displace(v int) (lost int, _ park.Reason) {
 	return v, park.Data
 }
 
-// ready reports whether an operation need not wait, judging by the queues.
+// ready reports whether an operation need not wait, according to the queues.
 func (r *reference) ready(side Side) bool {
 	if side == Sending {
 		return len(r.values) < r.limit || len(r.waiting[Receiving]) > 0 || r.state != Open || r.over != Wait
@@ -219,8 +219,8 @@ func (s *script) fail(format string, args ...any) {
 	s.t.Fatalf("seed %d: %s", s.seed, fmt.Sprintf(format, args...))
 }
 
-// ready checks which parkers an operation returns to ready: that of the wait it ended, and those of watchers in any
-// order.
+// ready checks the parkers that an operation returns to be readied: that of the wait it ended, and those of watchers in
+// any order.
 func (s *script) ready(got *park.Parker, ended *sleeper) {
 	s.t.Helper()
 	var want []*park.Parker
@@ -246,7 +246,7 @@ func (s *script) ready(got *park.Parker, ended *sleeper) {
 	}
 }
 
-// putCase is put as a select does it, without knowing the type.
+// putCase is like put, as a select does it, without knowing the type.
 func (s *script) putCase() {
 	s.last++
 	v := s.last
@@ -272,7 +272,7 @@ func (s *script) putCase() {
 	s.ready(ready, ended)
 }
 
-// takeCase is take as a select does it.
+// takeCase is like take, as a select does it.
 func (s *script) takeCase() {
 	wantV, want, ended := s.ref.take()
 	if want == park.Closed {
@@ -348,7 +348,7 @@ func (s *script) cancel(w *sleeper) {
 	}
 }
 
-// finish is what the waiter does once it is awake. The lock is free.
+// finish is what a waiter does once it is awake. The lock is free.
 func (s *script) finish(i int) {
 	w := s.all[i]
 	s.all = slices.Delete(s.all, i, i+1)
@@ -485,8 +485,8 @@ func (s *script) step() {
 	}
 }
 
-// Random operations, waits that are cancelled and not withdrawn yet, closes and watchers: the channel returns, counts
-// and delivers what the reference does, and names the same parkers to ready. It readies none.
+// Random operations, waits that were cancelled but not yet withdrawn, closes and watchers: the channel returns, counts
+// and delivers the same as the reference, and names the same parkers to ready. It readies none itself.
 //
 // Spec: CH-05 (a taken value resumes one sender)
 // Spec: CH-09 (a send prefers a waiting receiver)
@@ -652,7 +652,7 @@ func TestWithdrawCaseTellsWhetherItWon(t *testing.T) {
 	}
 }
 
-// woken returns the parkers of the watchers that operations have told.
+// woken returns the parkers of the watchers that operations have notified.
 func woken(c *Core) (all []*park.Parker) {
 	for w := c.TakeWoken(); w != nil; {
 		p, next := w.Next()
@@ -662,7 +662,7 @@ func woken(c *Core) (all []*park.Parker) {
 	return all
 }
 
-// TakeWoken returns each sleeping watcher once. A watcher that is gone is not told again.
+// TakeWoken returns each sleeping watcher once. A watcher that is gone is not notified again.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 func TestWatchersAreTold(t *testing.T) {
@@ -710,7 +710,7 @@ func TestWatchersAreTold(t *testing.T) {
 	}
 }
 
-// An unused channel does not collect watchers that are gone.
+// Watchers that are gone do not accumulate on an unused channel.
 func TestGoneWatchersAreDropped(t *testing.T) {
 	c := newChan(0)
 	c.Lock()
@@ -741,7 +741,7 @@ type ticks struct {
 
 func (c *ticks) Now() int64 { return c.now }
 
-// A channel with a clock records its first and last transfer, and since when the first waiter of a side waits.
+// A channel with a clock records its first and last transfer, and when the first waiter of each side began to wait.
 func TestTimedChannelNotesTimes(t *testing.T) {
 	clk := new(ticks)
 	c := new(Chan[int])

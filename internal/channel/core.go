@@ -21,17 +21,17 @@ const (
 	Receiving
 )
 
-// State says how far a channel has been closed.
+// State is how far a channel has been closed.
 type State uint8
 
 // The states.
 const (
 	Open    State = iota
-	Closed        // accepts no value, and still delivers those that it holds
-	Aborted       // delivers no value
+	Closed        // accepts no values, but still delivers those that it holds
+	Aborted       // delivers no values
 )
 
-// Overflow says what a send does when there is no room.
+// Overflow is what a send does when there is no room.
 type Overflow uint8
 
 // The overflow policies.
@@ -45,16 +45,16 @@ const (
 // NoLimit is the limit of a channel that holds any number of values.
 const NoLimit = math.MaxInt
 
-// Core is the part of a channel that does not depend on the type of its values. Its lock guards everything but ID and
-// Limit. The caller of a method holds the lock unless the method says otherwise.
+// Core is the part of a channel that does not depend on the type of its values. Its lock guards everything except ID
+// and Limit. The caller of a method holds the lock unless the method says otherwise.
 type Core struct {
 	mu      xatomic.Mutex
 	waiting [2]wait.Queue // by side
 	state   State
 	over    Overflow
-	plain   bool // neither timed nor watched: a transfer takes no extra steps. False in a Core without Init
+	plain   bool // neither timed nor watched, so a transfer takes no extra steps; false before Init
 	held    int  // values in the store
-	limit   int  // how many the store may hold
+	limit   int  // the most values that the store may hold
 
 	by, was [2]uintptr // see UsedBy
 
@@ -78,13 +78,13 @@ func NewID() uint64 {
 	return lastID.Add(1)
 }
 
-// Unknown is in place of a fiber's number if it is not known whether a fiber or a goroutine uses a side: to find out
-// would take longer than the operation.
+// Unknown stands for a fiber's number if it is not known whether a fiber or a goroutine uses a side, because finding
+// out would take longer than the operation.
 const Unknown = uint64(^uintptr(0))
 
-// UsedBy records, for snapshots, which fiber uses a side, by its number, and which one did before; 0 is a goroutine. It
-// stores only what is new: a store each time would make the comparison buffered-64 of bench/ratios take 1.02 times as
-// long.
+// UsedBy records, for snapshots, the number of the fiber that uses a side, or 0 for a goroutine, and the number that
+// was recorded before it. It stores only changes: a store each time would make the buffered-64 comparison in
+// bench/ratios take 1.02 times as long.
 //
 //go:norace
 func (c *Core) UsedBy(side Side, fiber uint64) {
@@ -104,7 +104,7 @@ func (c *Core) Lock() { c.mu.Lock() }
 //go:norace
 func (c *Core) Unlock() { c.mu.Unlock() }
 
-// Peek marks, for explorations, that the caller is about to look at the channel without its lock, as a guess.
+// Peek tells explorations that the caller is about to read the channel without its lock, for a guess.
 //
 //go:norace
 func (c *Core) Peek() { xatomic.Peek(&c.mu) }
@@ -145,8 +145,8 @@ func (c *Core) Drained() bool {
 	return c.state == Closed && c.held == 0 && c.waiting[Sending].Empty()
 }
 
-// Plain reports whether the channel is neither timed nor watched. It reports false if Init was not called, so the fast
-// paths, which are for plain channels, need not check for that.
+// Plain reports whether the channel is neither timed nor watched. It returns false before Init, so the fast paths,
+// which are for plain channels, need not check whether Init was called.
 //
 //go:norace
 func (c *Core) Plain() bool { return c.plain }
@@ -156,7 +156,7 @@ func (c *Core) Plain() bool { return c.plain }
 //go:norace
 func (c *Core) Overflows() bool { return c.over != Wait }
 
-// Displaces reports whether a send that finds no room takes the place of the oldest value.
+// Displaces reports whether a send that finds no room drops the oldest value to make room.
 //
 //go:norace
 func (c *Core) Displaces() bool { return c.over == DropOldest && c.limit > 0 }
@@ -166,7 +166,7 @@ func (c *Core) Displaces() bool { return c.over == DropOldest && c.limit > 0 }
 //go:norace
 func (c *Core) Len() int {
 	if c.state == Aborted {
-		return 0 // Discard is handing over what it holds
+		return 0 // Discard is removing the values that it holds
 	}
 	return c.held
 }
@@ -182,7 +182,8 @@ func (c *Core) Ready(side Side) bool {
 	return c.held > 0 || c.waiting[Sending].First() != nil || c.state != Open
 }
 
-// Publish puts a wait at the end of its queue. It is only for a Plain channel; for others see PublishSend.
+// Publish adds a wait to the end of its queue. It is only for a Plain channel; for others see PublishSend and
+// PublishRecv.
 //
 //go:norace
 func (c *Core) Publish(side Side, n *wait.Node, p *park.Parker, t park.Ticket) {
@@ -209,7 +210,7 @@ func noteTake(n *wait.Node) {
 	xatomic.Reads(unsafe.Pointer(n))
 }
 
-// Withdraw takes a wait that ended for r out of its queue, and counts it. It locks the channel itself.
+// Withdraw removes a wait that ended with reason r from its queue, and counts it. It locks the channel itself.
 //
 //go:norace
 func (c *Core) Withdraw(side Side, n *wait.Node, r park.Reason) {
@@ -221,8 +222,8 @@ func (c *Core) Withdraw(side Side, n *wait.Node, r park.Reason) {
 	c.mu.Unlock()
 }
 
-// WithdrawCase takes a published case that the select did not choose out of its queue. It reports whether the node is
-// marked as the one that ended the select. It locks the channel itself.
+// WithdrawCase removes the node of a published case from its queue. It reports whether the node is marked as the one
+// that ended the select: see wait.Node.Won. It locks the channel itself.
 //
 //go:norace
 func (c *Core) WithdrawCase(side Side, n *wait.Node) (won bool) {
@@ -233,8 +234,8 @@ func (c *Core) WithdrawCase(side Side, n *wait.Node) (won bool) {
 	return won
 }
 
-// Close moves the channel to the given state. It reports false if the channel was already in that state or a later one.
-// EndWaits claims the waits that this ends.
+// Close changes the channel's state to the given one. It returns false if the channel was already in that state or a
+// later one. The caller then calls EndWaits, which claims the waits that this ends.
 //
 //go:norace
 func (c *Core) Close(to State) bool {
@@ -260,14 +261,14 @@ func (c *Core) EndWaits(batch *Wakes) {
 	}
 }
 
-// Waits reports whether an operation waits on either side.
+// Waits reports whether an operation is waiting on either side.
 //
 //go:norace
 func (c *Core) Waits() bool {
 	return c.waiting[Sending].First() != nil || c.waiting[Receiving].First() != nil
 }
 
-// Wakes is a batch of parkers claimed under a lock, to be readied after unlocking.
+// Wakes is a batch of parkers that were claimed under a lock, to be readied after unlocking.
 type Wakes struct {
 	n  int
 	ps [32]*park.Parker
@@ -298,7 +299,7 @@ func (w *Wakes) Any() bool { return w.n > 0 }
 //go:norace
 func (w *Wakes) All() []*park.Parker { return w.ps[:w.n] }
 
-// Claim ends waits of the queue for r, until the queue is empty or the batch is full.
+// Claim ends waits in the queue with reason r, until the queue is empty or the batch is full.
 //
 //go:norace
 func (w *Wakes) Claim(q *wait.Queue, r park.Reason) {

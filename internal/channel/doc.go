@@ -4,7 +4,7 @@
 // parker: an operation that ends a wait returns the parker, and its caller readies the parker after unlocking. Package
 // coir has the typed methods that users call, the waiting, and the errors.
 //
-// # How an operation goes
+// # How an operation works
 //
 // The caller locks the channel and tries the operation: Put or Take. Either the operation is done, or the channel is
 // closed, or the caller must wait. To wait, the caller arms its parker, publishes a cell with PublishSend or
@@ -16,16 +16,16 @@
 // # Why a cancelled receive cannot lose a value
 //
 // A sender writes the value into the receiver's cell and then claims the receiver's wait, all under the lock. If the
-// claim succeeds, the receiver finds the value: a later cancel loses and changes nothing. If a cancel came first, the
-// claim fails, and the sender still has its value: it counts the send as done only if it won the claim, and otherwise
-// offers the value to the next receiver, to the store, or waits with it. The cancelled receiver does not read its cell,
-// and cannot reuse the cell before it has withdrawn it, for which it needs the lock. The sender also clears the cell,
-// but only so that the cell does not keep the value alive. (TestValueOfALostClaimIsTakenBack, and
+// claim succeeds, the receiver finds the value: a later cancellation loses and changes nothing. If a cancellation came
+// first, the claim fails, and the sender still has its value. It counts the send as done only if it won the claim;
+// otherwise it offers the value to the next receiver or to the store, or waits with it. The cancelled receiver does not
+// read its cell, and cannot reuse it before it has withdrawn it, for which it needs the lock. The sender also clears
+// the cell, but only so that the cell does not keep the value alive. (TestValueOfALostClaimIsTakenBack, and
 // TestExploreCloseAgainstSendRecvCancel for all orders.)
 //
 // # Invariants
 //
-// They hold whenever the lock is free, except for waits that have ended and are about to be withdrawn.
+// They hold whenever the lock is free. They do not count waits that have ended and are about to be withdrawn.
 //
 //	no-idle-sender    If there is room, no sender waits.
 //	no-idle-receiver  If there is a value, no receiver waits.

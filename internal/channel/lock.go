@@ -10,7 +10,7 @@ func LockAll(cores []*Core) {
 	if len(cores) > 16 {
 		heapSort(cores)
 	}
-	for i := 1; i < len(cores); i++ { // if they are sorted, this is one comparison each
+	for i := 1; i < len(cores); i++ { // if the list is sorted, this is one comparison each
 		c := cores[i]
 		j := i
 		for j > 0 && cores[j-1].id > c.id {
@@ -28,7 +28,7 @@ func LockAll(cores []*Core) {
 	}
 }
 
-// UnlockAll unlocks what LockAll has locked, and empties the list, so that it keeps no channel alive.
+// UnlockAll unlocks the channels that LockAll locked, and clears the list, so that it keeps no channel alive.
 //
 //go:norace
 func UnlockAll(cores []*Core) {
@@ -43,7 +43,7 @@ func UnlockAll(cores []*Core) {
 }
 
 // heapSort sorts many channels by number. It does not use package slices, because the race detector would see its
-// accesses to a list that goroutines pass on, but not their order.
+// accesses to a list that is passed between goroutines, but not what orders them.
 //
 //go:norace
 func heapSort(cores []*Core) {

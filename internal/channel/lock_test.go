@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestNumbersGrow: each channel has a larger number than those that were made before it.
+// TestNumbersGrow: each channel has a larger number than those made before it.
 //
 // Spec: CH-54 (channel ids order their locks)
 func TestNumbersGrow(t *testing.T) {

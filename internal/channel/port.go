@@ -11,17 +11,18 @@ import (
 // Port is a channel as a select sees it: without the type of its values. The caller of a method holds the lock, unless
 // the method says otherwise.
 type Port interface {
-	// Send sends v, a value of the channel's type, if it need not wait; Recv likewise receives into *dst. If Send
-	// returns a function, the caller calls it after unlocking: it hands over a value that was lost.
+	// Send sends v, a value of the channel's type, if it need not wait. Recv likewise receives into *dst. If Send
+	// returns a function, the caller must call it after unlocking: it passes a dropped value to Undelivered.
 	Send(v any) (r park.Reason, ready *park.Parker, rest func())
 	Recv(dst unsafe.Pointer) (r park.Reason, ready *park.Parker)
 	// Cell returns a cell for a case. It needs no lock.
 	Cell(k *wait.Kit) *wait.Node
 	// Publish publishes a case with a cell of this channel. v is the value of a send.
 	Publish(side Side, n *wait.Node, v any, p *park.Parker, t park.Ticket)
-	// Finish ends the chosen case, for r. It stores a received value in *dst. The caller does not hold the lock.
+	// Finish completes the chosen case, which ended with reason r. It stores a received value in *dst. The caller does
+	// not hold the lock.
 	Finish(side Side, n *wait.Node, r park.Reason, dst unsafe.Pointer)
-	// Clear forgets the value in a cell that WithdrawCase has withdrawn. It needs no lock.
+	// Clear clears the value in a cell that WithdrawCase has withdrawn. It needs no lock.
 	Clear(n *wait.Node)
 }
 

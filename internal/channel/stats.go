@@ -10,7 +10,7 @@ import (
 type counters struct {
 	sent, received uint64
 	dropped        uint64
-	high           int         // the most values held so far
+	high           int         // the most values held at one time so far
 	failed         [2]Failures // by side
 }
 
@@ -20,7 +20,7 @@ type Failures struct{ WouldBlock, TimedOut, Cancelled, Closed uint64 }
 // times records when operations happened on a timed channel.
 type times struct {
 	clock       clock.Clock
-	any         bool // there has been an operation
+	any         bool // there has been a transfer
 	first, last int64
 }
 
@@ -37,7 +37,7 @@ func (t *times) note() {
 	}
 }
 
-// transferred counts a value that went from a sender to a receiver.
+// transferred counts a value that passed directly from a sender to a receiver.
 //
 //go:norace
 func (c *Core) transferred() {
@@ -68,7 +68,7 @@ func (c *Core) waits(other Side, n *wait.Node) {
 	c.tell(other)
 }
 
-// Fail counts an operation that ended for r. It locks the channel itself.
+// Fail counts an operation that ended with reason r. It locks the channel itself.
 //
 //go:norace
 func (c *Core) Fail(side Side, r park.Reason) {
@@ -77,7 +77,7 @@ func (c *Core) Fail(side Side, r park.Reason) {
 	c.mu.Unlock()
 }
 
-// Count is Fail for a caller that holds the lock.
+// Count is like Fail, for a caller that holds the lock.
 //
 //go:norace
 func (c *Core) Count(side Side, r park.Reason) { c.count(side, r) }
@@ -120,13 +120,13 @@ type Stats struct {
 	Now, First, Last int64
 }
 
-// SideStats is about one side of a channel.
+// SideStats holds the counters of one side of a channel.
 type SideStats struct {
 	Failures
 	Waiting int
-	Since   int64  // when the first of them began to wait, if the channel is timed
-	By      uint64 // the fiber that used the side last: see Core.UsedBy; 0: a goroutine, or none
-	Was     uint64 // the fiber that used it before that one did
+	Since   int64  // when the first waiting operation began to wait, if the channel is timed
+	By      uint64 // the fiber that used the side last, or 0 for a goroutine or none: see Core.UsedBy
+	Was     uint64 // the fiber recorded before By
 }
 
 // Stats returns a snapshot of the counters. It locks the channel itself.
@@ -137,7 +137,7 @@ func (c *Core) Stats() (s Stats) {
 	defer c.mu.Unlock()
 	s.State, s.Len, s.High = c.state, c.held, c.high
 	s.Sent, s.Received, s.Dropped = c.sent, c.received, c.dropped
-	if c.state == Aborted { // Discard is handing over what it still holds
+	if c.state == Aborted { // Discard is removing the values that it still holds
 		s.Len, s.Dropped = 0, s.Dropped+uint64(c.held)
 	}
 	for side := range s.Side {

@@ -2,10 +2,11 @@ package channel
 
 import "github.com/coir-go/coir/internal/park"
 
-// Watcher learns when a side of a channel may have become ready. Its methods are called with the channel's lock held.
+// Watcher is notified when a side of a channel may have become ready. Its methods are called with the channel's lock
+// held.
 type Watcher interface {
-	// BecameReady returns a parker to ready after unlocking, or nil. It reports whether the watcher is gone, and must
-	// not be called again.
+	// BecameReady returns a parker to ready after unlocking, or nil. It reports whether the watcher is gone; if so, it
+	// must not be called again.
 	BecameReady() (ready *park.Parker, gone bool)
 	// Gone reports whether the watcher is gone.
 	Gone() bool
@@ -15,14 +16,15 @@ type Watcher interface {
 type Watch struct {
 	Watcher
 	prev, next *Watch
-	ended      bool // it was taken out of the list, and does not return
+	ended      bool // it was removed from the list, and cannot be put back
 
-	// Set from BecameReady until the parker is readied. The watcher sleeps in between, and is not told twice.
+	// Set from the time that BecameReady returns a parker until that parker is readied. Meanwhile the watcher sleeps,
+	// and BecameReady returns no second parker.
 	asleep *park.Parker
 	woken  *Watch // the next watch whose parker must be readied
 }
 
-// Ended reports whether the watch was taken out of its list.
+// Ended reports whether the watch was removed from its list.
 //
 //go:norace
 func (w *Watch) Ended() bool { return w.ended }
@@ -31,12 +33,12 @@ func (w *Watch) Ended() bool { return w.ended }
 type watchers struct {
 	first  [2]*Watch
 	n      [2]int
-	enough [2]int // at this many watches, look for those whose watcher is gone
+	enough [2]int // at this many watches, remove those whose watcher is gone
 	woken  *Watch // the watches whose parkers must be readied after unlocking
 }
 
-// Watch puts a watch into the list of one side. Each time the number of watches may have doubled, it removes those
-// whose watcher is gone, so that an unused channel does not collect them.
+// Watch adds a watch to the list of one side. Each time the number of watches may have doubled, it removes those whose
+// watcher is gone, so that they do not accumulate on an unused channel.
 //
 //go:norace
 func (c *Core) Watch(side Side, w *Watch) {
@@ -62,7 +64,7 @@ func (c *Core) Watch(side Side, w *Watch) {
 	l.n[side]++
 }
 
-// WithdrawWatch takes a watch out of the list of one side. The watch cannot be put back.
+// WithdrawWatch removes a watch from the list of one side. The watch cannot be put back.
 //
 //go:norace
 func (c *Core) WithdrawWatch(side Side, w *Watch) { c.watch.withdraw(side, w) }
@@ -85,7 +87,7 @@ func (l *watchers) withdraw(side Side, w *Watch) {
 	l.n[side]--
 }
 
-// tell tells the watchers of one side that it may have become ready. TakeWoken returns those to ready.
+// tell notifies the watchers of one side that it may have become ready. TakeWoken returns those to ready.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 //
@@ -108,7 +110,7 @@ func (c *Core) tell(side Side) {
 	}
 }
 
-// TellBoth tells the watchers of both sides.
+// TellBoth notifies the watchers of both sides.
 //
 //go:norace
 func (c *Core) TellBoth() {

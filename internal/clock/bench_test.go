@@ -9,16 +9,16 @@ import (
 )
 
 // Both sides of a comparison run in one loop, in turns, and the median of the turns counts, so that a noisy neighbour
-// hits both, and neither for good.
+// affects both sides, and neither for long.
 
 const (
 	outstanding = 1_000_000
 	turn        = 1000 // operations a side and turn
 )
 
-// BenchmarkArmStop: a deadline that is armed and then not needed, the usual fate of a timeout, with a million others
-// outstanding, of coir and of Go. The deadlines are random over an hour, so that each arming meets a slot, and a
-// neighbour in its list, that are not in the cache; "same" has the one delay that a service gives all its requests.
+// BenchmarkArmStop: a deadline that is armed and then not needed, as most timeouts are, with a million others
+// outstanding, of coir and of Go. The deadlines are random over an hour, so each arming meets a slot, and a neighbour
+// in its list, that are not in the cache. "same" has the same delay for all, as a service has for its requests.
 func BenchmarkArmStop(b *testing.B) {
 	c := NewReal()
 	defer c.Close()
@@ -101,8 +101,8 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// BenchmarkArmFire is the whole life of a timer, by the million at once, in virtual time: dense, where a slot holds
-// many and splitting sorts them, and sparse.
+// BenchmarkArmFire is the whole life of a timer, a million at once, in virtual time: dense, where a slot holds many
+// timers and splitting sorts them, and sparse.
 func BenchmarkArmFire(b *testing.B) {
 	for _, span := range []time.Duration{time.Millisecond, time.Second, time.Hour} {
 		b.Run(span.String(), func(b *testing.B) {
@@ -129,7 +129,7 @@ type doneTarget struct{ done sync.WaitGroup }
 
 func (d *doneTarget) Expire(uint64) { d.done.Done() }
 
-// BenchmarkSleepers is 100,000 random deadlines over a second of real time: how many passes they cost.
+// BenchmarkSleepers counts the passes that 100,000 random deadlines over a second of real time cost.
 func BenchmarkSleepers(b *testing.B) {
 	c := NewReal()
 	defer c.Close()

@@ -13,7 +13,7 @@ import (
 // The real clock in a bubble of testing/synctest, where the time that Go's timers see moves only when every goroutine
 // is blocked. So these tests know to the nanosecond when a pass comes, and a day takes no time.
 
-// inBubble runs f with a clock whose passes note at what time they fired which ticket.
+// inBubble runs f with a clock whose passes record the time and the ticket of each timer that they fire.
 func inBubble(t *testing.T, f func(c *Real, note Target, got func(n int) []event)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewReal()
@@ -33,7 +33,7 @@ func inBubble(t *testing.T, f func(c *Real, note Target, got func(n int) []event
 
 func us(n int) int64 { return int64(n) * int64(time.Microsecond) }
 
-// A lone timer, of whatever distance, is fired at its deadline, and the clock wakes once for it.
+// A lone timer, however far away, is fired at its deadline, and the clock wakes once for it.
 //
 // Spec: TM-08 (one Go timer stands for all)
 func TestLoneTimerIsPrecise(t *testing.T) {
@@ -48,8 +48,8 @@ func TestLoneTimerIsPrecise(t *testing.T) {
 	})
 }
 
-// What falls due within a gap of a pass waits for the end of the gap, and goes in one pass; after a rest the clock is
-// precise again.
+// Timers that become due within a gap of a pass wait for the end of the gap, and fire in one pass. After a rest the
+// clock is precise again.
 func TestDenseTimersAreBatched(t *testing.T) {
 	inBubble(t, func(c *Real, note Target, got func(int) []event) {
 		gap := int64(Gap)
@@ -60,7 +60,7 @@ func TestDenseTimersAreBatched(t *testing.T) {
 		if list := got(5); !slices.Equal(list, want) || c.Passes() != 4 {
 			t.Errorf("fired %v in %d passes, want %v in 4", list, c.Passes(), want)
 		}
-		// The same for what is armed within the gap, the present included.
+		// The same for timers that are armed within the gap, even for the present.
 		c.Arm(new(Timer), 0, note, 5)
 		if e := got(1)[0]; e.at != us(5000)+gap {
 			t.Errorf("fired at %v", time.Duration(e.at))
@@ -68,7 +68,7 @@ func TestDenseTimersAreBatched(t *testing.T) {
 	})
 }
 
-// Stopping the earliest leaves the Go timer be: one pass that finds nothing, and the others are on time.
+// Stopping the earliest timer does not move the Go timer: one pass finds nothing, and the others are on time.
 func TestStoppedEarliestCostsOnePass(t *testing.T) {
 	inBubble(t, func(c *Real, note Target, got func(int) []event) {
 		timers := make([]Timer, 50)
@@ -87,7 +87,8 @@ func TestStoppedEarliestCostsOnePass(t *testing.T) {
 	})
 }
 
-// Timeouts that are armed and stopped all day long wake the clock about once a timeout, not once an arming.
+// Timeouts that are armed and stopped all day long wake the clock about once for each length of a timeout, not once for
+// each arming.
 func TestStoppedTimeoutsRarelyWake(t *testing.T) {
 	inBubble(t, func(c *Real, note Target, _ func(int) []event) {
 		var timer, standing Timer
@@ -103,7 +104,7 @@ func TestStoppedTimeoutsRarelyWake(t *testing.T) {
 	})
 }
 
-// A day with 100,000 timers that are further away: no pass at all.
+// A day with 100,000 timers that are further away takes no pass at all.
 func TestIdleDay(t *testing.T) {
 	inBubble(t, func(c *Real, note Target, _ func(int) []event) {
 		timers := make([]Timer, 100_000)
@@ -117,7 +118,7 @@ func TestIdleDay(t *testing.T) {
 	})
 }
 
-// Close waits for the batch that is being fired, whose timers could not be stopped any more, and no other is taken.
+// Close waits for the batch that is being fired, whose timers can no longer be stopped, and the clock takes no other.
 func TestCloseWaitsForBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewReal()
@@ -152,7 +153,7 @@ func TestCloseWaitsForBatch(t *testing.T) {
 	})
 }
 
-// While a pass runs the Go timer is left to it: what Expire arms moves it once, at the end, and not each time.
+// During a pass only the pass moves the Go timer: it moves it once, at its end, for all timers that Expire has armed.
 func TestArmInExpireLeavesGoTimer(t *testing.T) {
 	inBubble(t, func(c *Real, note Target, got func(int) []event) {
 		var at []int64
@@ -192,7 +193,7 @@ func TestNoGapInABubble(t *testing.T) {
 	})
 }
 
-// A clock is moved where it was made. From elsewhere it says so, and the timer is not armed.
+// A clock in a bubble can be used only there. From elsewhere Arm panics and says so, and the timer is not armed.
 func TestArmFromAnotherBubble(t *testing.T) {
 	outside := NewReal()
 	defer outside.Close()

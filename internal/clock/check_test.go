@@ -2,7 +2,7 @@ package clock
 
 import "fmt"
 
-// check tells which invariant of the wheel does not hold, by the names that wheel.go gives them. It walks everything.
+// check returns which invariant of the wheel does not hold, by the names in wheel.go. It walks all timers.
 func (w *wheel) check() error {
 	count := 0
 	for i := range w.slots {
@@ -53,7 +53,8 @@ func (w *wheel) check() error {
 	return nil
 }
 
-// check tells which invariant of the clock or of its wheels does not hold. No pass runs, and no timer is being armed.
+// check returns which invariant of the clock or of its wheels does not hold. No pass may run, and no timer be armed,
+// meanwhile.
 func (c *Real) check() error {
 	for i := range c.shards {
 		sh := &c.shards[i]

@@ -2,7 +2,7 @@
 
 package clock
 
-// The real clock with two shards, through the orders of its accesses. Time and the Go timer are a number here.
+// The real clock with two shards, through the orders of its accesses. Time and the Go timer are replaced by a number.
 
 import (
 	"testing"
@@ -11,13 +11,13 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// hand is an alarm whose time is moved by hand. What the Go timer is set to is in the clock's wakeAt.
+// hand is an alarm whose time is moved by hand. The setting of the Go timer is in the clock's wakeAt.
 type hand struct{ at int64 }
 
 func (h *hand) now() int64 { return h.at }
 func (h *hand) set(int64)  {}
 
-// explored is a clock that is explored, and what has become of its timers.
+// explored is a clock in an exploration, with a record of its timers.
 type explored struct {
 	*Real
 	hand   *hand
@@ -28,7 +28,7 @@ type explored struct {
 	shut   xatomic.Bool // a Close has returned
 }
 
-// explore makes a clock that stands at 100, with timers of these deadlines, of which none is armed. Timer i belongs to
+// explore makes a clock that stands at 100, with timers for these deadlines, none of them armed. Timer i belongs to
 // shard i%2. Each fires at or after its deadline, once.
 func explore(due ...int64) *explored {
 	e := &explored{Real: NewReal(), hand: &hand{100}, due: due}
@@ -59,8 +59,8 @@ func (e *explored) Expire(ticket uint64) {
 	e.inside.Store(false)
 }
 
-// play moves the time on for as long as the Go timer is set, as if nothing else happened, and fails unless each timer
-// has then been fired as often as it should be.
+// play advances the time while the Go timer is set, as if nothing else happened, and fails unless each timer has then
+// been fired as often as it should be.
 func (e *explored) play(want ...int) {
 	if err := e.check(); err != nil {
 		interleave.Failf("%v", err)
@@ -79,8 +79,8 @@ func (e *explored) play(want ...int) {
 	}
 }
 
-// While a pass runs two others arm timers, earlier and later ones than those that are there, in the shards that the
-// pass has seen and will see. None is lost.
+// While a pass runs, two threads arm timers, earlier and later than the existing ones, in shards that the pass has
+// visited and in shards that it will visit. No timer is lost.
 //
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
@@ -128,8 +128,8 @@ func TestExploreTwoPasses(t *testing.T) {
 	})
 }
 
-// Each arming ends in a Stop that returns true, or in one Expire. Who has stopped its timer may arm it in another
-// shard.
+// Each arming ends in a Stop that returns true, or in one Expire. A thread that has stopped its timer may arm it in
+// another shard.
 //
 // Spec: TM-04 (no timer is lost)
 func TestExploreStopAgainstPass(t *testing.T) {
@@ -158,7 +158,7 @@ func TestExploreStopAgainstPass(t *testing.T) {
 	})
 }
 
-// Each of two that close waits for what the pass has taken. After that nothing fires.
+// Each of two callers of Close waits for the timers that the pass has taken. After that nothing fires.
 func TestExploreCloseAgainstPass(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		e := explore(50, 60, 40)

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// The wheel and the virtual clock against a slow, obvious model: a slice, sorted by deadline, on random histories.
+// The wheel and the virtual clock, compared on random histories with a slow, obvious model: a slice sorted by deadline.
 //
-// A failure prints its seed; go test -run Model -seed N plays it again.
+// A failure prints its seed; go test -run Model -seed N repeats it.
 
 var seedFlag = flag.Uint64("seed", 0, "play one random history again")
 
-// eachSeed runs a history for n seeds, or for the one that was asked for.
+// eachSeed runs a history for n seeds, or for the seed given by the flag.
 func eachSeed(t *testing.T, n int, history func(t *testing.T, rng *rand.Rand)) {
 	seeds := []uint64{*seedFlag}
 	if *seedFlag == 0 {
@@ -40,7 +40,7 @@ func scale(t *testing.T, long, short int) int {
 	return long
 }
 
-// model is what a clock is meant to be.
+// model is a clock in its simplest form.
 type model struct {
 	now   int64
 	armed []armed // by deadline, ties in the order of arming
@@ -128,7 +128,7 @@ func TestModelVirtual(t *testing.T) {
 		var got, want []event
 		tickets := uint64(0)
 
-		// Every third ticket arms its timer again from inside Expire, at a time that both sides can work out, once.
+		// Every third ticket arms its timer again, once, from inside Expire, at a time that both sides can compute.
 		again := func(now int64, ticket uint64) (when int64, next uint64, ok bool) {
 			const second = 1 << 40
 			return now + int64(ticket%5)*int64(ticket%1000), ticket | second, ticket%3 == 0 && ticket < second
@@ -197,8 +197,8 @@ func TestModelVirtual(t *testing.T) {
 	})
 }
 
-// The bare wheel, with splits cut into steps of a few moves, and arming and stopping between them, as happens between
-// two holds of the real clock's lock.
+// The bare wheel, with splits cut into steps of a few moves, and with arming and stopping between the steps, as happens
+// between two holds of the real clock's lock.
 //
 // Spec: TM-04 (no timer is lost)
 // Spec: TM-05 (timers fire in order)
@@ -220,7 +220,8 @@ func TestModelWheelInSteps(t *testing.T) {
 					tickets++
 					when := now + rng.Int64N(width)
 					w.arm(&timers[id], when, targetFunc(nil), tickets)
-					// Where a pass has been interrupted, what comes too late queues up behind where it stopped.
+					// If a pass has been interrupted, a timer that is armed too late comes after the point where the
+					// pass stopped.
 					m.now = w.cur
 					m.arm(id, when, tickets)
 				}

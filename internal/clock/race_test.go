@@ -10,7 +10,7 @@ import (
 )
 
 // The clock as race builds of coir use it: with its synchronisation hidden from the race detector. Without the pragmas
-// the detector reports the wheel itself; take that of wheel.link away to see it.
+// the detector reports the wheel itself; remove the one of wheel.link to see that.
 func TestSilentUnderRaceDisable(t *testing.T) {
 	hidden := func(f func()) {
 		runtime.RaceDisable()
@@ -39,7 +39,7 @@ func TestSilentUnderRaceDisable(t *testing.T) {
 					} else if ok {
 						runtime.Gosched()
 					}
-					// Once more where it has fired already, taken back where it has not.
+					// A timer that has fired is armed again; one that has not is stopped.
 					hidden(func() {
 						if clock.Stop(&timers[i]) {
 							expired.Done()

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// The real clock. These tests wait for signals, never for a length of time; what they need of time they arm.
+// The real clock. These tests wait for signals, never for a length of time; if they need time to pass, they arm a
+// timer.
 
-// punctual checks a timer of its own: the ticket is the deadline.
+// punctual checks a timer whose ticket is its deadline.
 type punctual struct {
 	t     *testing.T
 	clock *Real
@@ -30,7 +31,7 @@ func (p *punctual) Expire(ticket uint64) {
 	p.done.Done()
 }
 
-// 100,000 timers over a second: none early, none lost, in order, in few passes.
+// 100,000 timers over a second: none fires early, none is lost, all fire in order, in few passes.
 //
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
@@ -58,7 +59,7 @@ func TestDenseNeverEarly(t *testing.T) {
 	}
 }
 
-// 100,000 timers an hour away cost nothing: in a second the only pass is that of the timer which ends the second.
+// 100,000 timers an hour away cost nothing: in a second the only pass is for the timer that ends the second.
 func TestIdleHasNoPasses(t *testing.T) {
 	c := NewReal()
 	defer c.Close()
@@ -79,7 +80,7 @@ func TestIdleHasNoPasses(t *testing.T) {
 	}
 }
 
-// The Go timer moves forward only.
+// The Go timer is moved only to earlier times.
 func TestGoTimerMovesForwardOnly(t *testing.T) {
 	c := NewReal()
 	defer c.Close()
@@ -105,7 +106,7 @@ func TestGoTimerMovesForwardOnly(t *testing.T) {
 	at(1 * time.Hour)
 }
 
-// The callback that finds a pass running says that the Go timer is spent, so that the running pass sets it again.
+// A callback that finds a pass running records that the Go timer has fired, so that the running pass sets it again.
 func TestSpentTimerIsNoticed(t *testing.T) {
 	c := NewReal()
 	defer c.Close()
@@ -123,7 +124,7 @@ func TestSpentTimerIsNoticed(t *testing.T) {
 }
 
 // Each arming ends in exactly one of Stop==true and Expire, with arming, stopping and firing racing. A node is armed
-// anew as soon as Stop has returned, without waiting for the Expire that Stop came too late for.
+// again as soon as Stop has returned, without waiting for an Expire that Stop was too late to prevent.
 //
 // Spec: TM-04 (no timer is lost)
 func TestStopRacesFiring(t *testing.T) {
@@ -177,7 +178,7 @@ func TestStopRacesFiring(t *testing.T) {
 	}
 }
 
-// A chain of timers that arm themselves from Expire, from many goroutines at once, comes to its end.
+// Chains of timers that arm themselves from Expire, from many goroutines at once, come to their end.
 func TestRearmFromExpire(t *testing.T) {
 	c := NewReal()
 	defer c.Close()
@@ -205,7 +206,7 @@ func TestRearmFromExpire(t *testing.T) {
 	done.Wait()
 }
 
-// Nothing fires once Close has returned, whatever it came upon.
+// Nothing fires once Close has returned, whatever was going on when it was called.
 func TestCloseIsSilent(t *testing.T) {
 	for range scale(t, 300, 50) {
 		c := NewReal()

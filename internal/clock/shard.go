@@ -7,50 +7,50 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// The shards of the real clock: wheels with a lock each.
+// The shards of the real clock: wheels, each with a lock.
 //
 // Every receive with a timeout arms a timer and stops it. With one lock for all, the workers of a large machine would
-// contend for it (docs/design/0012). So each worker arms its timers in a shard of its own. Other callers, such as
-// goroutines, use the shard given by the address of the timer: a goroutine takes its timer from a pool of its
-// processor, and usually gets the same one again. A timer is stopped in the shard that it was armed in, on any worker.
+// contend for it (docs/design/0012). So each worker arms its timers in its own shard. Other callers, such as
+// goroutines, use a shard chosen by the address of the timer: a goroutine takes its timer from a pool of its processor,
+// and usually gets the same one again. A timer is stopped in the shard in which it was armed, on any worker.
 //
-// A pass fires what is due in all shards in the order of the deadlines, as if there were one wheel. It takes a batch
-// from each shard that has something due, and always fires the earliest. Timers of one nanosecond in two shards have no
-// order.
+// A pass fires the timers that are due in all shards in the order of the deadlines, as if there were one wheel. It
+// takes a batch from each shard in which timers are due, and always fires the earliest. Timers of one nanosecond in two
+// shards have no order.
 //
 // Invariants:
 //
-//	S1 covered: no timer of a shard has a deadline before covered, unless a pass is in the middle of it. Covered is
-//	            written with the shard's lock held, lowered with the clock's too: so R1 covers the timer as well.
-//	S2 passed:  when a pass ends that was not closed, it has left nothing in a shard that was due when it looked there.
+//	S1 covered: no timer of a shard has a deadline before covered, unless a pass is emptying the shard. Covered is
+//	            written with the shard's lock held, and lowered with the clock's lock held too, so R1 covers the timer.
+//	S2 passed:  a pass that ends without a Close has left no timer in a shard that was due when it looked there.
 //
-// A pass reads covered without the lock, and leaves the shard alone if that is after now. A deadline that comes just
-// then is noted with the clock, which has seen that a pass runs: see cover.
+// A pass reads covered without the lock, and skips the shard if covered is after now. If a deadline is armed just then,
+// the caller sees that a pass runs, and notes the deadline in the clock: see cover.
 //
-// Rejected: to fire shard after shard, without the merge. A timer could then overtake another by the length of a pass.
+// Rejected: firing shard after shard, without the merge. A timer could then overtake another by the length of a pass.
 // Also rejected: a Go timer for each shard. That needs no lock of the clock, but a mostly idle process with many
 // workers would wake up many times instead of once.
 
-// maxShards bounds the memory: a wheel has 17 KiB. It is created for the first timer.
+// maxShards bounds the memory: a wheel has 17 KiB. A shard's wheel is created for its first timer.
 const maxShards = 64
 
 // movesMax bounds how many timers are sorted under one hold of the lock.
 const movesMax = 2 * batchSize
 
-// shard is a wheel and its lock, in cache lines of its own.
+// shard is a wheel and its lock, in its own cache lines.
 type shard struct {
 	mu      xatomic.Mutex
-	covered xatomic.Int64 // see S1; unset if there is nothing to cover
+	covered xatomic.Int64 // see S1; unset if the shard has no timers
 	wheel   *wheel        // nil before the first timer
 
 	// Used by the pass.
 	due  *batch // nil before the first pass that needs it
-	more bool   // more may be due than has been taken
+	more bool   // more timers may be due than have been taken
 
 	_ [88]byte
 }
 
-// divide gives a new clock its shards.
+// divide makes the shards of a new clock.
 //
 //go:norace
 func (c *Real) divide(n int) {
@@ -61,23 +61,23 @@ func (c *Real) divide(n int) {
 	}
 }
 
-// shardOf returns the shard that the timer is armed in, or is to be armed in.
+// shardOf returns the shard in which the timer is armed, or will be armed.
 //
 //go:norace
 func (c *Real) shardOf(t *Timer) *shard { return &c.shards[int(t.near)&(len(c.shards)-1)] }
 
-// spread names a shard for a timer that is armed by no worker.
+// spread chooses a shard for a timer that no worker arms.
 //
 //go:norace
 func spread(t *Timer) uint16 {
 	return uint16(uint64(uintptr(unsafe.Pointer(t)))*0x9e3779b97f4a7c15>>49) + 1
 }
 
-// fire calls Expire for what is due at now in all shards, in the order of the deadlines.
+// fire calls Expire for the timers that are due at now in all shards, in the order of the deadlines.
 //
 //go:norace
 func (c *Real) fire(now int64) {
-	n := 0 // lanes: shards whose batch has something
+	n := 0 // the number of lanes: shards whose batch is not empty
 	for i := range c.shards {
 		if sh := &c.shards[i]; sh.covered.Load() <= now && c.refill(sh, now) {
 			c.lanes[n] = sh
@@ -102,13 +102,13 @@ func (c *Real) fire(now int64) {
 	}
 }
 
-// first returns the earliest deadline that has been taken out of the shard and not fired.
+// first returns the earliest deadline that has been taken out of the shard and not yet fired.
 //
 //go:norace
 func (sh *shard) first() int64 { return sh.due.list[sh.due.at].when }
 
-// refill takes timers that are due at now out of the shard, up to the size of a batch, and reports whether there were
-// any. A clock that has been closed takes nothing.
+// refill takes timers that are due at now out of the shard, at most a batch, and reports whether there were any. If the
+// clock is closed, refill takes nothing.
 //
 //go:norace
 func (c *Real) refill(sh *shard, now int64) bool {

@@ -9,19 +9,19 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// The virtual clock: the same wheel under a time that only moves when it is told to.
+// The virtual clock: the same wheel, with a time that moves only by Advance and AdvanceToNext.
 //
 // Tests and the simulator drive it. Time goes from deadline to deadline: while Expire runs, Now is the deadline of the
 // timer that is firing, as it would be on an infinitely fast machine. A timer that Expire arms is fired in the same
-// move if it is due by its end.
+// move if it is due before the move ends.
 //
 // Invariants:
 //
-//	V1 still:    Now changes only inside Advance and AdvanceToNext, and never back. Rewind, which stops all timers,
-//	             begins anew.
+//	V1 still:    Now changes only inside Advance and AdvanceToNext, and never goes back, except that Rewind stops all
+//	             timers and sets it to 0.
 //	V2 fired:    when Advance returns, no timer that was armed before it has a deadline at or before Now.
 //	V3 repeated: the same calls in the same order give the same Expire calls in the same order. Hence a deadline in the
-//	             past counts as Now exactly, where the real clock saves itself the look at the time.
+//	             past counts as exactly Now. The real clock does not do that, because it would have to read the time.
 //
 // Rejected: the time of testing/synctest (it moves when all goroutines of the bubble are blocked, so the simulator
 // could not choose when, and a parked fiber does not count as blocked); a sorted slice in place of the wheel (simple,
@@ -49,7 +49,7 @@ func NewVirtual() *Virtual { return new(Virtual) }
 //go:norace
 func (v *Virtual) Now() int64 { return v.now.Load() }
 
-// Arm is described at Clock. A deadline in the past counts as Now, and fires at the next Advance, even by 0.
+// Arm implements Clock. A deadline in the past counts as Now, and fires at the next Advance, even by 0.
 //
 //go:norace
 func (v *Virtual) Arm(t *Timer, when int64, target Target, ticket uint64) {
@@ -63,7 +63,7 @@ func (v *Virtual) Arm(t *Timer, when int64, target Target, ticket uint64) {
 	v.mu.Unlock()
 }
 
-// Stop is described at Clock.
+// Stop implements Clock.
 //
 //go:norace
 func (v *Virtual) Stop(t *Timer) bool {
@@ -82,9 +82,9 @@ func (v *Virtual) Len() int {
 	return v.wheel.count
 }
 
-// Advance moves the time by d, firing on the way what falls due, in order, on the caller's goroutine. If d would
-// overflow int64, the time becomes the largest int64. Advance does not return while each Expire arms a timer for the
-// current time.
+// Advance moves the time by d. On the way it fires the timers that become due, in order, on the caller's goroutine. If
+// d would overflow int64, the time becomes the largest int64. If each Expire arms a timer for the current time, Advance
+// does not return.
 //
 //go:norace
 func (v *Virtual) Advance(d time.Duration) {
@@ -102,7 +102,7 @@ func (v *Virtual) Advance(d time.Duration) {
 }
 
 // AdvanceToNext moves the time to the earliest deadline, and fires all timers of that moment, except those that an
-// Expire arms: between two calls a simulator runs the fibers that were woken. It reports whether there was a timer.
+// Expire arms, so that a simulator can run the woken fibers first. It reports whether there was a timer.
 //
 //go:norace
 func (v *Virtual) AdvanceToNext() bool {
@@ -150,7 +150,7 @@ func (v *Virtual) moveTo(to int64) {
 }
 
 // fireNext moves the time to the earliest deadline that is not after limit, and fires its timers. It reports whether
-// there was one. The lock is held as in moveTo.
+// there was such a deadline. The lock is held as in moveTo.
 //
 //go:norace
 func (v *Virtual) fireNext(limit int64) bool {

@@ -50,8 +50,8 @@ func TestMillionInOrder(t *testing.T) {
 	}
 }
 
-// Ten million arm and fire while time goes on: a timer that has fired is armed anew, by its Expire, until all are
-// spent.
+// Ten million timers arm and fire while time advances: a timer that has fired is armed again, by its Expire, until the
+// number is reached.
 //
 // Spec: TM-03 (no timer fires early)
 // Spec: TM-04 (no timer is lost)
@@ -73,7 +73,7 @@ func TestTenMillionArmedAndFired(t *testing.T) {
 	}
 }
 
-// rearmer finds the timer of a deadline again, in the order of arming, and so checks that ties keep it.
+// rearmer finds the timer of a deadline again, in the order of arming, and so checks that ties keep that order.
 type rearmer struct {
 	ledger
 	left   int
@@ -103,8 +103,8 @@ func (r *rearmer) Expire(ticket uint64) {
 	}
 }
 
-// Timers that start at different levels for one deadline keep the order of arming: the first is armed from afar, the
-// last from close by, when the slots between have been split.
+// Timers for one deadline that start at different levels keep the order of arming: the first is armed from far away,
+// the last from close by, when the slots between have been split.
 //
 // Spec: TM-05 (timers fire in order)
 func TestTiesAcrossLevels(t *testing.T) {
@@ -174,8 +174,8 @@ func TestPastFiresAtNextAdvance(t *testing.T) {
 	}
 }
 
-// A node is free before its Expire runs: a batch of two, where the first stops and arms the second. The late Expire
-// comes with the ticket of its own arming.
+// A node is free before its Expire runs: in a batch of two, the first stops and arms the second. The late Expire has
+// the ticket of its own arming.
 //
 // Spec: TM-11 (a late timer changes nothing)
 func TestRearmBeforeOwnExpire(t *testing.T) {
@@ -296,8 +296,8 @@ func TestRewind(t *testing.T) {
 	}
 }
 
-// TestOperationsTakeConstantTime: with 100,000 timers in one slot, to arm, to stop and to fire one costs about what it
-// does with none. What looked at each of them would take thousands of times as long.
+// TestOperationsTakeConstantTime: with 100,000 timers in one slot, arming, stopping and firing one costs about the same
+// as with none. An operation that looked at each timer would take thousands of times as long.
 //
 // Spec: TM-06 (arming and stopping takes constant time)
 func TestOperationsTakeConstantTime(t *testing.T) {

@@ -5,9 +5,9 @@ import "math/bits"
 // The wheel: timers ordered by deadline, O(1) to arm and to stop, whatever their number.
 // Spec: TM-06 (arming and stopping takes constant time)
 //
-// Eleven levels of 64 slots cover the 63 bits of a nanosecond clock, six bits a level; the top one uses 8 of its slots.
-// A timer lies at the level of the highest bit in which its deadline differs from cur, the position of the wheel, in
-// the slot that its six bits at that level name:
+// Eleven levels of 64 slots cover the 63 bits of a nanosecond clock, six bits a level; the top level uses 8 of its
+// slots. A timer's level is that of the highest bit in which its deadline differs from cur, the position of the wheel.
+// Its slot is given by the six bits of the deadline at that level:
 //
 //	           bits 62..60     59..54    ...      11..6       5..0
 //	  when    [  level 10  ][  level 9  ] ... [  level 1  ][  level 0  ]
@@ -24,30 +24,31 @@ import "math/bits"
 //	  level 0  . . . . . . # # . . . . .      each slot is one nanosecond
 //	                 |<- cur
 //
-// All timers of one level share their higher bits with cur, those of the level above do not. So the earliest timer is
-// in the first occupied slot of the lowest occupied level: two bit scans. When time comes to a slot that holds several
+// All timers of one level share their higher bits with cur; those of higher levels do not. So the earliest timer is in
+// the first occupied slot of the lowest occupied level: two bit scans. When time comes to a slot that holds several
 // timers, cur moves into it and the slot is split: its timers go to lower levels, in list order. A slot that holds one
-// timer is not split but fired from where it is, so that sparse timers are moved rarely and lone ones never.
+// timer is not split: the timer fires from where it is. So sparse timers are moved rarely and lone ones never.
 //
 // Invariants (checked by wheel.check in the tests after every step):
 //
-//	W1 placed:  a linked timer lies at the level and slot that its deadline and cur name. The slot being split may also
-//	            hold timers that belong below it.
+//	W1 placed:  a linked timer is at the level and slot that its deadline and cur determine. The slot being split may
+//	            also hold timers that belong below it.
 //	W2 ahead:   no linked timer has a deadline before cur; cur is never later than the time of the clock.
 //	W3 bitmap:  a bit of occupied is set if and only if its slot has a timer; a bit of levels, if occupied is not 0.
 //	W4 floor:   the floor of an occupied slot is not later than any deadline in it. It is exact until a timer is stopped.
-//	W5 fifo:    timers of one deadline lie in one list, in the order of arming.
+//	W5 fifo:    timers of one deadline are in one list, in the order of arming.
 //
-// W5 holds because place is a function of deadline and cur alone, and splitting keeps the order of the list. A split is
-// done in bounded steps, between which the lock is free; a timer armed meanwhile that belongs below the slot being
-// split is put at the end of that slot, behind the older ones of the same deadline.
+// W5 holds because a timer's place depends only on its deadline and cur, and splitting keeps the order of the list. A
+// split is done in bounded steps, between which the lock is free. A timer armed meanwhile that belongs below the slot
+// being split is put at the end of that slot, behind the older ones of the same deadline.
 //
 // Rejected: a coarse tick (2^16 ns was the first plan). It saves three levels, but leaves a slot of level 0 unordered:
-// the slot must be sorted when it is due, perhaps a million timers in one hold of the lock, and then kept as a list
-// that arming and stopping must handle. With ticks of one nanosecond the splitting is the sort (the structure is a
-// radix heap), and the memory is 17 KiB a clock. Waking at the start of a slot to cascade it, as the classical wheel
-// does, costs a lone timer one wake a level; the floor of a slot gives the real deadline instead. A heap is exact too,
-// but arming among a million costs up to twenty cache misses, and stopping must find the node or leave it in.
+// the slot must be sorted when it is due, perhaps a million timers under one hold of the lock, and then kept as a list
+// that arming and stopping must handle. With ticks of one nanosecond, splitting does the sorting (the structure is a
+// radix heap), and the memory is 17 KiB a clock. The classical wheel wakes at the start of a slot to cascade it, which
+// costs a lone timer one wake for each level; here the floor of a slot gives the real deadline instead. A heap is exact
+// too, but arming among a million timers costs up to twenty cache misses, and stopping must find the node or leave it
+// in.
 
 const (
 	levelBits = 6
@@ -65,7 +66,7 @@ type slot struct {
 type wheel struct {
 	cur      int64
 	count    int
-	split    int    // level of the slot being split, the one that cur lies in; 0: none (level 0 is never split)
+	split    int    // level of the slot being split, which cur is in; 0 if none (level 0 is never split)
 	levels   uint16 // which levels have timers
 	occupied [levelMax]uint64
 	slots    [levelMax * slotCount]slot
@@ -129,7 +130,7 @@ func (w *wheel) link(t *Timer, level int) {
 	s.tail = t
 }
 
-// unlink takes t out of its slot. A split ends when its slot is empty, no matter what removed the last timer.
+// unlink removes t from its slot. A split ends when its slot is empty, no matter what removed the last timer.
 //
 //go:norace
 func (w *wheel) unlink(t *Timer) {
@@ -160,8 +161,8 @@ func (w *wheel) unlink(t *Timer) {
 	}
 }
 
-// next returns a time before which no timer is due: the earliest deadline, or an earlier one that has been stopped, or
-// unset. It must not be called in the middle of a split.
+// next returns a time before which no timer is due: the earliest deadline, or an earlier one whose timer was stopped,
+// or unset. It must not be called during a split.
 //
 //go:norace
 func (w *wheel) next() int64 {
@@ -179,9 +180,10 @@ func (w *wheel) first() int {
 	return level<<levelBits | bits.TrailingZeros64(w.occupied[level])
 }
 
-// earliest returns the earliest timer, still linked, if its deadline is not after limit, or nil. To find it, it splits
-// slots, and moves no more timers than moves allows; when that is spent, it returns nil and spent, and is to be called
-// again. Limit must not be later than what the clock shows when the lock is next free: cur may move up to it (W2).
+// earliest returns the earliest timer, still linked, if its deadline is not after limit, or nil. To find it, earliest
+// splits slots, and moves at most moves timers. If that is not enough, it returns nil and spent, and must be called
+// again. Limit must not be later than the clock's time when the lock is next free, because cur may move up to limit
+// (W2).
 //
 //go:norace
 func (w *wheel) earliest(limit int64, moves *int) (t *Timer, spent bool) {
@@ -199,20 +201,20 @@ func (w *wheel) earliest(limit int64, moves *int) (t *Timer, spent bool) {
 		}
 		if i < slotCount || s.head.next == nil { // one nanosecond, or one timer: nothing to sort
 			if s.head.when > limit {
-				s.floor = s.head.when // was the deadline of a stopped one
+				s.floor = s.head.when // the floor was the deadline of a stopped timer
 				return nil, false
 			}
 			return s.head, false
 		}
 		// No timer is earlier than the floor, so cur may move to it. All other slots stay valid: lower levels are
-		// empty, and in this level and above cur only passes empty slots.
+		// empty, and in this level and above, cur passes only empty slots.
 		w.cur = s.floor
 		w.split = i >> levelBits
 	}
 }
 
-// splitOn moves timers of the slot that cur lies in, at level split, to the levels below, and reports whether it came
-// to the end. Each lands strictly lower, since it shares its bits from level split upwards with cur.
+// splitOn moves timers from the slot that cur is in, at level split, to lower levels, and reports whether it has moved
+// all of them. Each timer moves strictly lower, because it shares its bits from level split upwards with cur.
 //
 //go:norace
 func (w *wheel) splitOn(moves *int) (done bool) {
@@ -223,7 +225,7 @@ func (w *wheel) splitOn(moves *int) (done bool) {
 		}
 		*moves--
 		t := s.head
-		w.unlink(t) // ends the split when it was the last
+		w.unlink(t) // ends the split if t is the last
 		w.link(t, w.levelOf(t.when))
 	}
 	return true

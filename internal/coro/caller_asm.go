@@ -2,6 +2,6 @@
 
 package coro
 
-// CallerPC returns where the function that calls it will return to: the place its own caller called it from. That
-// function must not be inlined and must have a frame.
+// CallerPC returns the return address of the function that calls it: the place from which that function was called.
+// That function must not be inlined and must have a frame.
 func CallerPC() uintptr

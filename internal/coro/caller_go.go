@@ -4,8 +4,8 @@ package coro
 
 import "runtime"
 
-// CallerPC returns where the function that calls it will return to: the place its own caller called it from. That
-// function must not be inlined.
+// CallerPC returns the return address of the function that calls it: the place from which that function was called.
+// That function must not be inlined.
 //
 //go:noinline
 //go:norace

@@ -47,7 +47,7 @@ func (f *fiber) serve() {
 	}
 }
 
-// goroutinesEnd waits until at most n goroutines are left: an exit takes a moment.
+// goroutinesEnd waits until at most n goroutines are left, because an exit takes a moment.
 func goroutinesEnd(t *testing.T, n int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); runtime.Gosched() {
@@ -68,8 +68,8 @@ func release(fs []*fiber) {
 	}
 }
 
-// Fibers pass control to one another in a wandering order, so that none is left in the slot it was born in; then all
-// are released.
+// Fibers pass control to one another in a wandering order, so that none is left in its birth slot; then all are
+// released.
 func TestReleaseAfterWandering(t *testing.T) {
 	const n = 50
 	before := runtime.NumGoroutine()
@@ -112,7 +112,8 @@ func TestReleaseAfterWandering(t *testing.T) {
 	goroutinesEnd(t, before)
 }
 
-// Release keeps a coroutine whose birth slot holds a stranger; once the stranger is in the list too, both leave.
+// Release keeps a coroutine whose birth slot holds a coroutine that is not in the list. Once that one is in the list
+// too, both leave.
 func TestReleaseKeepsWhatAStrangerSitsOn(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var main Coro

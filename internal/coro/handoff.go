@@ -4,11 +4,11 @@ package coro
 
 import "github.com/coir-go/coir/internal/race"
 
-// Fresh reports whether every thunk needs a coroutine of its own, made where the thunk is spawned.
+// Fresh reports whether every thunk needs a new coroutine, made where the thunk is spawned.
 //
-// It does in race builds. To the detector, two thunks that run on one goroutine one after the other are ordered, and it
-// would miss their race. And a goroutine is ordered after the go statement that made it, which is right only if that
-// statement runs where the thunk is spawned.
+// This is so in race builds. To the detector, two thunks that run on one goroutine one after the other are ordered, so
+// it would miss their race. And a goroutine is ordered after the go statement that started it, which is right only if
+// that statement runs where the thunk is spawned.
 const Fresh = true
 
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
@@ -56,7 +56,8 @@ func Transfer(from, to *Coro) {
 	race.Enable()
 }
 
-// Rest passes control on for the last time: here a coroutine is not reused. It returns true: the body must return.
+// Rest passes control on for the last time, because here a coroutine is not reused. It returns true: the body must
+// return.
 //
 //go:norace
 func (c *Coro) Rest(to *Coro) bool {
@@ -66,18 +67,18 @@ func (c *Coro) Rest(to *Coro) bool {
 	return true
 }
 
-// Leaving reports whether the coroutine must leave: always, as soon as it rests.
+// Leaving reports whether the coroutine must leave. Here it always must, as soon as it rests.
 //
 //go:norace
 func (c *Coro) Leaving() bool { return true }
 
-// Release does nothing: here a coroutine ends when it rests.
+// Release does nothing, because here a coroutine ends when it rests.
 //
 //go:norace
 func Release(cs []*Coro) (kept []*Coro) { return nil }
 
-// Bound reports whether the coroutine must not be reused because it is locked to its thread. Here none is reused, and
-// the thread of a goroutine that ends locked ends with it.
+// Bound reports whether the coroutine must not be reused because it is locked to its thread. Here no coroutine is
+// reused, and the thread of a goroutine that ends locked ends with it.
 //
 //go:norace
 func (c *Coro) Bound() bool { return false }

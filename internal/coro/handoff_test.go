@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Control passes a, b, a, b, and back to the goroutine that began. The root package tests on whole programs what the
-// detector sees.
+// Control passes to a, b, a, b, and back to the goroutine that began. Tests of the root package check on whole programs
+// what the detector sees.
 func TestHandoff(t *testing.T) {
 	var main, a, b Coro
 	var trail atomic.Uint64

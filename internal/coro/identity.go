@@ -8,9 +8,9 @@ import (
 
 // Two functions need an assembly stub each:
 //
-//	G         which goroutine is this? The address of the runtime's record of it, or its number under purego. It is
-//	          unique among live goroutines and may come again once a goroutine has ended.
-//	CallerPC  where was my caller called from? Read off the frame pointer chain, or asked of runtime.Callers.
+//	G         identifies the running goroutine: the address of the runtime's record of it, or its number under purego.
+//	          It is unique among live goroutines and may be reused once a goroutine has ended.
+//	CallerPC  returns where its caller was called from. It reads the frame pointer chain, or asks runtime.Callers.
 
 // GoroutineID reads the number that stack dumps show for the running goroutine. It costs a microsecond.
 func GoroutineID() uint64 {
@@ -18,7 +18,7 @@ func GoroutineID() uint64 {
 	return parseID(buf[:runtime.Stack(buf[:], false)])
 }
 
-// parseID takes the number out of "goroutine 17 [running]:".
+// parseID extracts the number from "goroutine 17 [running]:".
 func parseID(dump []byte) uint64 {
 	dump = bytes.TrimPrefix(dump, []byte("goroutine "))
 	if i := bytes.IndexByte(dump, ' '); i > 0 {

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// NumberOf returns the number that stack dumps show for the goroutine for which G returned g, or 0 if it is not known.
-// A record is never freed, so it may be read after the goroutine has ended; it may then have the number of another
+// NumberOf returns the number that stack dumps show for the goroutine for which G returned g, or 0 if it is unknown. A
+// record is never freed, so it may be read after the goroutine has ended, but it may then have the number of another
 // goroutine.
 //
 //go:norace
@@ -43,7 +43,7 @@ func findNumber() uintptr {
 }
 
 // findOwn sends the set of words, as bits, in the record of the running goroutine that hold its number. It searches 40
-// words: the record has more, and the number is the 20th in Go 1.26.
+// words. The record has more, but the number is the 20th in Go 1.26.
 //
 //go:norace
 func findOwn(found chan<- uint64) {

@@ -4,18 +4,18 @@ package coro
 
 import "iter"
 
-// Fresh reports whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
+// Fresh reports whether every thunk needs a new coroutine, made where the thunk is spawned. See handoff.go.
 const Fresh = false
 
 // Slot holds exactly one suspended goroutine, and swaps it with the caller.
 //
 // iter.Pull makes a runtime coro, which its authors describe not as a coroutine but as the ability to do
-// coroutine-style control transfers. next and yield are the same swap seen from two sides; they alternate, and neither
+// coroutine-style control transfers. Its next and yield are the same swap from two sides. They alternate, and neither
 // checks its caller.
 type Slot struct {
 	Next  func() (struct{}, bool)
 	Yield func(struct{}) bool
-	Odd   bool // which function swaps next, for any caller: Next if true, else Yield
+	Odd   bool // which function makes the next swap, for any caller: Next if true, otherwise Yield
 }
 
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
@@ -30,18 +30,18 @@ type Slot struct {
 //	 w        a        c           b         a transfers to b
 //	 b        a        c           w         b transfers to w
 //
-// Occupants and slots stay a permutation. A coroutine that returns from its body resumes the current occupant of its
-// birth slot; [Release] relies on this.
+// At any time each slot has exactly one occupant. A coroutine that returns from its body resumes the current occupant
+// of its birth slot; [Release] relies on this.
 type Coro struct {
 	birth Slot
 	at    *Slot // the slot where it is suspended; meaningless while it runs
 	tie         // whether a stand-in is suspended there instead
-	order *Coro // its order when it is resumed at rest; nil: work. See Release
+	order *Coro // its order when it is resumed at rest, or nil if there is work; see Release
 }
 
-// leave is an order of Release to a resting coroutine. Any other order is the closer: pass control back to it, and so
-// move into its slot.
-var leave = new(Coro) // return from the body
+// leave is the order of Release to a resting coroutine to return from its body. Any other order is the closer: the
+// coroutine must pass control back to it, and so move into its slot.
+var leave = new(Coro)
 
 // Init makes c a new coroutine that runs body when control first reaches it. Body must call Begin, before anything
 // else.
@@ -73,9 +73,9 @@ func (s *Slot) swap() {
 }
 
 // Enter is the first part of Transfer: it records that c is about to be suspended in the slot that to leaves. The
-// caller then swaps by the slot that Via returns, as Transfer does. Hot paths write this out: a function between a task
-// and its swap is one more return that the processor mispredicts, ten nanoseconds each, because its return stack is
-// another goroutine's.
+// caller then swaps by the slot that Via returns, as Transfer does. Hot paths write this out, because each function
+// between a task and its swap is one more return that the processor mispredicts, at ten nanoseconds each: the
+// processor's return stack is that of another goroutine.
 func (c *Coro) Enter(to *Coro) *Slot {
 	s := to.at
 	c.at = s
@@ -83,8 +83,9 @@ func (c *Coro) Enter(to *Coro) *Slot {
 	return s
 }
 
-// Via is the middle of Transfer, between Enter and the swap: it returns the slot by which c, the caller, must swap.
-// That is s, unless c is locked to its thread. (It is not a part of Enter because the two together are not inlined.)
+// Via is the middle part of Transfer, between Enter and the swap. It returns the slot by which c, the caller, must
+// swap. That is s, unless c is locked to its thread. (It is not a part of Enter because the two together would not be
+// inlined.)
 func (c *Coro) Via(s *Slot) *Slot {
 	if c.maybe() {
 		return viaStandIn(s)
@@ -121,8 +122,9 @@ func (c *Coro) Leaving() bool {
 	return c.order == leave
 }
 
-// Release ends resting coroutines: each returns from its body, and its goroutine ends. Release returns those it had to
-// keep, still resting: a coroutine cannot leave while a stranger that is not in the list sits in its birth slot.
+// Release ends resting coroutines: each returns from its body, and its goroutine ends. Release returns those that it
+// had to keep, still resting: a coroutine cannot leave while a coroutine that is not in the list occupies its birth
+// slot.
 //
 // To end c, the closer swaps with it. If c sat in its own birth slot, c's exit resumes the closer. Otherwise c's exit
 // resumes d, the occupant of c's birth slot, and that slot no longer exists; d moves into the closer's slot, which
@@ -135,8 +137,8 @@ func (c *Coro) Leaving() bool {
 //	              d          closer      d moves
 //
 // A coroutine whose thunk called runtime.Goexit ends in Goexit, which Pull passes on to the goroutine that the exit
-// resumes. A coroutine survives that: it continues from a deferred call. The closer does not survive it, so it runs on
-// a goroutine that may be lost, and another takes over from there.
+// resumes. A coroutine survives that: it continues in a deferred call. The closer does not survive it, so it runs on a
+// separate goroutine, and if that ends, another takes over.
 func Release(cs []*Coro) (kept []*Coro) {
 	// Spec: SH-09 (coroutines exit one after the other)
 	// Spec: FB-26 (a coroutine after Goexit is tainted)

@@ -16,10 +16,11 @@ func lockWord() *uintptr {
 }
 
 // findLock compares two goroutines. The main goroutine initializes packages, and is locked to the main thread until it
-// has initialized all: its record names the thread twice, as the one that runs it and as the one it is locked to. The
-// record of another goroutine names its thread only once, and has 0 in the second place. If there is not exactly one
-// such place, or if the runtime does not say that this goroutine is locked (another one loads a plugin), findLock
-// returns 0. Calling runtime.LockOSThread and looking would be shorter, but starts a thread that stays.
+// has initialized all of them. Its record names the thread twice, as the one that runs it and as the one it is locked
+// to. The record of another goroutine names its thread only once, and has 0 in the second place. If there is not
+// exactly one such place, or if the runtime does not say that this goroutine is locked (because another one loads a
+// plugin), findLock returns 0. Calling runtime.LockOSThread and comparing would be shorter, but starts a thread that
+// stays.
 //
 // A wrong place that is not 0 does no harm: standIn is used only if bound agrees.
 func findLock() uintptr {

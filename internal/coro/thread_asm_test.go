@@ -4,7 +4,7 @@ package coro
 
 import "testing"
 
-// findLock finds the word in the Go releases that we test with. Without it locks are still seen, but each switch costs
+// findLock finds the word in the Go releases that CI uses. Without it locks are still seen, but each switch costs
 // microseconds.
 func TestLockWordIsFound(t *testing.T) {
 	if lockAt == 0 {

@@ -103,7 +103,8 @@ func BenchmarkLockedTransfer(b *testing.B) {
 	release([]*fiber{f})
 }
 
-// TestLabelsAreNoLock: the header of a traceback may have labels, which are not the runtime's words.
+// TestLabelsAreNoLock: the header of a traceback may contain labels, which are text of the program and not of the
+// runtime.
 func TestLabelsAreNoLock(t *testing.T) {
 	t.Setenv("GODEBUG", "tracebacklabels=1")
 	pprof.Do(t.Context(), pprof.Labels("fiber", "locked to thread"), func(context.Context) {

@@ -4,20 +4,20 @@ package coro
 
 import "iter"
 
-// Fresh reports whether every thunk needs a coroutine of its own, made where the thunk is spawned. See handoff.go.
+// Fresh reports whether every thunk needs a new coroutine, made where the thunk is spawned. See handoff.go.
 const Fresh = false
 
 // Coro is a goroutine that runs only while control has been passed to it. The zero value stands for a goroutine that
 // is already running, such as a worker's.
 //
 // A coroutine is only ever resumed by next and only ever suspends by yield, each called from its own side. So control
-// passes from one coroutine to another through the plain goroutine that called next, the base: target tells the base
-// which to resume instead.
+// passes from one coroutine to another through the plain goroutine that called next, the base. Its target tells the
+// base which coroutine to resume instead.
 type Coro struct {
 	next    func() (struct{}, bool) // nil for a plain goroutine
 	yield   func(struct{}) bool
-	base    *Coro // the one that called next
-	target  *Coro // at a base: which to resume; nil if the coroutine has left
+	base    *Coro // the goroutine that called next
+	target  *Coro // of a base: which to resume; nil if the coroutine has left
 	leaving bool
 	slot    Slot
 	tie
@@ -66,7 +66,7 @@ func (c *Coro) Leaving() bool { return c.leaving }
 
 // Release ends resting coroutines: each returns from its body, and its goroutine ends. Release returns those it had to
 // keep: here, none. A coroutine whose thunk called runtime.Goexit passes that on to the goroutine that resumes it,
-// which may be lost; then another takes over.
+// which ends; then another takes over.
 func Release(cs []*Coro) (kept []*Coro) {
 	for i := 0; i < len(cs); {
 		done := make(chan struct{})

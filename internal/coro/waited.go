@@ -1,6 +1,6 @@
 package coro
 
-// Wait says how a goroutine has waited outside of this module.
+// Wait is how a goroutine has waited outside this module.
 type Wait uint8
 
 // The waits. Waits for a mutex, for memory and for the garbage collector are not reported: they may happen anywhere.
@@ -12,5 +12,5 @@ const (
 	Selected       // in a select of Go
 	Grouped        // in the Wait of a sync.WaitGroup
 	Signalled      // in the Wait of a sync.Cond
-	Polled         // for the network, or another file of the system that is polled
+	Polled         // for the network, or another file that the system polls
 )

@@ -4,9 +4,9 @@ package coro
 
 import "unsafe"
 
-// The runtime notes in its record of a goroutine why the goroutine waits, before each wait, and leaves the note there
-// afterwards. The note is a byte. Which byte of the record it is, and what the numbers in it mean, differs from one Go
-// release to another: package sim finds both, and calls SetNotes.
+// Before each wait, the runtime notes in its record of a goroutine why the goroutine waits, and leaves the note there
+// afterwards. The note is a byte. Its offset in the record, and the meaning of its values, differ from one Go release
+// to another. Package sim finds both, and calls SetNotes.
 
 // Waited returns the last wait of the running goroutine since ForgetWait, or since it was resumed by Transfer. It
 // returns NotWaited before SetNotes has been called.
@@ -29,7 +29,7 @@ func ForgetWait() {
 	}
 }
 
-// SetNotes says where the note is in a record, as an offset that is not 0, and what its values mean. It is called once.
+// SetNotes sets the offset of the note in a record, which is not 0, and the meaning of its values. It is called once.
 //
 //go:norace
 func SetNotes(at uintptr, waits *[256]Wait) {
@@ -38,7 +38,7 @@ func SetNotes(at uintptr, waits *[256]Wait) {
 }
 
 var notes struct {
-	at    uintptr // 0: not known
+	at    uintptr // 0 if unknown
 	waits [256]Wait
 }
 

@@ -2,7 +2,7 @@
 
 package coro
 
-// Waited returns NotWaited: without assembly the last wait is not known.
+// Waited returns NotWaited, because without assembly the last wait is unknown.
 func Waited() Wait { return NotWaited }
 
 // ForgetWait makes Waited return NotWaited until the running goroutine has waited again.

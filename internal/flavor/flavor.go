@@ -1,14 +1,14 @@
-// Package flavor has the stores in which channels keep their values between send and receive, one file each.
+// Package flavor implements the stores in which channels keep their values between send and receive, one file each.
 //
-// A kind of channel differs from the others in its store, its limit and its overflow policy, and in nothing else. The
-// channel implements waiting, closing, overflow and select, the same for all kinds. The channel also counts its values:
-// it puts a value into a store only if there is room, and takes one only if there is one.
+// Kinds of channels differ only in their store, their limit and their overflow policy. The channel implements waiting,
+// closing, overflow and select in the same way for all kinds. The channel also counts its values: it puts a value into
+// a store only if there is room, and takes one only if there is one.
 //
 //	Ring   keeps up to n values, in the order of arrival (bounded; conflated is a Ring of 1 that drops its oldest)
 //	List   keeps any number, and gives the memory back (unbounded)
 //
 // A channel without room (rendezvous) has no store: values pass directly from sender to receiver. A channel has a Ring
-// as a field, so that the most usual kind needs no call through an interface; every other kind is a Store.
+// as a field, so that the most common kind needs no call through an interface. Every other kind has a Store.
 package flavor
 
 // Store keeps values in the order of arrival. Its channel's lock guards it.
@@ -19,7 +19,7 @@ type Store[T any] interface {
 
 	// Put adds v as the newest value. The caller has checked that there is room.
 	Put(v T)
-	// Take removes the oldest value. The caller has checked that there is one. It serves receives, and also drops and
-	// aborts, which need the oldest.
+	// Take removes the oldest value. The caller has checked that there is one. Receives use it, and so do overflow
+	// policies and aborts, which drop the oldest value.
 	Take() T
 }

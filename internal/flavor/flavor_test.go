@@ -1,7 +1,7 @@
 package flavor
 
-// Every store against a slice, and then what a slice cannot show: that a place is cleared when its value is taken, that
-// a ring wraps around, and that a list frees its memory.
+// Every store compared with a slice, and then what a slice cannot show: that a place is cleared when its value is
+// taken, that a ring wraps around, and that a list frees its memory.
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"weak"
 )
 
-// stores makes one of each, with how much it may hold.
+// stores makes one store of each kind, with its limit.
 func stores[T any]() []struct {
 	name  string
 	room  int
@@ -37,7 +37,7 @@ func newRing[T any](n int) *Ring[T] {
 	return r
 }
 
-// Random puts and takes, in stretches that fill and stretches that empty.
+// Random puts and takes, in stretches that fill the store and stretches that empty it.
 //
 // Spec: CH-02 (kinds differ in what they store)
 // Spec: CH-08 (a receive takes the oldest)
@@ -79,7 +79,7 @@ func TestStoresAgainstASlice(t *testing.T) {
 	}
 }
 
-// A ring is filled and emptied from each place that it can begin at.
+// A ring is filled and emptied from each place at which it can begin.
 //
 // Spec: CH-08 (a receive takes the oldest)
 func TestRingGoesRound(t *testing.T) {
@@ -132,7 +132,7 @@ func segments[T any](l *List[T]) (all []*segment[T]) {
 	return all
 }
 
-// Only as many places are in use as there are values: a store does not keep what was taken.
+// Only as many places are in use as there are values: a store does not keep taken values.
 func TestTakenPlacesAreEmpty(t *testing.T) {
 	for _, row := range stores[int]() {
 		t.Run(row.name, func(t *testing.T) {
@@ -197,8 +197,8 @@ func TestTakenValuesAreCollected(t *testing.T) {
 	}
 }
 
-// After a burst a list keeps two segments at most: the one in use, and one that was emptied last. This holds while the
-// burst is taken, not only at its end.
+// After a burst a list keeps at most two segments: the one in use, and the one that was emptied last. This holds while
+// the burst is taken, not only at its end.
 func TestListGivesItsMemoryBack(t *testing.T) {
 	l := new(List[int])
 	const burst, largestLen = 100_000, largest / int(unsafe.Sizeof(int(0)))
@@ -249,7 +249,7 @@ func grown[T any](n int) (lens []int) {
 	return lens
 }
 
-// A list that varies between empty and a few values allocates nothing.
+// A list that alternates between empty and a few values allocates nothing.
 func TestListAtRestAllocatesNothing(t *testing.T) {
 	for _, few := range []int{1, smallest - 1, smallest, smallest + 1, 3 * smallest} {
 		l := new(List[int])

@@ -8,17 +8,17 @@ import (
 
 // List keeps any number of values in a chain of segments.
 //
-// A slice would copy all its values whenever it grows or shrinks, and one put would take that long. A chain copies
-// nothing, and an emptied segment is free immediately, even in the middle of a burst. The list keeps one emptied
-// segment, for a channel that varies between empty and a few values. The first segment is small, and segments double up
-// to largest, so that a channel that holds little uses little memory.
+// A slice would copy all its values whenever it grows or shrinks, so one put could take long. A chain copies nothing,
+// and an emptied segment is freed immediately, even in the middle of a burst. The list keeps one emptied segment, for a
+// channel that alternates between empty and a few values. The first segment is small, and later segments double in size
+// up to largest, so that a channel that holds little uses little memory.
 type List[T any] struct {
 	// Spec: CH-15 (an unbounded send never waits)
 	// Spec: CH-16 (an unbounded channel gives memory back)
 
 	first, last *segment[T]
 	spare       *segment[T]
-	head, tail  int // next to take in first, next to put in last
+	head, tail  int // the next place to take from in first, and to put into in last
 	n           int
 }
 
@@ -40,7 +40,7 @@ func (l *List[T]) Put(v T) {
 		l.grow()
 	}
 	p := &l.last.vals[l.tail]
-	race.Offer(unsafe.Pointer(p)) // a sender never waits for room: no receive is before it
+	race.Offer(unsafe.Pointer(p)) // a sender never waits for room, so no receive is ordered before it
 	*p = v
 	l.tail++
 	l.n++
@@ -81,7 +81,7 @@ func (l *List[T]) Take() (v T) {
 	if l.head == len(l.first.vals) {
 		l.drop()
 	} else if l.n == 0 {
-		l.head, l.tail = 0, 0 // one segment, used from its start again
+		l.head, l.tail = 0, 0 // there is one segment; use it from its start again
 	}
 	return v
 }

@@ -8,13 +8,13 @@ import (
 
 // Ring keeps up to a fixed number of values.
 //
-// Values are at buf[head], buf[head+1], ... up to buf[tail], wrapping around. The other places hold the zero value, so
-// that taken values can be collected.
+// The values are at buf[head], buf[head+1], ... up to the one before buf[tail], wrapping around. The other places hold
+// the zero value, so that taken values can be garbage collected.
 type Ring[T any] struct {
 	// Spec: CH-06 (a bounded channel holds its capacity)
 
 	buf        []T
-	head, tail int // next to take, next to put
+	head, tail int // the next place to take from, and to put into
 }
 
 // Init makes a ring with room for capacity values.
@@ -54,8 +54,9 @@ func (r *Ring[T]) Take() (v T) {
 	return v
 }
 
-// Passed tells the ring, in race builds, that a value went directly from a sender to a receiver. The ring marks a place
-// as if the value had been in it, so that receive k is before the return of send k+c, whichever path the values took.
+// Passed tells the ring, in race builds, that a value passed directly from a sender to a receiver. The ring marks a
+// place as if the value had been in it, so that receive k is ordered before the return of send k+c, whichever way the
+// values took.
 //
 //go:norace
 func (r *Ring[T]) Passed() {
@@ -66,7 +67,7 @@ func (r *Ring[T]) Passed() {
 	r.tail = r.head
 }
 
-// Holds reports whether the ring could hold n values. It is for checks.
+// Holds reports whether the ring may hold exactly n values. It is for checks.
 //
 //go:norace
 func (r *Ring[T]) Holds(n int) bool {

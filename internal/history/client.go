@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// client does one operation after the other, on order.
+// client performs one operation after the other, as orders tell it.
 type client struct {
 	inbox *coir.Chan[*order]
 	fiber *coir.Fiber             // nil for the goroutine, and for the player
@@ -21,13 +21,13 @@ type client struct {
 	busy  *order
 }
 
-// order is an operation for a client to do.
+// order is an operation for a client to perform.
 type order struct {
 	step
 	op    *model.Op
-	on    *coir.Chan[int] // of any operation but a select
-	cases []coir.Case     // of a select
-	slots []int           // where its cases receive
+	on    *coir.Chan[int] // the channel of any operation except a select
+	cases []coir.Case     // the cases of a select
+	slots []int           // where the cases receive
 	want  *model.Result   // set once the model says that the operation has ended
 
 	begun  atomic.Bool // cancel is set
@@ -64,7 +64,7 @@ func (c *client) work(ctx context.Context) {
 	}
 }
 
-// dismiss ends the operation that the client is in, if the nursery does not.
+// dismiss ends the client's current operation, if the nursery does not.
 func (c *client) dismiss(cause error) {
 	if o := c.busy; o != nil && o.begun.Load() && o.cancel != nil {
 		o.cancel(cause)
@@ -100,7 +100,7 @@ func (c *client) difference() string {
 	return ""
 }
 
-// unchosen returns a difference as long as an operation that need not wait has not returned.
+// unchosen returns a difference while an operation that need not wait has not returned.
 func (o *order) unchosen() string {
 	if o.done.Load() {
 		return ""
@@ -116,8 +116,7 @@ func text(r model.Result) string {
 	return fmt.Sprintf("case %d, value %d, %v", r.Clause, r.Value, r.Outcome)
 }
 
-// many is the number of cases that precede those of a long select. The next index is the last that fits a parker's
-// word.
+// many is the number of cases before those of a long select. The next index is the last that fits in a parker's word.
 const many = park.MaxIndex - 1
 
 // order returns the operation that a step begins, for the channel and the model.
@@ -160,7 +159,7 @@ func (l limit) duration() time.Duration {
 	return [...]time.Duration{now: 0, soon: time.Microsecond, hardly: time.Hour}[l]
 }
 
-// do does the operation. The client calls it.
+// do performs the operation. The client calls it.
 func (o *order) do(ctx context.Context) {
 	switch o.how {
 	case scoped, dead:
@@ -176,7 +175,7 @@ func (o *order) do(ctx context.Context) {
 	}
 	o.begun.Store(true)
 
-	var v int // what a send sends. The model reads the clauses too; they do not change
+	var v int // the value to send; the model reads the clauses too, but nothing changes them
 	if len(o.op.Clauses) > 0 {
 		v = o.op.Clauses[0].Value
 	}
@@ -228,8 +227,8 @@ func outcomeOf(err error) model.Outcome {
 	return strange
 }
 
-// isCancelFor reports whether err is the error of an operation cancelled for cause: it is context.Canceled and its text
-// has the cause, but it does not match the cause.
+// isCancelFor reports whether err is the error of an operation that was cancelled for cause: it is context.Canceled and
+// its text includes the cause, but it does not match the cause.
 func isCancelFor(err, cause error) bool {
 	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) &&
 		strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())

@@ -1,14 +1,14 @@
 // Package history plays a history of channel operations twice, on real channels and on the model, and compares the two
-// after every step: what each operation returned, which waits it ended, how many values each channel holds, what it has
-// counted, and what it did not deliver.
+// after every step: the result of each operation, the waits that it ended, the number of values that each channel
+// holds, the counters of each channel, and the undelivered values.
 //
-// The difficulty is to know when a step has ended. Clients, which are fibers and a goroutine, do the operations; they
-// wait, and are woken. The model says which operations must have ended and which must wait. A step has ended when the
-// real ones do the same, visibly: a waiting fiber says so, and each channel counts its waiters. A difference that
-// remains when nothing moves any longer is a fault. The player does not sleep to find out: it is a fiber too, and
-// yields.
+// The difficulty is to know when a step has ended. Clients, which are fibers and a goroutine, perform the operations;
+// they wait, and are woken. The model says which operations must have ended and which must wait. A step has ended when
+// the real operations visibly agree: a waiting fiber reports it, and each channel counts its waiters. A difference that
+// remains when nothing moves any more is a fault. The player does not sleep to find out: it is a fiber too, and yields.
 //
-// The model does not decide a fair select. It says which cases may be chosen, and continues from the one that was.
+// The model does not decide a fair select. It returns the cases that may be chosen, and continues with the one that the
+// real select chose.
 package history
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/coir-go/coir/internal/model"
 )
 
-// Play plays the history that data describes, on rt. It returns what was done, step by step, and an error if the real
+// Play plays the history that data describes, on rt. It returns a description of each step, and an error if the real
 // channels and the model differ.
 func Play(rt *coir.Runtime, data []byte) (story string, err error) {
 	h := new(history)
@@ -44,14 +44,14 @@ type history struct {
 	story   strings.Builder
 	chans   []*pair
 	clients []*client
-	threads sync.WaitGroup // clients that are goroutines
+	threads sync.WaitGroup // the clients that are goroutines
 	value   int            // the last value sent: no two are the same
 	patient bool           // this step involves more than fibers
 
 	mu sync.Mutex // guards what OnUndelivered records
 }
 
-// run plays the steps on a nursery of its own.
+// run plays the steps in a new nursery.
 func (h *history) run(rt *coir.Runtime, steps []step) error {
 	var parted error
 	err := rt.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -100,9 +100,9 @@ func (h *history) step(ctx context.Context, s step) error {
 			return nil
 		}
 		fmt.Fprintf(&h.story, "%s is cancelled\n", who(s.client))
-		h.patient = c.busy.how == foreign || s.client == goroutine // the cancel reaches them later, from outside
+		h.patient = c.busy.how == foreign || s.client == goroutine // the cancellation reaches them later, from outside
 		c.busy.cancel(errCancel)
-		if c.busy.want == nil { // else the cancel comes too late
+		if c.busy.want == nil { // otherwise the cancellation comes too late
 			h.expect(c.busy.op.Cancel())
 		}
 	default:
@@ -138,7 +138,7 @@ func (h *history) endChan(p *pair, how verb) error {
 	return nil
 }
 
-// begin gives an idle client an operation.
+// begin starts an operation on an idle client.
 func (h *history) begin(ctx context.Context, c *client, s step) error {
 	o := h.order(s)
 	fmt.Fprintln(&h.story, s.text(o.op.Clauses))
@@ -183,7 +183,7 @@ func (h *history) begin(ctx context.Context, c *client, s step) error {
 	return nil
 }
 
-// end cancels the clients that still wait.
+// end cancels the clients that are still waiting.
 func (h *history) end(ctx context.Context, n *coir.Nursery) error {
 	fmt.Fprintln(&h.story, "all clients are cancelled")
 	h.patient = true
@@ -199,7 +199,7 @@ func (h *history) end(ctx context.Context, n *coir.Nursery) error {
 	return h.settle(ctx)
 }
 
-// expect records the results of operations that the model says have ended.
+// expect records the results of operations that have ended according to the model.
 func (h *history) expect(done ...model.Done) {
 	for _, d := range done {
 		for _, c := range h.clients {
@@ -223,9 +223,9 @@ func (h *history) settle(ctx context.Context) error {
 	return nil
 }
 
-// wait lets others run until there is no difference, or it is clear that the difference stays: nothing has changed for
-// a hundred checks and for a while. A fiber that says that it waits may still be on its way there, and the system may
-// have stopped it.
+// wait lets other fibers run until there is no difference, or until the difference is certain to stay: nothing has
+// changed for a hundred checks and for a while. A fiber that reports that it waits may still be on its way there, and
+// the operating system may have stopped it.
 func (h *history) wait(ctx context.Context, difference func() string) error {
 	begun := time.Now()
 	for still := 0; ; still++ {
@@ -274,7 +274,7 @@ func (h *history) difference() string {
 type shown struct {
 	model.Stats
 	Len, LenInStats    int
-	Senders, Receivers int // that wait
+	Senders, Receivers int // waiting
 	Undelivered        string
 }
 

@@ -1,6 +1,6 @@
 package history
 
-// Random histories, and a check that a difference would be seen: a test that never fails may check nothing.
+// Random histories, and a check that a difference would be noticed, because a test that never fails may check nothing.
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// TestDifferenceIsSeen pairs real channels with models of another kind. Each history shows it.
+// TestDifferenceIsSeen pairs real channels with models of another kind. Each history must show a difference.
 func TestDifferenceIsSeen(t *testing.T) {
 	const bounded1, unbounded, conflated, dropNewest = 1 * 4, 4 * 4, 5 * 4, 1*4 + 2
 	sends := func(clients ...int) (steps []step) {
@@ -109,7 +109,7 @@ func TestDifferenceIsSeen(t *testing.T) {
 	}
 }
 
-// A few bytes are a history without steps, and none at all is one without channels.
+// A few bytes are a history without steps, and no bytes are a history without channels.
 func TestShortHistories(t *testing.T) {
 	rt := newRuntime(t, 1)
 	for n := range Chans + StepBytes {

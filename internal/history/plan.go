@@ -9,24 +9,24 @@ import (
 	"github.com/coir-go/coir/internal/model"
 )
 
-// A history as bytes. The first three make the channels; then each step takes four:
+// A history as bytes. The first three bytes make the channels; then each step takes four:
 //
 //	 7   5 4      0    7    5 4   3 2      0    7       4 3       0    7       4 3       0
 //	+-----+--------+  +------+-----+--------+  +---------+---------+  +---------+---------+
 //	| how |  verb  |  | mode |limit| client |  | case 1  | case 0  |  | case 3  | case 2  |
 //	+-----+--------+  +------+-----+--------+  +---------+---------+  +---------+---------+
 //
-// Any bytes are a history, and what a step means does not depend on the others: a fuzzer, or a search for the shortest
-// history that shows a fault, may change bytes and leave out steps at will.
+// Any bytes are a history, and the meaning of a step does not depend on the others. So a fuzzer, or a search for the
+// shortest history that shows a fault, may change bytes and leave out steps at will.
 const (
-	Chans     = 3     // bytes that make a channel each, modulo Kinds
+	Chans     = 3     // each of these bytes makes a channel, modulo Kinds
 	Kinds     = 6 * 4 // capacities and policies
-	StepBytes = 4     // that make a step
+	StepBytes = 4     // the length of a step
 
 	fibers    = 4
-	goroutine = fibers // the client after them
+	goroutine = fibers // the client after the fibers
 	clients   = fibers + 1
-	player    = clients // the player itself, which never waits, but may try
+	player    = clients // the player itself, which never waits, but may use Try operations
 	mostSteps = 200
 )
 
@@ -54,7 +54,7 @@ func (v verb) String() string {
 		"TrySelect", "cancel", "Close", "Abort"}[v]
 }
 
-// verbs has each verb as often as its share.
+// verbs contains each verb as often as it should occur.
 var verbs = [32]verb{
 	send, recv, trySend, tryRecv, sendTimeout, recvTimeout, selectFair, selectTimeout, selectPriority, trySelect,
 	cancel, closing, abort,
@@ -62,7 +62,7 @@ var verbs = [32]verb{
 	send, recv, send, recv, selectFair, selectFair, selectPriority, cancel,
 }
 
-// how says under which context an operation is called.
+// how is the kind of context under which an operation is called.
 type how uint8
 
 const (
@@ -83,24 +83,24 @@ type limit uint8
 
 const (
 	none   limit = iota
-	now          // it must not wait
-	soon         // it waits, and nothing else happens until its time is up
-	hardly       // it has a timer, which does not fire
+	now          // the operation must not wait
+	soon         // the operation waits, and nothing else happens until its time has passed
+	hardly       // the operation has a timer, which does not fire
 )
 
 func (l limit) String() string {
 	return [...]string{"", " within no time", " for a moment", " within the hour"}[l]
 }
 
-// step is a step, read.
+// step is a step after decoding.
 type step struct {
 	verb   verb
 	client int
 	how    how
 	limit  limit
-	long   bool     // a select with so many cases before these that their index does not fit the word
+	long   bool     // a select with so many cases before these that their indexes do not fit in the word
 	rush   bool     // the next step follows before any client woken by this one has run
-	cases  []choice // of a select; else the first names the channel
+	cases  []choice // of a select; otherwise the first names the channel
 }
 
 // choice is a case of a select, or the only one of another operation.
@@ -111,7 +111,7 @@ type choice struct {
 
 func (s step) isSelect() bool { return s.verb >= selectFair && s.verb <= trySelect }
 
-// tries reports whether the step is an operation that never waits, and has no context.
+// tries reports whether the operation never waits and has no context.
 func (v verb) tries() bool { return v == trySend || v == tryRecv || v == trySelect }
 
 func readStep(b []byte) step {
@@ -159,7 +159,7 @@ func readChoice(nibble byte) (choice, bool) {
 	return choice{}, false
 }
 
-// text describes what the step begins; the clauses have the values that it sends.
+// text describes the operation that the step begins; the clauses have the values to send.
 func (s step) text(clauses []model.Clause) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v", who(s.client), s.verb)
@@ -199,15 +199,15 @@ type pair struct {
 	name  string
 	real  *coir.Chan[int]
 	model *model.Chan
-	lost  []int // what OnUndelivered was given. Under the history's lock
+	lost  []int // the values passed to OnUndelivered; guarded by the history's lock
 }
 
-// newPair makes a channel of one of the Kinds twice.
+// newPair makes a real and a modelled channel of one of the Kinds.
 func (h *history) newPair(kind int) *pair {
 	at, over := kind%Kinds/4, coir.OverflowPolicy(kind%4)
 	capacity := [...]int{0, 1, 2, 3, coir.Unbounded, coir.Conflated}[at]
 	if capacity == coir.Conflated {
-		over %= coir.OverflowDropNewest // there is no other
+		over %= coir.OverflowDropNewest // an unbounded channel has no other policies
 	}
 	p := &pair{
 		name:  fmt.Sprintf("capacity %s, overflow: %v", [...]string{"0", "1", "2", "3", "unbounded", "conflated"}[at], over),

@@ -13,8 +13,8 @@ import (
 	"github.com/coir-go/coir/internal/mutant"
 )
 
-// threeWords turns the parker into the protocol of the specification: a state, a ticket and a pending flag, each
-// changed by itself. claim is the claim of a parker that is on its way to sleep, committed the end of the commit.
+// threeWords changes the parker into the protocol of the specification: a state, a ticket and a pending flag, each
+// changed separately. claim is the code that claims a parker on its way to sleep, committed is the end of the commit.
 func threeWords(claim, committed string) []string {
 	return []string{
 		"	word  xatomic.Uint64\n", "	word  xatomic.Uint64\n	pending xatomic.Bool\n",
@@ -38,7 +38,8 @@ func threeWords(claim, committed string) []string {
 `}
 }
 
-// reread is what the specification requires of a waker that meets PARKING: it looks again after it has set the flag.
+// reread is the step that the specification requires of a waker that meets PARKING: it checks again after it has set
+// the flag.
 const reread = `			if w := p.word.Load(); stateOf(w) == Parked {
 				if p.word.CompareAndSwap(w, word(t, r, Runnable)) {
 					return Asleep

@@ -45,7 +45,7 @@ func conflict(a, b op) bool {
 	return a.object == b.object && a.object >= 0 && (a.kind != Read || b.kind != Read)
 }
 
-// Object is something shared. The zero value is ready to use, as a lock it is free, as a semaphore it is empty.
+// Object is a shared object. The zero value is ready to use: as a lock it is free, as a semaphore it is empty.
 type Object struct {
 	run uint64 // the number of the run in which id was given
 	id  int32
@@ -68,7 +68,7 @@ func (o *Object) Do(k Kind) bool {
 		o.n++
 	case Post:
 		if o.n > 0 {
-			r.became(Write) // it lets no thread wait that could not before
+			r.became(Write) // it enables no thread that was blocked before
 		}
 		o.n++
 	case Unlock, Wait:

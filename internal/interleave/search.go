@@ -11,16 +11,16 @@ import (
 
 // Config limits an exploration.
 type Config struct {
-	Bound      int // preemptions; 0: no bound, and source-DPOR
-	Executions int // at most; 0: all
-	Steps      int // of one execution, more is a failure; 0 means 10,000
+	Bound      int // preemptions; 0 means no bound, and source-DPOR
+	Executions int // the most executions; 0 means all
+	Steps      int // the most steps of one execution, more is a failure; 0 means 10,000
 }
 
 // Result summarizes an exploration.
 type Result struct {
 	Executions int // including redundant ones
-	Redundant  int // found to be of a trace that had been seen
-	Longest    int // steps
+	Redundant  int // executions of a trace that was already known
+	Longest    int // in steps
 	Complete   bool
 	Took       time.Duration
 }
@@ -34,9 +34,9 @@ func (r Result) String() string {
 		how, r.Took.Seconds())
 }
 
-// Explore runs program, which is a thread itself and starts others with [Go], in every order that cfg asks for. The
+// Explore runs program, which is a thread itself and starts others with [Go], in every order that cfg requires. The
 // error describes the first execution that fails, by Failf, by a panic, or because no thread can continue, and lists
-// its steps. The threads of a failed execution stay where they are.
+// its steps. The threads of a failed execution are left suspended.
 func Explore(cfg Config, program func()) (Result, error) {
 	s := &search{Config: cfg}
 	err := s.explore(program)
@@ -57,23 +57,24 @@ type search struct {
 
 	// For races.
 	clocks []clock
-	prev   []int32 // of each event, the event before it on the same object; -1: none
-	lastOn []int32 // of each object, the last event
-	racing []int32 // the events that the one at hand races with
+	prev   []int32 // for each event, the event before it on the same object, or -1
+	lastOn []int32 // for each object, its last event
+	racing []int32 // the events with which the current event races
 }
 
-// node is the place before an event.
+// node is the point before an event.
 type node struct {
 	chosen    int
 	can       uint32 // threads that are enabled
-	try       uint32 // of those: tried, or still to be tried
+	try       uint32 // of those, the threads that were tried or are still to be tried
 	done      uint32
 	asleep    uint32
 	preempted int // preemptions before it
 	ops       [maxThreads]op
 }
 
-// clock is the set of events that an event comes after: for each thread, one past the index of the last of them.
+// clock is the set of events that are ordered before an event: for each thread, one more than the index of the last of
+// them.
 type clock [maxThreads]int32
 
 func (c *clock) join(d *clock) {
@@ -83,7 +84,7 @@ func (c *clock) join(d *clock) {
 }
 
 func (s *search) explore(program func()) error {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one thread runs at a time: more processors only cost
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one thread runs at a time, so more would not help
 	if s.Steps == 0 {
 		s.Steps = 10_000
 	}
@@ -201,7 +202,7 @@ func (s *search) inherited(r *run, i int) (asleep uint32) {
 	return asleep
 }
 
-// next moves the last node that has something left to try to its next choice. It reports false if there is no such
+// next advances the last node that has something left to try to its next choice. It returns false if there is no such
 // node.
 func (s *search) next() bool {
 	for n := len(s.nodes); n > 0; n-- {
@@ -229,7 +230,7 @@ func (s *search) races(r *run) {
 	var own [maxThreads]clock
 	var begun uint32
 	begin := func(t int) *clock {
-		if begun>>t&1 == 0 { // it comes after what its parent, which ran last, had done before
+		if begun>>t&1 == 0 { // it is ordered after what its parent, which ran last, did before
 			begun |= 1 << t
 			if b := r.born[t]; b > 0 {
 				own[t].join(&s.clocks[b-1])
@@ -242,7 +243,7 @@ func (s *search) races(r *run) {
 		c := begin(e.thread)
 		if e.op.kind == Join {
 			for t := range r.threads {
-				if r.born[t] <= i { // else it was started later
+				if r.born[t] <= i { // otherwise it was started later
 					c.join(begin(t))
 				}
 			}
@@ -272,9 +273,9 @@ func (s *search) races(r *run) {
 	}
 }
 
-// meet adds the events before access o of thread t to c, the clock of t. It collects the events that o races with:
-// those that conflict and that nothing else orders before it. The event that enables o (the unlock before a lock) is
-// ordered before it, but does not race with it.
+// meet adds to c, the clock of thread t, the events before its access o. It collects the events with which o races:
+// those that conflict with o and are not otherwise ordered before it. The event that enables o (the unlock before a
+// lock) is ordered before it, but does not race with it.
 func (s *search) meet(r *run, i, t int, o op, c *clock) {
 	s.racing = s.racing[:0]
 	known := *c
@@ -290,7 +291,7 @@ func (s *search) meet(r *run, i, t int, o op, c *clock) {
 			continue
 		}
 		if shut && e.op.kind == Read {
-			continue // a look at a held lock: o is enabled only before the event that took it
+			continue // a read of a held lock: o is enabled only before the event that took it
 		}
 		if e.thread != t && known[e.thread] <= j && i >= s.turned { // other races were found before
 			s.racing = append(s.racing, j)
@@ -302,8 +303,8 @@ func (s *search) meet(r *run, i, t int, o op, c *clock) {
 	}
 }
 
-// reverse ensures that before event j a thread is tried that makes event i, of thread t, happen first: one of the
-// initials of the events since j that do not depend on j, followed by i.
+// reverse ensures that, before event j, the search tries a thread that makes event i, of thread t, happen first: one of
+// the initials of the events since j that do not depend on j, followed by i.
 func (s *search) reverse(r *run, j int32, i, t int) {
 	var first [maxThreads]int32 // of the thread in there, and one more; 0: none
 	var initials uint32
@@ -347,8 +348,8 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Check explores a program for a test, and logs how far it went. The test also fails if the exploration should have
-// been complete and was not.
+// Check explores a program for a test, and logs the number of executions. The test also fails if the exploration should
+// have been complete and was not.
 func Check(t T, cfg Config, program func()) {
 	t.Helper()
 	res, err := Explore(cfg, program)

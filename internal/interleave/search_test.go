@@ -1,7 +1,7 @@
 package interleave
 
-// A reduction that loses executions looks like a fast one. So the tests compare its set of traces with that of a plain
-// search, on random programs and on a few made by hand, and the number of executions with the result of arithmetic.
+// A reduction that misses executions looks like a fast one. So the tests compare its set of traces with that of a plain
+// search, on random programs and on a few made by hand, and the number of executions with computed numbers.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// shared is what the threads of a test program share.
+// shared holds the objects that the threads of a test program share.
 type shared struct {
 	vars  [3]Object
 	value [3]int
@@ -21,7 +21,7 @@ type shared struct {
 	semas [2]Object
 }
 
-// touch gives the objects their numbers, so that they are the same in every execution.
+// touch numbers the objects, so that their numbers are the same in every execution.
 func (m *shared) touch() {
 	for i := range m.vars {
 		m.vars[i].Do(Read)
@@ -56,8 +56,8 @@ func (m *shared) cas(i, from, to int) bool {
 	return true
 }
 
-// code is what a thread of a test program does: each instruction is a letter and the number of its object. Parentheses
-// enclose the code of a thread that it starts.
+// code is the program of a thread: each instruction is a letter and the number of its object. Parentheses enclose the
+// code of a thread that it starts.
 type code string
 
 func (c code) run(m *shared, name string, id int) {
@@ -228,7 +228,7 @@ func cover(t *testing.T, c code, all bool, most int) (map[string]int, Result) {
 	return traces, s.Result
 }
 
-// compare explores a program with and without reduction. It reports false if there are too many executions.
+// compare explores a program with and without reduction. It returns false if there are too many executions.
 func compare(t *testing.T, c code) (all, some Result, traces int, ok bool) {
 	t.Helper()
 	want, all := cover(t, c, true, 4_000)
@@ -393,7 +393,7 @@ func order(r *run) string {
 	return b.String()
 }
 
-// A failure says what is wrong, and shows the steps with their source positions.
+// A failure describes what is wrong, and lists the steps with their source positions.
 func TestFailureIsShown(t *testing.T) {
 	var m *shared
 	lost := func() {

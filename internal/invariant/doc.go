@@ -1,2 +1,2 @@
-// Package invariant has checks that are compiled in only with the build tag coirinvariants.
+// Package invariant provides checks that are compiled in only with the build tag coirinvariants.
 package invariant

@@ -6,7 +6,7 @@ import "reflect"
 
 // Loans records which values are lent. Its user's lock guards it.
 type Loans struct {
-	out map[any]int // how often each value is lent
+	out map[any]int // how many times each value is lent
 }
 
 // Lend records that v is lent.
@@ -19,7 +19,7 @@ func (l *Loans) Lend(v any) {
 	}
 }
 
-// GiveBack records that v is no longer lent. It reports false if v was not lent.
+// GiveBack records that v is no longer lent. It returns false if v was not lent.
 func (l *Loans) GiveBack(v any) bool {
 	id, ok := identity(v)
 	if !ok {
@@ -34,8 +34,8 @@ func (l *Loans) GiveBack(v any) bool {
 	return true
 }
 
-// identity returns a key that tells v from other values, if there is one: a struct may change while it is lent, and a
-// slice may grow.
+// identity returns a key that distinguishes v from other values, if there is one. A struct may change while it is lent,
+// and a slice may grow.
 func identity(v any) (id any, ok bool) {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Map:
@@ -43,5 +43,5 @@ func identity(v any) (id any, ok bool) {
 	case reflect.Invalid, reflect.Struct, reflect.Array, reflect.Slice, reflect.Func:
 		return nil, false
 	}
-	return v, v == v //nolint:gocritic,staticcheck // a NaN is not
+	return v, v == v //nolint:gocritic,staticcheck // a NaN is not equal to itself
 }

@@ -20,5 +20,5 @@ type Loans struct{}
 // Lend does nothing in this build.
 func (*Loans) Lend(any) {}
 
-// GiveBack reports true in this build.
+// GiveBack returns true in this build.
 func (*Loans) GiveBack(any) bool { return true }

@@ -1,14 +1,14 @@
-// Package model is the simplest channel: a slice of values, a list of waiting senders, a list of waiting receivers, and
-// loops. One thing happens at a time, and nothing is fast.
+// Package model is the simplest possible channel: a slice of values, a list of waiting senders, a list of waiting
+// receivers, and loops. One thing happens at a time, and nothing is fast.
 //
-// Tests compare the real channels with it. It does not import coir, so that it cannot share a mistake with coir; nor
-// has it fibers, contexts or clocks. A player tells the model what happens, and the model returns which operations that
-// ends, and how:
+// Tests compare the real channels with it. It does not import coir, so that it cannot share a mistake with coir. It has
+// no fibers, contexts or clocks. The test calls the model for each event, and the model returns the operations that the
+// event ends, and how they end:
 //
 //	if ready := op.Ready(); len(ready) > 0 {
-//		done = op.Do(ready[0]) // a select that is fair may do any of them
+//		done = op.Do(ready[0]) // a fair select may do any of them
 //	} else {
-//		op.Wait() // until another's Do, a Close or an Abort says that it is done, or Cancel or Expire ends it
+//		op.Wait() // until a Do of another, a Close or an Abort returns it as done, or Cancel or Expire ends it
 //	}
 package model
 
@@ -17,13 +17,13 @@ import (
 	"slices"
 )
 
-// The capacities that are not a number of places. They are those of coir.
+// The capacities that are not a number of places. They have the same values as those of coir.
 const (
 	Unbounded = math.MaxInt
 	Conflated = math.MinInt + 0xc0f1
 )
 
-// Policy says what a send does when there is no room.
+// Policy is what a send does when there is no room.
 type Policy uint8
 
 // The policies.
@@ -37,10 +37,10 @@ const (
 // Chan is a channel of ints.
 type Chan struct {
 	Stats
-	Values      []int // what it holds, oldest first
-	Undelivered []int // what it accepted and did not deliver, in that order
+	Values      []int // the values that it holds, oldest first
+	Undelivered []int // the values that it accepted and did not deliver, in order
 
-	room               int // how many it may hold; less than 0: any number
+	room               int // how many values it may hold; any number if negative
 	policy             Policy
 	senders, receivers []place
 	aborted            bool
@@ -48,7 +48,7 @@ type Chan struct {
 
 // Stats holds the counters of a channel.
 type Stats struct {
-	High                    int // the most that it held
+	High                    int // the most values that it held
 	Sent, Received, Dropped uint64
 	Closed                  bool
 	Send, Recv              Failures
@@ -58,7 +58,7 @@ type Stats struct {
 // only by its clause: because the channel is closed, or because its policy is Fail.
 type Failures [Closed + 1]uint64
 
-// Outcome says how an operation ends.
+// Outcome is how an operation ends.
 type Outcome uint8
 
 // The outcomes.
@@ -112,11 +112,11 @@ const (
 	Never Kind = iota
 	Send
 	Recv
-	Now   // a time that has come
-	Later // a time that comes with Expire
+	Now   // a time that has been reached
+	Later // a time that Expire reaches
 )
 
-// Done says that an operation has ended, and how.
+// Done is an operation that has ended, and how.
 type Done struct {
 	Op *Op
 	Result
@@ -126,7 +126,7 @@ type Done struct {
 type Result struct {
 	Outcome Outcome
 	Clause  int
-	Value   int // that was received
+	Value   int // the received value
 }
 
 // Ready returns the clauses that need not wait, in their order.
@@ -142,7 +142,7 @@ func (op *Op) Ready() (ready []int) {
 	return ready
 }
 
-// Do performs clause i, which is ready. It returns the operations that this ends, op first.
+// Do performs clause i, which is ready. It returns the operations that this ends, with op first.
 func (op *Op) Do(i int) []Done {
 	r := Result{Clause: i}
 	var other []Done
@@ -182,7 +182,7 @@ func (c *Chan) send(v int) (Outcome, []Done) {
 }
 
 func (c *Chan) recv() (v int, o Outcome, other []Done) {
-	if len(c.senders) > 0 { // its value moves in last, because the first one goes
+	if len(c.senders) > 0 { // its value becomes the last one, because the first leaves
 		c.Sent++
 		c.Values = append(c.Values, c.senders[0].value())
 		other = append(other, c.senders[0].done(OK, 0))
@@ -209,7 +209,7 @@ func (c *Chan) drop(v int) {
 	c.Undelivered = append(c.Undelivered, v)
 }
 
-// place is an entry of a list: an operation that waits with one of its clauses.
+// place is an entry of a list: an operation that waits, and one of its clauses.
 type place struct {
 	op     *Op
 	clause int
@@ -223,7 +223,7 @@ func (p place) done(o Outcome, v int) Done {
 	return Done{p.op, Result{o, p.clause, v}}
 }
 
-// Wait makes op wait, with all its clauses. None of them is ready.
+// Wait starts a wait of op with all its clauses, none of which is ready.
 func (op *Op) Wait() {
 	for i, cl := range op.Clauses {
 		switch c := cl.Chan; cl.Kind {
@@ -235,7 +235,7 @@ func (op *Op) Wait() {
 	}
 }
 
-// leave takes op out of every list.
+// leave removes op from every list.
 func (op *Op) leave() {
 	its := func(p place) bool { return p.op == op }
 	for _, cl := range op.Clauses {
@@ -252,7 +252,7 @@ func (op *Op) Refuse() Done { return op.fail(WouldBlock) }
 // Cancel ends an operation, whether it waits or has not begun.
 func (op *Op) Cancel() Done { return op.fail(Cancelled) }
 
-// Expire ends an operation because its time is up. In a select that is the first clause of kind Later.
+// Expire ends an operation because its time has passed. For a select it performs the first clause of kind Later.
 func (op *Op) Expire() Done {
 	if i := slices.IndexFunc(op.Clauses, func(cl Clause) bool { return cl.Kind == Later }); i >= 0 {
 		return place{op, i}.done(OK, 0)

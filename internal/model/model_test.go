@@ -23,7 +23,7 @@ func begin(op *Op) []Done {
 	return nil
 }
 
-// check compares which operations have ended, and how, with what is wanted.
+// check compares the operations that have ended, and how, with those that are wanted.
 func check(t *testing.T, got []Done, want ...Done) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -31,7 +31,7 @@ func check(t *testing.T, got []Done, want ...Done) {
 	}
 }
 
-// sent and received are the usual ends of an operation with one clause.
+// sent and received are the usual ends of operations with one clause.
 func sent(op *Op) Done { return Done{op, Result{}} }
 
 func received(op *Op, v int) Done { return Done{op, Result{OK, 0, v}} }
@@ -74,7 +74,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// What is held and what is lost of 1, 2, 3, by kind and policy, and how the third send ends.
+// Which of the values 1, 2, 3 are held and which are lost, by kind and policy, and how the third send ends.
 func TestOverflow(t *testing.T) {
 	for _, row := range []struct {
 		capacity   int
@@ -161,7 +161,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Operations that do not wait, against Go's own channels.
+// Operations that do not wait, compared with Go's own channels.
 func TestAgainstGoChannels(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -206,9 +206,9 @@ func try(op *Op) string {
 	return fmt.Sprint(op.Refuse().Outcome, " 0")
 }
 
-// TestNothingIsLostOrInvented: in random histories of selects, closes and cancels each value that has left its sender
-// is in one place: received once, in a channel, or among the undelivered. The counts agree, and no operation waits that
-// need not.
+// TestNothingIsLostOrInvented: in random histories of selects, closes and cancels, each value that has left its sender
+// is in exactly one place: received once, in a channel, or among the undelivered. The counts agree, and no operation
+// waits without need.
 func TestNothingIsLostOrInvented(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))

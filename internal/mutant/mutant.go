@@ -20,21 +20,21 @@ type Mutant struct {
 	Name  string
 	File  string   // relative to the top of the module
 	Edits []string // pairs: old text, which the file has once, and new text
-	Test  string   // the package, and the test that finds it, for those that say so
+	Test  string   // the package, and the test that finds the mutant; not used by all suites
 }
 
-// Suite is how mutants are found.
+// Suite describes how a set of mutants is tested.
 type Suite struct {
 	Mutants []Mutant
-	Parts   int                          // a part of the mutants is tried each day, and all in this many days
-	Args    func(m Mutant) []string      // those of go test, with the package
-	Found   *regexp.Regexp               // how the output tells that it is found
-	Tell    func(groups []string) string // says how, from what Found has matched
-	Ends    []string                     // beginnings of other lines with which a test that finds it may end
+	Parts   int                          // each day one of so many parts of the mutants is tried
+	Args    func(m Mutant) []string      // the arguments of go test, including the package
+	Found   *regexp.Regexp               // matches the output of a test that has found the mutant
+	Tell    func(groups []string) string // describes the failure, from the groups that Found has matched
+	Ends    []string                     // how other lines may begin with which a test that finds the mutant ends
 }
 
-// Today returns whether a test tries a thing, by its number, today: a part of them each day, or all if COIR_SOAK is 1.
-// COIR_DAY=n stands for another day.
+// Today returns a function that reports whether a test tries the thing with a given number today: a part of them each
+// day, or all if COIR_SOAK is 1. COIR_DAY=n stands for another day.
 func Today(t *testing.T, parts int) func(i int) bool {
 	t.Helper()
 	if os.Getenv("COIR_SOAK") == "1" {
@@ -51,7 +51,7 @@ func Today(t *testing.T, parts int) func(i int) bool {
 	return func(i int) bool { return i%parts == day%parts }
 }
 
-// Run tries the mutants of today. Each must be found. Of the others it checks that they still fit the code.
+// Run tries the mutants of today, each of which must be found. It checks that the others still fit the code.
 func (s *Suite) Run(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Suite) Run(t *testing.T) {
 	}
 }
 
-// try runs go test with files replaced.
+// try runs go test with replaced files.
 func (s *Suite) try(t *testing.T, m *Mutant, root, dir string, replace map[string]string) {
 	t.Helper()
 	overlay := filepath.Join(dir, "overlay.json")

@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// sleeper waits on a thread of its own. As with a fiber, another thread commits for it once its stack is quiet, and
-// does not know whether the sleeper already runs again.
+// sleeper waits on its own thread. As with a fiber, another thread commits for it once its stack is quiet, and does not
+// know whether the sleeper already runs again.
 type sleeper struct {
 	Parker
 	turn      xatomic.Sema   // it has been readied
@@ -46,8 +46,8 @@ func (s *sleeper) Ready(*Parker, Place) {
 
 func (s *sleeper) Late(*Parker) {}
 
-// wait waits once, as an operation does, under a scope that can be cancelled if scoped is set. It posts armed, unless
-// that is nil, when the wait is published.
+// wait waits once, as an operation does. If scoped is set, it waits under a scope that can be cancelled. If armed is
+// not nil, wait posts it when the wait is published.
 func (s *sleeper) wait(scoped bool, armed *xatomic.Sema) {
 	t := s.Arm()
 	s.published.Store(uint64(t))
@@ -68,7 +68,7 @@ func (s *sleeper) wait(scoped bool, armed *xatomic.Sema) {
 	}
 }
 
-// wake ends the wait that is published, if one is.
+// wake ends the published wait, if there is one.
 func (s *sleeper) wake(r Reason) {
 	t := Ticket(s.published.Load())
 	if t == 0 {
@@ -93,7 +93,7 @@ func (s *sleeper) end(t Ticket, r Reason) {
 	}
 }
 
-// cancel is the cancel that has no registration: it sets the flag and then looks at the word.
+// cancel cancels without a registration: it sets the flag and then looks at the word.
 func (s *sleeper) cancel() {
 	s.cancelled.Store(true)
 	if t, ok := s.Waiting(); ok {
@@ -101,7 +101,7 @@ func (s *sleeper) cancel() {
 	}
 }
 
-// Two wakers and a cancel against one wait; the cancel always comes, so the wait always ends.
+// Two wakers and a canceller against one wait. The canceller always runs, so the wait always ends.
 //
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-12 (the winner's argument carries reason and index)
@@ -147,7 +147,7 @@ func TestExploreLateWakersAgainstTheNextWait(t *testing.T) {
 	})
 }
 
-// One waker for each wait, so that none can lose: each wait is ended by its own.
+// There is one waker for each wait, so no waker can lose: each wait is ended by its own waker.
 //
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-15 (the winner of a PARKED wait enqueues it once)
@@ -182,7 +182,7 @@ func TestExploreGuest(t *testing.T) {
 	}
 }
 
-// The same for a guest that is parked from the start.
+// The same for a guest that is parked from the start of its wait.
 //
 // Spec: PK-38 (guests use the same word)
 func TestExploreGuestArmedParked(t *testing.T) {

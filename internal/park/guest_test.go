@@ -1,7 +1,7 @@
 package park
 
-// Guests: goroutines that wait as fibers do. A wait blocks the goroutine until exactly one waker has ended it, a cancel
-// counts as one of them, and a guest that is used again never mistakes an old waker for a new one.
+// Guests are goroutines that wait as fibers do. A wait blocks the goroutine until exactly one waker (or canceller) has
+// ended it, and a guest that is used again never mistakes an old waker for a new one.
 
 import (
 	"runtime"
@@ -61,7 +61,7 @@ func TestGuestBlocksUntilItIsWoken(t *testing.T) {
 	empty(t, g)
 }
 
-// A guest that is parked from the start is woken before it blocks, and after.
+// A guest that is parked from the start of its wait is woken before it blocks, and after.
 //
 // Spec: PK-38 (guests use the same word)
 func TestGuestArmedParked(t *testing.T) {
@@ -105,7 +105,7 @@ func TestGuestCancelled(t *testing.T) {
 	}
 	empty(t, g)
 
-	// A wake that came first has ended the wait, whatever the cancel says.
+	// The wake came first and has ended the wait, so the cancellation has no effect.
 	ticket := g.Arm()
 	g.Wake(ticket, Data, nil)
 	if r := g.Park(cancel); r != Data {
@@ -114,7 +114,7 @@ func TestGuestCancelled(t *testing.T) {
 	empty(t, g)
 }
 
-// A guest that is cancelled while others wake it: one outcome, and the guest's reason is the winner's.
+// A guest is cancelled while others wake it. There is one outcome, and the guest's reason is the winner's.
 //
 // Spec: PK-10 (exactly one ends a wait)
 // Spec: PK-38 (guests use the same word)
@@ -162,7 +162,7 @@ func TestGuestOneWinner(t *testing.T) {
 	t.Logf("data %d, cancelled %d, timed out %d", reasons[Data], reasons[Cancelled], reasons[TimedOut])
 }
 
-// A guest serves one goroutine after the other. Whoever still holds a ticket of an earlier one is stale.
+// A guest serves one goroutine after the other. A waker with the ticket of an earlier wait is stale.
 //
 // Spec: PK-06 (tickets only grow)
 // Spec: PK-08 (a stale wake changes nothing)

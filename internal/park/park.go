@@ -32,12 +32,12 @@
 //	no-restart   Tickets only grow, even if a pooled guest serves another goroutine; after 2^48 waits they restart at 1.
 //	hands-off    After a Commit that returned true only the winner touches the parker.
 //
-// A waiter arms, publishes (parker, ticket) where wakers will find it, and parks. After Arm it checks again whether it
-// still has to wait: a waker that changes this condition and then looks at the word either sees PARKING, or the waiter
-// sees the change.
+// A waiter arms its parker, publishes (parker, ticket) where wakers will find it, and parks. After Arm it checks once
+// more whether it must wait. A waker changes that condition before it looks at the word, so either the waker sees
+// PARKING or the waiter sees the change.
 //
-// In race builds Wake is called with the caller's synchronisation hidden (internal/race); the operation that the wake
-// serves tells the detector what the wake orders.
+// In race builds Wake is called with the caller's synchronisation hidden (internal/race). The operation that calls Wake
+// tells the detector what it orders.
 package park
 
 import (
@@ -51,26 +51,26 @@ import (
 // Ticket names one wait of one parker.
 type Ticket uint64
 
-// Reason says how a wait ended. It is part of the word, so that it cannot be separated from its wake. If a wait is for
-// several events, the upper bits are the index of the one that happened.
+// Reason is how a wait ended. It is part of the word, so that it cannot be separated from its wake. If a wait is for
+// several events, the upper bits are the index of the event that happened.
 type Reason uint16
 
 // The reasons for which a wait ends.
 const (
 	None      Reason = iota
-	Data             // what was waited for has happened
-	Closed           // what was waited for can no longer happen
+	Data             // the awaited event has happened
+	Closed           // the awaited event can no longer happen
 	Cancelled        // the scope of the wait was cancelled
 	TimedOut         // the wait's own deadline has passed
-	Refused          // no wait: an overflow policy made the operation fail
+	Refused          // the operation did not wait, because an overflow policy made it fail
 )
 
 const kindBits = 3
 
-// MaxIndex is the largest index that fits a reason. Larger indexes are kept elsewhere.
+// MaxIndex is the largest index that fits in a reason. Larger indexes are kept elsewhere.
 const MaxIndex = 1<<(reasonBits-kindBits) - 1
 
-// For returns the reason with an index.
+// For returns the reason with the given index.
 //
 //go:norace
 func (r Reason) For(index uint16) Reason { return r | Reason(index)<<kindBits }
@@ -123,8 +123,8 @@ func reasonOf(w uint64) Reason { return Reason(w >> stateBits & (1<<reasonBits -
 //go:norace
 func stateOf(w uint64) State { return State(w & stateMask) }
 
-// Place is the queue for a parker that becomes runnable: that of the waker's worker. It is opaque in this package; nil
-// means any queue.
+// Place is the queue to which a readied parker is added: the queue of the waker's worker. It is opaque in this package.
+// Nil means any queue.
 type Place any
 
 // Owner makes a woken parker run. The waker that ends the wait of a parked parker calls Ready, once. A wake that does
@@ -145,12 +145,13 @@ type Parker struct {
 //go:norace
 func (p *Parker) Init(owner Owner) { p.owner = &owner }
 
-// InitShared is Init with an owner of many parkers. It allocates nothing, and HasOwner tells them from others.
+// InitShared is like Init, for an owner that many parkers share. It does not allocate, and HasOwner recognises such
+// parkers.
 //
 //go:norace
 func (p *Parker) InitShared(owner *Owner) { p.owner = owner }
 
-// HasOwner reports whether InitShared was given this owner.
+// HasOwner reports whether InitShared was called with this owner.
 //
 //go:norace
 func (p *Parker) HasOwner(owner *Owner) bool { return p.owner == owner }
@@ -193,7 +194,7 @@ func (p *Parker) armAs(s State) Ticket {
 	return t
 }
 
-// next returns the ticket after t, which is 1 after the last. No wait has ticket 0.
+// next returns the ticket after t. The ticket after the largest one is 1, because no wait has ticket 0.
 //
 //go:norace
 func next(t Ticket) Ticket {
@@ -204,8 +205,8 @@ func next(t Ticket) Ticket {
 	return t + 1
 }
 
-// Disarm cancels an armed wait, before any switch. It returns false if a waker came first: the wait has ended for
-// p.Reason().
+// Disarm cancels an armed wait, if the owner has not switched away. It returns false if a waker has already ended the
+// wait; p.Reason() is then the reason.
 //
 //go:norace
 func (p *Parker) Disarm() bool {
@@ -268,8 +269,8 @@ const (
 
 func (o Outcome) String() string { return [...]string{"won", "won asleep", "lost", "stale"}[o] }
 
-// Wake tries to end the wait t for the given reason. Only the waker that Won may act on it, such as hand over a value
-// or count a timeout. If the parker was asleep, Wake readies it, at here unless here is nil.
+// Wake tries to end the wait t for the given reason. Only the waker whose outcome is Won may act on it, for example
+// hand over a value or count a timeout. If the parker was asleep, Wake readies it, at here unless here is nil.
 //
 //go:norace
 func (p *Parker) Wake(t Ticket, r Reason, here Place) Outcome {
@@ -288,8 +289,8 @@ func (p *Parker) Wake(t Ticket, r Reason, here Place) Outcome {
 	return o
 }
 
-// MakeReady readies a parker that was claimed Asleep. Until then the parker sleeps: the winner may unlock first. A nil
-// p stands for a parker that was not asleep; MakeReady does nothing.
+// MakeReady readies a parker that was claimed Asleep. Until then the parker sleeps, so the winner may unlock first. A
+// nil p stands for a parker that was not asleep: MakeReady does nothing.
 //
 //go:norace
 func (p *Parker) MakeReady(here Place) {
@@ -328,7 +329,7 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 	}
 }
 
-// ClaimParked is Claim in one CAS, for a parker that has parked. It reports false if the parker has not parked or is in
+// ClaimParked is Claim in one CAS, for a parker that has parked. It returns false if the parker has not parked or is in
 // another wait; the caller then uses Claim.
 //
 //go:norace
@@ -337,7 +338,7 @@ func (p *Parker) ClaimParked(t Ticket, r Reason) bool {
 }
 
 // Waiting returns the ticket of the wait that the parker is in, and whether it is in one. A canceller that does not
-// know the ticket calls it first; the ticket then ensures that it ends only that wait.
+// know the ticket calls Waiting first. The ticket then ensures that it ends only that wait.
 //
 //go:norace
 func (p *Parker) Waiting() (Ticket, bool) {
@@ -346,7 +347,7 @@ func (p *Parker) Waiting() (Ticket, bool) {
 	return ticketOf(w), s == Parking || s == Parked
 }
 
-// Word is a parker's word. While it is the same, the parker is in the same wait.
+// Word is a parker's word. While it is unchanged, the parker is in the same wait.
 type Word uint64
 
 // Word returns the word, for a snapshot.
@@ -359,7 +360,7 @@ func (p *Parker) Word() Word { return Word(p.word.Load()) }
 //go:norace
 func (w Word) Parked() bool { return stateOf(uint64(w)) == Parked }
 
-// Ticket returns the ticket of the wait, or of the last one.
+// Ticket returns the ticket of the current wait, or of the last one.
 //
 //go:norace
 func (w Word) Ticket() Ticket { return ticketOf(uint64(w)) }

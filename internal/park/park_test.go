@@ -1,7 +1,7 @@
 package park
 
-// The word, one transition at a time: a table of every state against every operation, what each returns, what the word
-// is afterwards, and whether the owner is readied. Then the same concurrently.
+// The word, one transition at a time: a table of every state and every operation, with the result of the operation, the
+// word after it, and whether the owner is readied. Then the same concurrently.
 
 import (
 	"fmt"
@@ -14,14 +14,14 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// counter is an owner that counts how often it is readied, and how often a wake came too late.
+// counter is an owner that counts how often its parker was readied, and how many wakes came too late.
 type counter struct{ n, late atomic.Int64 }
 
 func (c *counter) Late(*Parker) { c.late.Add(1) }
 
 func (c *counter) Ready(*Parker, Place) { c.n.Add(1) }
 
-// at makes a parker whose word is as given.
+// at makes a parker with the given word.
 func at(t Ticket, r Reason, s State) (*Parker, *counter) {
 	p, c := new(Parker), new(counter)
 	p.Init(c)
@@ -206,7 +206,7 @@ func TestEveryTransition(t *testing.T) {
 	}
 }
 
-// mustPanic: in checked builds an illegal transition is stopped.
+// mustPanic checks that checked builds stop an illegal transition.
 func mustPanic(t *testing.T, f func()) {
 	t.Helper()
 	if !invariant.Enabled {
@@ -220,7 +220,7 @@ func mustPanic(t *testing.T, f func()) {
 	f()
 }
 
-// The three parts do not touch each other, whatever is in them.
+// The three parts of the word do not overlap, whatever their values.
 func TestWordKeepsItsPartsApart(t *testing.T) {
 	for _, ticket := range []Ticket{0, 1, 1<<16 - 1, 1 << 16, 1<<48 - 1} {
 		for _, r := range []Reason{None, Data, Cancelled, TimedOut, 1<<reasonBits - 1} {

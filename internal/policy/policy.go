@@ -1,9 +1,9 @@
 // Package policy lets a simulator decide what a runtime of package coir otherwise leaves to chance. Only package sim
-// uses it, so it is not public: a [Policy] sees how coir works inside, and changes with it.
+// uses it, so it is not public: a [Policy] depends on how coir works inside, and changes with it.
 //
-// A runtime with a policy has one worker. Its fibers announce each operation (an [Op]) before they do it, and the
-// policy decides whether the fiber continues now or another one runs first. A runtime without a policy pays one check
-// of a fiber's flag for each operation.
+// A runtime with a policy has one worker. Its fibers announce each operation (an [Op]) before they perform it, and the
+// policy decides whether the fiber continues now or another one runs first. In a runtime without a policy, each
+// operation pays one check of a flag of the fiber.
 //
 // This package does not import package coir. A [Fiber] is a *coir.Fiber behind an interface, which costs no allocation
 // in either direction, and package coir sets [Option].
@@ -25,8 +25,8 @@ type Fiber interface {
 	ID() uint64
 }
 
-// Policy is what a simulator does for a runtime. The fibers call it, one at a time. Other goroutines also call Wake,
-// Len and Stray, at any time.
+// Policy is implemented by a simulator and used by a runtime. The fibers call it, one at a time. Other goroutines also
+// call Wake, Len and Stray, at any time.
 //
 // In race builds its methods run with their synchronisation hidden from the race detector (internal/race), except for
 // Attach, Stray and Fault.
@@ -38,51 +38,51 @@ type Policy interface {
 	Device
 }
 
-// Order decides which fiber runs, before and after each operation, and which of several ready cases a select takes.
+// Order decides which fiber runs, before and after each operation, and which of several ready cases a select chooses.
 type Order interface {
 	// Ready tells the policy that f can run.
 	Ready(f Fiber)
-	// Wake is Ready, called by the clock or by a goroutine.
+	// Wake is Ready for a call by the clock or by a goroutine.
 	Wake(f Fiber)
-	// Next removes one of the fibers that can run and returns it to be run. It returns nil if there is none.
+	// Next removes one of the fibers that can run and returns it, so that it runs. It returns nil if there is none.
 	Next() Fiber
 	// Len returns how many fibers can run.
 	Len() int
-	// Step tells the policy that f, which runs, is about to perform op. If Step returns false, f becomes Ready and Next
-	// is called.
+	// Step tells the policy that f, which runs, is about to perform op. If Step returns false, f becomes Ready and the
+	// runtime calls Next.
 	Step(f Fiber, op Op) bool
-	// Stepped tells the policy that f, which runs, has completed the announced operation without waiting. If it returns
-	// false, f becomes Ready and Next is called. It is not called after operations that change nothing for other
-	// fibers: Start, Sleep, Yield, Wait, Join, End, and a Point with nothing to do.
+	// Stepped tells the policy that f, which runs, has completed the announced operation without waiting. If Stepped
+	// returns false, f becomes Ready and the runtime calls Next. It is not called after operations that change nothing
+	// for other fibers: Start, Sleep, Yield, Wait, Join, End, and a Point with nothing to do.
 	Stepped(f Fiber) bool
-	// Choose returns a number below n: which of n possible results the operation of the fiber that runs has.
+	// Choose returns a number below n that decides which of n possible results the operation of the running fiber has.
 	Choose(n int) int
 }
 
-// Record is told what operations have done. It decides nothing.
+// Record records what operations have done. It decides nothing.
 type Record interface {
 	// Waits tells the policy that f, which is new, begins with a wait in op. The fiber that runs has announced it, as a
 	// SendAsync or RecvAsync of its own. Ready follows when the wait has ended, perhaps immediately.
 	Waits(f Fiber, op Op)
-	// Ended tells the policy how the operation that f, which runs, announced last has ended. It is called before
-	// Stepped. If f has waited, it is called only for a select and for failures. It may be called twice: the first call
+	// Ended tells the policy the outcome of the operation that f, which runs, announced last. It is called before
+	// Stepped. If f has waited, it is called only for a select and for failures. If it is called twice, the first call
 	// counts. If it is not called, the operation succeeded, or changed nothing for other fibers. For a Select, which is
-	// the index in Op.Cases of the chosen case, or -1 if that is not known; for a TryRecv it is the number of values
-	// taken, or -1 for one.
+	// the index in Op.Cases of the chosen case, or -1 if unknown; for a TryRecv it is the number of values received, or
+	// -1 for one.
 	Ended(f Fiber, how Outcome, which int)
-	// Holds tells the policy that f, which runs, has taken n of an object, or given -n back. It is called after the
-	// operation, if that succeeded.
+	// Holds tells the policy that f, which runs, has taken n of an object, or given back -n if n is negative. It is
+	// called after the operation, if that succeeded.
 	Holds(f Fiber, object uint64, n int)
-	// Made tells the policy that the fiber that runs has made a channel with that number, which holds up to room values.
+	// Made tells the policy that the running fiber has made a channel with that number, which holds up to room values.
 	Made(object uint64, room int)
 	// Stray tells the policy that a goroutine, which it does not control, performs op on an object that a fiber of the
 	// runtime made.
 	Stray(op Op)
 }
 
-// Device stands in for what is outside of the process: see coir.Simulation.
+// Device replaces what is outside the process: see coir.Simulation.
 type Device interface {
-	// Draw returns a number below n that the program has asked for.
+	// Draw returns a number below n for the program.
 	Draw(n int) int
 	// Fault decides whether a fault happens now.
 	Fault(name string) bool
@@ -94,64 +94,64 @@ type Device interface {
 
 // Runtime is a runtime as its policy sees it.
 type Runtime interface {
-	// Interrupt ends the wait of f, a fiber of the runtime, as if its context were cancelled, even if that is a
+	// Interrupt ends the wait of f, a fiber of the runtime, as if its context were cancelled, even if that context is a
 	// coir.Shield or context.Background. It reports whether there was such a wait. The policy may call it in Next. A
 	// wait for the children of a nursery, or for a place in one, cannot be interrupted.
 	Interrupt(f Fiber) bool
-	// TimedOut reports whether the last wait of f, which can run, was ended by time.
+	// TimedOut reports whether the last wait of f, which can run, ended because its time had passed.
 	TimedOut(f Fiber) bool
-	// Woken returns how the last wait of f, which can run, ended. A wait for a time is TimedOut.
+	// Woken returns how the last wait of f, which can run, ended. A Sleep ends with TimedOut.
 	Woken(f Fiber) Outcome
-	// Outside is for a policy that finds no fiber able to run. It returns the stack of a call that depends on a context
-	// of package context that may still end: one with a deadline, for which it reports true, or one that is cancelled
-	// within patience.
+	// Outside is for a policy that finds no fiber able to run. It looks for a context of package context that may still
+	// end: one with a deadline, for which deadline is true, or one that is cancelled within patience. It returns the
+	// stack of the call that depends on that context.
 	Outside(patience time.Duration) (stack []uintptr, deadline bool)
 	// Goroutines returns the number of goroutines that the runtime has started so far, plus those that all runtimes
 	// have started for internal use.
 	Goroutines() int64
-	// Rewind sets the runtime's clock, which is virtual, to 0. Waits for a time do not end by it.
+	// Rewind sets the runtime's clock, which is virtual, to 0. This ends no wait for a time.
 	Rewind()
-	// Announce calls do as the operation op of the calling fiber, to which ctx belongs: the policy may let other fibers
-	// run before and after it.
+	// Announce calls do as the operation op of the calling fiber, to which ctx belongs. The policy may run other fibers
+	// before and after it.
 	Announce(ctx context.Context, op Op, do func())
 }
 
 // Op is an operation that is about to happen.
 type Op struct {
 	Kind    Kind
-	Foreign bool // of a Go: the caller is not in the nursery, and did not open it
+	Foreign bool // of a Go: the caller is neither in the nursery nor the fiber that opened it
 	Limited bool // of a Go: the nursery has a limit
 
-	Background bool // of a Use: it waits for a time that does not keep a program going
+	Background bool // of a Use: it waits for a time that does not keep the program running
 
-	Object uint64        // the number of the channel, fiber or nursery that it is about
+	Object uint64        // the number of the channel, fiber or nursery
 	Name   string        // its name, if it has one
-	For    time.Duration // of a Sleep: how long
+	For    time.Duration // of a Sleep: the duration
 	In     uint64        // of a Start and an End: the number of the fiber's nursery
 
-	// Of a Select: what it waits for. That is Send and Recv for channels, Wait for the end of a fiber, Leave for the
-	// side of a pipe, Sleep for a time. Nil means that the cases are not listed, as for a coir.Selector with very many.
-	// The slice is reused when Step has returned.
+	// Of a Select: the cases. They are Send and Recv for channels, Wait for the end of a fiber, Leave for the side of a
+	// pipe, Sleep for a time. Nil means that the cases are not listed, as for a coir.Selector with very many. The slice
+	// is reused when Step has returned.
 	Cases []Op
 
 	Verb *Verb // of a Use
 	Undo bool  // of a Use: the operation named by Verb.Ends
-	Try  bool  // of a Use: it takes what is there, or fails, and does not wait
-	// Of a Use: what follows a wait in it uses the object again, or may end the waits of others there.
+	Try  bool  // of a Use: it takes what is available, or fails, without waiting
+	// Of a Use: after a wait, the operation uses the object again, or may end the waits of other fibers there.
 	Again bool
 
-	Take int // of a Use: how much of the object it takes, or gives back; 0 if there is nothing to take
+	Take int // of a Use: how much of the object it takes or gives back; 0 if there is nothing to take
 
 	// Of a Deadline: the stack of the call that depends on the context.
 	Stack []uintptr
 }
 
-// Outcome says how an operation ended.
+// Outcome is how an operation ended.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Unknown    Outcome = iota // it has not ended, or that was not recorded
+	Unknown    Outcome = iota // it has not ended, or its end was not recorded
 	Done                      // it succeeded
 	WouldBlock                // a Try operation that would have blocked
 	Closed                    // the channel is closed
@@ -159,7 +159,7 @@ const (
 	Cancelled                 // its context was cancelled
 	Dropped                   // of a send: done, but the value may have been dropped
 	Displaced                 // of a send: done, and the oldest value was dropped
-	Again                     // it only has an effect the first time, and this was not the first
+	Again                     // it has an effect only the first time, and this was not the first
 	Yes                       // the answer to a question is yes
 	No
 )
@@ -175,7 +175,7 @@ func (o Outcome) String() string { return outcomes[o] }
 type Verb struct {
 	Name  string // "lock": the operation
 	Waits string // "to lock": what a fiber waits for, before the name of the object. Empty if the operation never waits
-	Ends  string // "unlock": what a fiber does to the object to end the wait, which gives back what Name takes
+	Ends  string // "unlock": the operation that ends the wait; it gives back what Name takes
 	Of    string // "mutex": what the object is
 
 	Alone  bool // see coir.Verb
@@ -198,7 +198,7 @@ func (o *Op) Word() string {
 // Kind is the kind of an operation.
 type Kind uint8
 
-// The kinds of operations. A policy may have more of its own, from 255 downwards.
+// The kinds of operations. A policy may define its own kinds, from 255 downwards.
 const (
 	Start Kind = iota // a fiber begins
 	Send

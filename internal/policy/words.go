@@ -31,7 +31,7 @@ func (o *Op) Waits(name string) string {
 	return "for time to pass"
 }
 
-// Ends returns what another fiber does to the object to end the wait, or "".
+// Ends returns what another fiber must do to the object to end the wait, or "".
 func (o *Op) Ends() string {
 	switch o.Kind {
 	case Send, SendAsync:

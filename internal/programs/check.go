@@ -16,15 +16,15 @@ type call struct {
 	r     *run
 	op    *Op
 	what  string
-	node  *node         // nil: no context
+	node  *node         // nil if it has no context
 	verb  string        // of its error, if the object has a name
 	plain bool          // the error may lack the name
-	limit time.Duration // of its own; negative: none
+	limit time.Duration // its own time limit; negative if it has none
 	c     *channel
 	side  int
 	try   bool // it must not wait
 	shut  func() bool
-	ends  bool // the end of the channel ends it: of a receive, Close; of a send, Abort
+	ends  bool // the end of the channel ends its wait: Close ends a receive, Abort a send
 	loose bool // its end time is unknown
 
 	from time.Duration
@@ -81,7 +81,7 @@ func (k *call) failf(format string, args ...any) {
 	k.r.w.failf("%s: %s (op %d, %s): %s", k.r.name, k.what, k.op.N, ctx, fmt.Sprintf(format, args...))
 }
 
-// mustNot reports what the operation did, if it must have found its context cancelled.
+// mustNot reports the result of the operation, if it should have found its context cancelled.
 func (k *call) mustNot(format string, args ...any) {
 	if k.must {
 		k.failf("began after its context had been cancelled, and "+format, args...)
@@ -243,7 +243,7 @@ func (k *call) count(closed, timeout, canceled, blocks bool) {
 	}
 	w := k.r.w
 	if k.shut != nil && k.shut() {
-		return // perhaps the failure of the endpoint
+		return // the endpoint may have failed, and not the channel
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,7 +260,7 @@ func (k *call) count(closed, timeout, canceled, blocks bool) {
 	}
 }
 
-// timely checks, where time passes only if nothing can run, that the operation ended when it had to.
+// timely checks, if time passes only when nothing can run, that the operation ended at the right time.
 func (k *call) timely(err error) {
 	w := k.r.w
 	if !w.env.Idle || k.loose {
@@ -325,8 +325,8 @@ func (r *run) got(k *call, c *channel, id int) {
 	}
 }
 
-// late records that the function has received a value, and reports whether it had received a later one of the sender
-// by the same way: a channel, or -1 for a queue.
+// late records that the function has received a value, and reports whether it had already received a later value of the
+// same sender by the same way: a channel, or -1 for a queue.
 func (r *run) late(sender, by, id int) bool {
 	if r.seen == nil {
 		r.seen = make(map[[2]int]int)
@@ -399,12 +399,13 @@ func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported 
 	return nil
 }
 
-// onlyPurpose reports whether the nursery was stopped by Cancel(nil), and only that was returned. The lock is held.
+// onlyPurpose reports whether the nursery was stopped by Cancel(nil), and no other error was returned. The lock is
+// held.
 func (n *nursery) onlyPurpose() bool {
 	return n.purpose > 0 && n.onlyEchoes()
 }
 
-// onlyEchoes reports whether all errors returned in the nursery say that the nursery was cancelled without a cause. The
+// onlyEchoes reports whether all errors returned in the nursery only report that it was cancelled without a cause. The
 // lock is held.
 func (n *nursery) onlyEchoes() bool {
 	if n.reasons > 0 || n.exits > 0 || len(n.musts) > 0 || n.node == nil {
@@ -415,7 +416,7 @@ func (n *nursery) onlyEchoes() bool {
 			return false
 		}
 		for x := n.froms[i]; x != nil; x = x.up {
-			if x == n.node { // those above are checked below
+			if x == n.node { // the contexts above are checked below
 				break
 			}
 			if len(x.cancels) > 0 || x.timed || x.nur != nil || x.up == nil {
@@ -446,8 +447,8 @@ func allCancels(errs []error) bool {
 	return true
 }
 
-// realParts returns what Run must report if err was returned in a nursery whose context ended with ctxErr: all but
-// errors that may only say that the nursery was cancelled.
+// realParts returns the errors that Run must report if err was returned in a nursery whose context ended with ctxErr.
+// It omits errors that may only report that the nursery was cancelled.
 func realParts(err, ctxErr error) (all []must) {
 	for _, x := range tree(err) {
 		switch x := x.(type) {

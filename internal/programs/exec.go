@@ -29,12 +29,12 @@ type run struct {
 	name     string
 	id       int
 	own      *node
-	nur      *nursery // of which it is the function, or a child
-	reports  *nursery // of which its fiber is a child
+	nur      *nursery // the nursery of which it is the function, or a child
+	reports  *nursery // the nursery of which its fiber is a child
 	free     bool     // a goroutine that need not end before its nursery
 	limited  bool     // its fiber has a place under a limit
 	other    bool     // it runs on the other runtime
-	native   bool     // it is a child on a goroutine of its own
+	native   bool     // it is a child with its own goroutine
 	last     error
 	lastNode *node
 	lent     []int                     // values of the pool
@@ -70,7 +70,7 @@ func Exec(ctx context.Context, p *Program, env Env) {
 	w.settle(base)
 }
 
-// harness runs the program, and ends it when its time is up.
+// harness runs the program, and ends it when its time has passed.
 func (w *world) harness(base *node) {
 	r := &run{w: w, name: "harness", own: base}
 	g := &Group{N: -1, Ctx: -1}
@@ -93,7 +93,7 @@ func (w *world) harness(base *node) {
 	})
 }
 
-// reaped makes the context of the program, whose end ends the program.
+// reaped makes the context of the program. The end of that context ends the program.
 func (w *world) reaped(up *node) *node {
 	kind := [...]ScopeKind{
 		ByTimeout: WithTimeout, ByCancel: WithCancel, ByNursery: WithCancel, ByStdCancel: StdCancel,
@@ -229,7 +229,7 @@ func (w *world) openOn(by *run, up *node, g *Group, crosses bool, start runner,
 		w.mu.Unlock()
 		r := &run{w: w, name: n.name, id: -1 - g.N, own: node, nur: n, reports: by.reports, limited: by.limited,
 			other: by.other}
-		if crosses || by.native { // another fiber, not a child of any nursery: its failures are reported here
+		if crosses || by.native { // a fiber that is not a child of any nursery, so its failures are reported here
 			r.reports, r.other = n, n.other
 		}
 		normal := false
@@ -330,7 +330,7 @@ func (w *world) leave(f *fiber, r *run, normal bool, err error, quiet bool) {
 	}
 }
 
-// execute does the operations, and ends as the program says.
+// execute performs the operations, and ends as the program prescribes.
 func (r *run) execute(ops []*Op, end End) error {
 	defer r.giveUp()
 	r.all(ops)
@@ -423,7 +423,7 @@ func (r *run) all(ops []*Op) {
 	}
 }
 
-// pick returns the context of an operation. One that may wait forever needs a context that ends.
+// pick returns the context of an operation. An operation that may wait forever needs a context that ends.
 func (r *run) pick(op *Op, limit time.Duration) *node {
 	if op.Ctx == Own {
 		return r.own
@@ -552,7 +552,7 @@ func (k *call) slept() {
 	}
 }
 
-// cancel cancels a context. A scope inside of it, which is in use, must see that immediately.
+// cancel cancels a context. A scope inside it that is in use must see that immediately.
 func (r *run) cancel(op *Op, n *node) {
 	in, stop := coir.WithCancel(n.ctx)
 	defer stop()
@@ -627,13 +627,13 @@ func (r *run) wait(op *Op) {
 		}
 		return
 	}
-	if !k.must && r.fibers(k, f, err) { // else it is the context's error, even if the fiber's is the same
+	if !k.must && r.fibers(k, f, err) { // otherwise it is the context's error, even if the fiber's error is the same
 		return
 	}
 	k.end(err)
 }
 
-// fibers reports whether err is the error that a fiber ended with.
+// fibers reports whether err is the error with which the fiber ended.
 func (r *run) fibers(k *call, f *fiber, err error) bool {
 	r.w.mu.Lock()
 	ended, was, odd := f.ended, f.err, f.goexit
@@ -657,7 +657,7 @@ func (r *run) fibers(k *call, f *fiber, err error) bool {
 	return true
 }
 
-// endedOddly reports whether err says that a function has panicked, or called Goexit.
+// endedOddly reports whether err is the error of a function that has panicked or called Goexit.
 func endedOddly(err error) bool {
 	return slices.ContainsFunc(tree(err), func(x error) bool {
 		pe, ok := x.(*coir.PanicError)

@@ -18,7 +18,7 @@ type world struct {
 
 	goroutines sync.WaitGroup
 
-	mu        sync.Mutex // guards what follows, and is never held during an operation
+	mu        sync.Mutex // guards the following fields; never held during an operation
 	contexts  []*node    // by number; nil if not made yet
 	made      []*node    // all of them
 	nurseries []*nursery // by number
@@ -40,7 +40,7 @@ func at[E any](w *world, list []*E, i int) *E {
 // failf reports a fault.
 func (w *world) failf(format string, args ...any) { w.env.Failf(format, args...) }
 
-// ownError is an error of the program. No two are the same.
+// ownError is an error of the program. No two ownErrors are the same.
 type ownError struct{ n int }
 
 func (e *ownError) Error() string { return fmt.Sprintf("error %d of the program", e.n) }
@@ -52,12 +52,12 @@ func (w *world) newError() error {
 	return &ownError{w.errs}
 }
 
-// node is a context, and what is known of it.
+// node is a context, and its recorded history.
 type node struct {
 	w       *world
 	name    string
 	ctx     context.Context
-	up      *node // its parent, whose cancel reaches it; nil if none
+	up      *node // its parent, whose cancellation reaches it; nil if none
 	bounded bool  // the reaper or a deadline ends it
 	nur     *nursery
 	stop    func(error)
@@ -65,7 +65,7 @@ type node struct {
 
 	timed   bool
 	from, d time.Duration // begin and length of its time limit
-	expires error         // the cause when it expires; nil: none
+	expires error         // the cause when it expires; nil if none
 
 	// Under w.mu.
 	cancels  []error // the causes of all cancels that have begun
@@ -153,7 +153,7 @@ func (n *node) mayHaveCause(cause error) bool {
 	return false
 }
 
-// mayBeExpired reports whether a deadline with that cause that reaches the context may have passed.
+// mayBeExpired reports whether a deadline with that cause, of the context or one above it, may have passed.
 func (n *node) mayBeExpired(cause error) bool {
 	now := n.w.env.Now()
 	if !n.w.p.Sim {
@@ -170,7 +170,8 @@ func (n *node) mayBeExpired(cause error) bool {
 	return false
 }
 
-// endedBy returns the time by which, in a simulation, the context has certainly ended: a waiting operation ends then.
+// endedBy returns the time by which, in a simulation, the context has certainly ended. A waiting operation must then
+// end.
 func (n *node) endedBy() (at time.Duration, ok bool) {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
@@ -217,7 +218,7 @@ type nursery struct {
 	closed    bool    // Run has returned
 	returned  []error // the errors that its function and its children have returned
 	froms     []*node // the contexts of these errors, nil if unknown
-	musts     []must  // what else Run must report
+	musts     []must  // other things that Run must report
 	purpose   int     // calls of Cancel(nil) that have begun
 	reasons   int     // of Cancel with a cause
 	exits     int     // children that may have failed by a Goexit out of another nursery
@@ -228,7 +229,7 @@ type must struct {
 	err   error
 	value any // of a panic
 	panic bool
-	fiber string // the one that panicked; empty: any
+	fiber string // the fiber that panicked; empty for any
 }
 
 func (m must) String() string {
@@ -314,7 +315,7 @@ type endpoint struct {
 func (x *endpoint) mayBeUsed() bool { return !x.shut }
 func (x *endpoint) isLeft() bool    { return !x.gone }
 
-// count returns how many elements are as is says.
+// count returns the number of elements for which is returns true.
 func count[E any](all []E, is func(E) bool) (n int) {
 	for _, x := range all {
 		if is(x) {
@@ -426,7 +427,7 @@ type poolValue struct {
 // errHandler is the value that handlers panic with.
 var errHandler = errors.New("the handler panics")
 
-// tree returns err and all its parts, as far as Run joins errors.
+// tree returns err and all its parts, following the joins that Run makes.
 func tree(err error) []error {
 	if err == nil {
 		return nil

@@ -63,7 +63,7 @@ func (w *world) undelivered(c *channel, id int) {
 	}
 }
 
-// endpoint returns the function's own endpoint of a pipe.
+// endpoint returns the function's endpoint of a pipe.
 func (r *run) endpoint(c *channel, side int) *endpoint {
 	if x := r.ends[side][c]; x != nil {
 		return x
@@ -104,7 +104,7 @@ type receiver interface {
 	All(ctx context.Context) iter.Seq2[int, error]
 }
 
-// sending returns what the function sends by, and whether that may be closed.
+// sending returns the channel or endpoint through which the function sends, and whether that may be closed.
 func (r *run) sending(c *channel) (sender, func() bool) {
 	if !c.d.Pipe {
 		return c.ch, nil
@@ -209,7 +209,7 @@ func (r *run) sendMany(op *Op) {
 		k.failf("sent %d of %d, with %v", done, len(ids), err)
 	}
 	if len(ids) == 0 || done > 0 {
-		k.must = false // it may not have looked at the context
+		k.must = false // it may not have checked the context
 	}
 	k.end(err)
 }
@@ -332,12 +332,12 @@ func (r *run) closeEnd(c *channel, x *endpoint) {
 	w.mu.Unlock()
 }
 
-// cases are the cases of a select, as they are given to coir.
+// cases are the cases of a select, in the form that coir takes.
 type cases struct {
 	r       *run
 	op      *Op
 	list    []coir.Case
-	ids     []int // of values to send
+	ids     []int // the values to send
 	into    []int
 	ends    []error
 	fibers  []*fiber
@@ -384,7 +384,7 @@ func (r *run) cases(op *Op) *cases {
 	return cs
 }
 
-// happened checks a case that has happened, and the others unless they may still happen.
+// happened checks a case that has happened, and that no other case must still be able to happen.
 func (cs *cases) happened(k *call, i int, err error) {
 	r, w := cs.r, cs.r.w
 	d := cs.op.Cases[i]
@@ -479,7 +479,7 @@ func (r *run) choose(op *Op) {
 	cs.happened(k, i, err)
 }
 
-// timelySelect is timely for a select, which also ends at its earliest time.
+// timelySelect is timely for a select, which also ends at the earliest time among its cases.
 func (k *call) timelySelect(cs *cases, err error) {
 	on := *k
 	on.limit = cs.soonest
@@ -660,7 +660,7 @@ func (r *run) queueRecv(op *Op) {
 	r.result(k, q, id, err)
 }
 
-// result checks what was received from a queue, and reports whether it was the result of a task.
+// result checks a value received from a queue, and reports whether it was the result of a task.
 func (r *run) result(k *call, q *queue, id int, err error) bool {
 	w := r.w
 	if id == 0 {
@@ -895,8 +895,8 @@ func (w *world) settle(base *node) {
 	}
 }
 
-// settlePool closes a pool. Before, it takes all values at the same time and gives them back: each place is there, and
-// Close finds several values.
+// settlePool closes a pool. Before, it takes all values at the same time and gives them back: every place must be
+// there, and Close finds several values.
 func (r *run) settlePool(i int, p *pool) {
 	w := r.w
 	for range p.d.Size {
@@ -1024,7 +1024,7 @@ func (r *run) settleChannel(c *channel) {
 	}
 }
 
-// settleFailures compares the counters of failed operations with those that were seen.
+// settleFailures compares the counters of failed operations with the failures that the ledger has recorded.
 func (w *world) settleFailures(c *channel, st coir.ChanStats) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -4,8 +4,8 @@
 // of its operations: which context was cancelled and why, which channel was closed, and the fate of each value. Exec
 // checks every result of an operation, and the state at the end of the program, against the ledger.
 //
-// A program always ends if the library is correct. Many operations wait for a peer that never comes; the end of the
-// program's context, by a deadline or a cancel, ends them.
+// A program always ends if the library is correct. Many operations wait for a peer that never arrives; the end of the
+// program's context, by a deadline or a cancellation, ends them.
 package programs
 
 import (
@@ -26,7 +26,7 @@ type Program struct {
 	Pools  []PoolDecl
 	Root   *Group
 	Reaper Reaper
-	Off    map[int]bool // operations that are left out
+	Off    map[int]bool // the operations to leave out
 
 	contexts, fibers, groups, ops int
 }
@@ -86,9 +86,9 @@ const (
 	ByStdDeadline                   // context.WithTimeoutCause
 )
 
-// Group is a nursery: the call of Run that opens it.
+// Group is a nursery, with the call of Run that opens it.
 type Group struct {
-	N     int // number of the nursery
+	N     int // the number of the nursery
 	Ctx   int // number of its context
 	Limit int
 	Body  []*Op
@@ -105,7 +105,7 @@ type FiberDecl struct {
 	Own bool // it has coir.OnGoroutine
 }
 
-// End says how a function ends.
+// End is how a function ends.
 type End struct {
 	How   EndKind
 	Panic PanicKind
@@ -165,7 +165,7 @@ type Op struct {
 	N     int
 	Kind  Kind
 	Ctx   int           // number of its context, or Own
-	Obj   int           // number of the channel, queue, pool, fiber, nursery or context that it is about
+	Obj   int           // number of its channel, queue, pool, fiber, nursery or context
 	D     time.Duration // of a sleep, a time limit
 	Count int
 	Cause Cause
@@ -258,14 +258,14 @@ const (
 	caseKinds
 )
 
-// The times of a program are some microseconds, and in a simulation as many hours. Long is longer than most, and passes
+// The times of a program are some microseconds, or as many hours in a simulation. Long is longer than most, and passes
 // only in a simulation. Far is a real time that never passes; it is shorter than the times of a simulation.
 const (
 	Long = 100 * time.Hour
 	Far  = time.Hour / 2
 )
 
-// kindTable says of each kind how often it is drawn, relative to the others that are possible, what errors call it, and
+// kindTable has, for each kind, how often it is drawn relative to the other possible kinds, what errors call it, and
 // how a program shows it: $n is the number of its object.
 var kindTable = [kinds]struct {
 	weight     int
@@ -314,7 +314,7 @@ func (k Kind) String() string { return kindTable[k].name }
 // maker draws a program.
 type maker struct {
 	r     *rand.Rand
-	own   *rand.Rand // which children run on goroutines of their own; apart, so that it changes nothing else
+	own   *rand.Rand // decides which children have their own goroutine; separate, so that it changes nothing else
 	p     *Program
 	slots []int // contexts made by scopes
 }
@@ -571,7 +571,7 @@ func (m *maker) scope() *Op { return m.makeScope(m.fresh(Scope)) }
 func (m *maker) makeScope(op *Op) *Op {
 	op.Kind = Scope
 	if n := len(m.slots); n > 0 && m.r.IntN(4) == 0 {
-		op.Ctx = m.slots[n-1] // chains of them
+		op.Ctx = m.slots[n-1] // make chains of contexts
 	}
 	op.Scope = ScopeKind(m.r.IntN(int(scopeKinds)))
 	if m.p.Sim { // a simulation does not control real time

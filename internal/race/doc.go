@@ -6,9 +6,9 @@
 // the orderings that a program may rely on: a spawn before its fiber, a fiber's end before the return of those that
 // waited for it, a cancel before the operations that saw it. In an ordinary build every function here is empty.
 //
-// Exported functions, and those that they are split into, begin and end a hidden section. All that they call in between
-// is hidden, except for calls into code that is not coir's (EnterUser, LeaveUser). Acquire and Release do nothing in a
-// hidden section, so they are called outside of it.
+// Exported functions, and those that they are split into, begin and end a hidden section. All the functions that they
+// call in between are hidden, except for calls into code that is not coir's (EnterUser, LeaveUser). Acquire and Release
+// do nothing in a hidden section, so they are called outside it.
 //
 // internal/archtest follows the calls through the source and checks this: see hidden.go there.
 package race

@@ -25,10 +25,10 @@ func Alone(do func()) { do() }
 // Goroutines returns how many goroutines Alone has started.
 func Goroutines() int64 { return 0 }
 
-// Acquire orders what follows after every Release of p that came before.
+// Acquire orders what follows after every earlier Release of p.
 func Acquire(unsafe.Pointer) {}
 
-// Release orders what came before, and what earlier releases of p ordered, ahead of a later Acquire of p.
+// Release orders what came before it, and what earlier releases of p ordered, before a later Acquire of p.
 func Release(unsafe.Pointer) {}
 
 // Meet does nothing.

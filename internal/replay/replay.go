@@ -9,7 +9,7 @@ import (
 	"math"
 )
 
-// Decision is a decision of a schedule that was run: the way taken, and the number of ways.
+// Decision is a decision that a schedule made: the way taken, and the number of ways.
 type Decision struct{ Way, Ways int }
 
 // Script returns the ways of decisions, without the zeros at the end.
@@ -37,7 +37,7 @@ func Switches(script []int) (n int) {
 	return n
 }
 
-// mostZeros is the largest number of zeros that one number may stand for, so that a damaged token does not use all
+// mostZeros is the largest number of zeros that one number may stand for, so that a damaged token cannot use all
 // memory.
 const mostZeros = 1 << 20
 
@@ -61,8 +61,8 @@ func Token(head string, fields []byte, script []int) string {
 // ErrDamaged is the error of a token that cannot be decoded.
 var ErrDamaged = errors.New("is damaged")
 
-// Parse decodes a token without its head. It calls fields with the bytes, which returns the bytes that follow the
-// fields.
+// Parse decodes a token without its head. It calls fields with the decoded bytes; fields returns the bytes that follow
+// the fields.
 func Parse(letters string, fields func(b []byte) (rest []byte, ok bool)) (script []int, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(letters)
 	if err != nil {

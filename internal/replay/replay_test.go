@@ -78,9 +78,9 @@ func TestShrinkFindsTheFewest(t *testing.T) {
 	}
 }
 
-// Four actors do ten things each. Before each is a decision which of them runs, and as many values are drawn as the
+// Four actors make ten moves each. Before each move, a decision chooses the actor, and as many values are drawn as the
 // number of the actor, so that decisions mean something else as soon as an earlier one differs. The schedule fails if
-// the actors come in the reverse order at their sixth thing. Where turns are not joined, 12 to 20 decisions are left.
+// the actors make their sixth moves in reverse order. If turns were not joined, 12 to 20 decisions would be left.
 func TestShrinkJoinsTurns(t *testing.T) {
 	const actors, things, pass = 4, 10, 6
 	run := func(decide func(way []int, did [actors]int) int) Run {

@@ -7,7 +7,7 @@ type Run struct {
 	Fails     bool // in the same way as the first
 	Decisions []Decision
 	Steps     int     // operations
-	Course    *Course // nil if it is not known
+	Course    *Course // nil if unknown
 }
 
 // Course describes a schedule by which actor runs, instead of by the numbers of ways, whose meaning changes as soon as
@@ -24,13 +24,13 @@ type Turn = struct{ Actor, To int }
 // Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way.
 //
 // It first tries all schedules with at most one decision that is not 0, because one is often enough. Then it sets whole
-// stretches of the failing schedule to 0 or takes them out, halving their length down to one. That ends where no single
-// decision can be removed, often far from the fewest. So it then joins turns of the same actor, and tries all schedules
-// with two, three, ... decisions that are not 0, as long as that is fewer.
+// stretches of the failing schedule to 0 or removes them, halving their length down to one. That ends when no single
+// decision can be removed, often with far more decisions than necessary. So it then joins turns of the same actor, and
+// tries all schedules with two, three, ... decisions that are not 0, as long as that is fewer.
 //
-// It runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the schedules,
-// cutting after cut steps, and joining, with the cutting that follows it, after four times as many as a search. whole
-// is false if cutting reached its limit: then decisions may be left that do not matter.
+// Shrink runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the
+// schedules, cutting after cut steps, and joining, with the cutting that follows it, after four times as many as a
+// search. The result whole is false if cutting reached its limit: then some remaining decisions may not matter.
 func Shrink(
 	failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int,
 ) (small []int, whole bool) {
@@ -43,7 +43,7 @@ func Shrink(
 	s.cut(cut)
 	whole = s.spent < cut
 	s.lastFirst = false
-	if follow != nil && s.fewest > 1 && s.join(follow, 4*search) { // all with one have been tried
+	if follow != nil && s.fewest > 1 && s.join(follow, 4*search) { // all schedules with one have been tried
 		s.cut(4 * search)
 		whole = s.spent < 4*search
 	}
@@ -61,15 +61,15 @@ func (s *shrinker) search(from, to, most int) {
 type shrinker struct {
 	run    func(script []int) Run
 	best   []int
-	fewest int     // switches of best
+	fewest int     // the switches of best
 	steps  int     // of best
 	course *Course // of best; nil if it is not known
-	spent  int     // steps of all runs
+	spent  int     // the steps of all runs
 
 	lastFirst bool // see deepen
 }
 
-// runCost is added to the steps of each run: beginning and ending a schedule costs as much as some steps.
+// runCost is added to the steps of each run, because beginning and ending a schedule takes as long as some steps.
 const runCost = 20
 
 // try runs a script. It reports whether it is the best so far.
@@ -152,8 +152,8 @@ func earlier(turns []Turn, at int) []Turn {
 	return nil
 }
 
-// cut sets stretches to 0 or takes them out, until neither makes the script smaller. Taking one out moves the decisions
-// after it, which keep their meaning where a fiber does the same several times.
+// cut sets stretches to 0 or removes them, until neither makes the script smaller. Removing a stretch moves the later
+// decisions, which keep their meaning if a fiber does the same several times.
 func (s *shrinker) cut(most int) {
 	for smaller := true; smaller; {
 		smaller = s.each(most, func(script []int, at, end int) []int {
@@ -165,7 +165,7 @@ func (s *shrinker) cut(most int) {
 }
 
 // each tries the best script with one stretch changed, for stretches of all lengths, halving down to one. It reports
-// whether that made it smaller.
+// whether that made the script smaller.
 func (s *shrinker) each(most int, change func(script []int, at, end int) []int) (smaller bool) {
 	for size := len(s.best); size > 0; size /= 2 {
 		for at := 0; at < len(s.best) && s.spent < most; at += size {
@@ -180,7 +180,7 @@ func (s *shrinker) each(most int, change func(script []int, at, end int) []int) 
 }
 
 // deepen tries a script, and then the script followed by up to more decisions that are not 0. It reports whether to
-// stop. With lastFirst, the last way of a decision comes first, at all places: that is the advance of time, where that
+// stop. With lastFirst, the last way of a decision comes first, at all places. That way is the advance of time, if that
 // is a choice, or a fault. So a long schedule that depends on time or faults is searched to its end.
 func (s *shrinker) deepen(script []int, more, most int) bool {
 	if s.spent > most {

@@ -2,27 +2,26 @@ package replay
 
 import "slices"
 
-// Pair is a failing schedule and its twin: the schedule found that passes and has the most first decisions in common
-// with it.
+// Pair is a failing schedule and its twin: the schedule found that passes and shares the most first decisions with it.
 type Pair struct {
 	Twin  []int // decisions of the twin; nil if none was found
 	At    int   // the first decision in which the two differ
-	Tried int   // schedules
-	Sure  bool  // no schedule that passes has more decisions in common, or none passes at all
+	Tried int   // the number of schedules tried
+	Sure  bool  // no passing schedule has more decisions in common, or no schedule passes at all
 }
 
-// Limits bound the search for a twin: how many steps and schedules it may spend, and how many of the steps it spends on
-// trying all schedules, from the end of the failing one backwards.
+// Limits limit the search for a twin: how many steps and schedules it may use, and how many of the steps it uses to try
+// all schedules, from the end of the failing one backwards.
 type Limits struct{ Steps, Schedules, All int }
 
-// Twin searches the twin of a failing schedule. It runs schedules by calling try, which makes the decisions of script
-// and then those of a rule: always way 0 for rule 0; try defines the other rules. try must report a schedule as failed
-// unless it passes in every respect.
+// Twin searches for the twin of a failing schedule. It runs schedules by calling try, which makes the decisions of
+// script and then those of a rule: always way 0 for rule 0; try defines the other rules. try must report a schedule as
+// failed unless it passes in every respect.
 //
-// If a schedule that passes begins with some of the failing decisions, it begins with fewer of them too. So a binary
-// search can find the place from which on all schedules fail, if it is too far from the end to try all schedules in
-// between. No rule finds each schedule that passes, so the twin may then have fewer decisions in common than another
-// one. The result depends only on the schedules.
+// If a passing schedule begins with some of the failing decisions, it begins with fewer of them too. So if the end is
+// too far away to try all schedules in between, a binary search finds the place from which on all schedules fail. No
+// rule finds every passing schedule, so another schedule may have more decisions in common than the twin that is then
+// found. The result depends only on the schedules.
 func Twin(failed []Decision, try func(script []int, rule int) Run, limits Limits) Pair {
 	t := &twins{run: try, failed: failed, limits: limits}
 	t.best.At = -1

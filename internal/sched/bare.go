@@ -13,8 +13,8 @@ type BareOwner interface {
 	Park()
 }
 
-// Bare prepares a task that no worker runs: a thread of an exploration is the task, and owner wakes it. So an
-// exploration has the operations of fibers without the steps of a scheduler.
+// Bare prepares a task that no worker runs. A thread of an exploration runs the task, and owner wakes it. So an
+// exploration includes the operations of fibers without the steps of a scheduler.
 //
 //go:norace
 func (t *Task) Bare(owner BareOwner) {

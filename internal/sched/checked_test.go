@@ -4,7 +4,8 @@ package sched
 
 import "testing"
 
-// TestCheckedBuildsRefuseWrongEntries: a task that is in a queue, or that still waits, is put into none.
+// TestCheckedBuildsRefuseWrongEntries: a task that is in a queue, or that still waits, cannot be put into another
+// queue.
 //
 // Spec: PK-35 (only ended waits are in run queues)
 // Spec: PK-46 (checked builds panic at an illegal transition)

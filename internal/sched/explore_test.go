@@ -3,8 +3,8 @@
 package sched
 
 // The real queues, the real sleep of workers and the real end of a scheduler, through the orders of their accesses. The
-// monitor does not run here: nothing may need its correction, except for a task that was queued on a running worker and
-// not offered.
+// monitor does not run here, because nothing may need its correction, except for a task that was queued on a running
+// worker and not offered.
 
 import (
 	"fmt"
@@ -276,7 +276,7 @@ func either(short, long interleave.Config) interleave.Config {
 	return short
 }
 
-// Jobs come from outside while the worker finds nothing and goes to sleep: each is run, without the monitor.
+// Jobs come from outside while the worker finds nothing and goes to sleep. Each job is run, without the monitor.
 //
 // Spec: SC-23 (an idle worker blocks and does not spin)
 // Spec: SC-24 (a worker sleeps only after a second look)
@@ -312,7 +312,7 @@ func TestExploreIdleSleep(t *testing.T) {
 	}
 }
 
-// Another thread wakes a job that parks, on its way to sleep or asleep, while the worker goes to sleep or another is
+// Another thread wakes a job that is on its way to sleep, or asleep, while the worker goes to sleep or another is
 // woken.
 //
 // Spec: PK-14 (a wake between arm and commit is not lost)

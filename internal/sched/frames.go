@@ -13,14 +13,14 @@ type pool struct {
 	mu   sync.Mutex
 	head *Frame
 	n    int
-	low  int // the fewest since the last trim: these were not needed
+	low  int // the smallest n since the last trim: so many frames were not needed
 
-	spent  *Frame // not to be used again
+	spent  *Frame // frames that must not be used again
 	nspent int
 }
 
-// get returns a frame for w, and moves more into w's own pool. The batch grows with demand: a worker that replaces
-// another may need only one frame, and must not keep the others from using the rest.
+// get returns a frame for w, or nil, and moves more frames into w's own pool. The batch grows with demand: a worker
+// that replaces another may need only one frame, and must not take those that other workers could use.
 //
 //go:norace
 func (p *pool) get(w *Worker) *Frame {
@@ -72,7 +72,7 @@ func (p *pool) put(w *Worker, keep int) {
 	}
 }
 
-// putSpent takes a frame that is not to be used again.
+// putSpent adds a frame that must not be used again.
 //
 //go:norace
 func (p *pool) putSpent(fr *Frame) {
@@ -83,8 +83,8 @@ func (p *pool) putSpent(fr *Frame) {
 	p.mu.Unlock()
 }
 
-// trim releases the spent frames, and all others but keep. Frames that cannot be released (see coro.Release) go back to
-// the end of the list. It returns the number of frames released.
+// trim releases the spent frames, and all others except keep of them. Frames that cannot be released (see coro.Release)
+// go back to the end of the list. It returns the number of frames released.
 //
 //go:norace
 func (p *pool) trim(keep int) (gone int) {

@@ -2,8 +2,8 @@ package sched
 
 import "github.com/coir-go/coir/internal/xatomic"
 
-// list is the global queue: tasks from outside, and those that overflowed a ring. It is intrusive and unbounded; a push
-// holds the lock for two stores and never blocks.
+// list is the global queue. It holds tasks from outside, and those that overflowed a ring. It is intrusive and
+// unbounded. A push holds the lock for two stores and never blocks.
 type list struct {
 	n          xatomic.Int64 // read without the lock to see whether the list is empty
 	mu         xatomic.Mutex
@@ -50,7 +50,7 @@ func (l *list) take() *Task {
 	return l.unlink().dequeue()
 }
 
-// unlink removes and returns the oldest task, which must exist. The caller counts it.
+// unlink removes and returns the oldest task, which must exist. The caller adjusts n.
 //
 //go:norace
 func (l *list) unlink() *Task {
@@ -63,8 +63,8 @@ func (l *list) unlink() *Task {
 	return t
 }
 
-// share takes one task and moves a worker's fair share of the rest into r, as far as there is room. Only the worker of
-// that ring calls it. For a moment the tasks are in neither queue.
+// share takes one task and moves a worker's fair share of the rest into r, as far as there is room. Only the worker
+// that owns r calls it. For a moment the moved tasks are in neither queue.
 //
 // Spec: SC-14 (a global batch is a fair share)
 //
@@ -88,7 +88,7 @@ func (l *list) share(r *ring, workers int) *Task {
 	return t
 }
 
-// look finds the oldest tasks of the list, at most most.
+// look adds the oldest tasks of the list to found, at most most of them.
 //
 //go:norace
 func (l *list) look(found *finds, most int) {

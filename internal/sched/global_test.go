@@ -1,6 +1,6 @@
 package sched
 
-// The global queue: first in, first out; a worker's share of it; what does not fit stays in place.
+// The global queue: first in, first out; a worker's share of it; tasks that do not fit stay in place.
 
 import (
 	"fmt"

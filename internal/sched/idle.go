@@ -11,27 +11,27 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// How workers sleep and are woken. It is the same handshake as in internal/park, one level below, and as easy to get
-// wrong; promela/idle.pml models it, with mutants.
+// How workers sleep and are woken. The handshake is the same as in internal/park, one level below, and as easy to get
+// wrong. promela/idle.pml models it, with mutants.
 //
 //	A worker that finds nothing    announces itself idle, under mu; then looks over all queues once more; then sleeps.
-//	The one that queues a task     publishes it; then looks whether to wake a worker: does none search, and are fewer
+//	A waker that queues a task     publishes it; then decides whether to wake a worker: does none search, and are fewer
 //	                               than target active?
 //
-// Either the worker's second look sees the task, or the waker sees the worker. A searcher stops being one before its
-// second look, so a waker that relied on it is covered by that look.
+// Either the worker's second look sees the task, or the waker sees the worker. A searching worker stops counting as a
+// searcher before its second look, so that look covers any waker that relied on the searcher.
 //
-// At most one worker is woken at a time: it counts as a searcher from the moment it is chosen, and if it finds work and
+// At most one worker is woken at a time: it counts as a searcher from the moment it is chosen. If it finds work and
 // there is more, it wakes the next one. So a burst wakes as many workers as it can use, one after the other, and a
 // single task wakes one.
 //
-// active counts the workers that are neither idle nor held nor blocked. A worker that lowers it for another reason than
-// having found nothing (block, the monitor) must look for work afterwards and wake another for it: that is yieldPlace.
+// active counts the workers that are neither idle nor held nor blocked. Code that lowers it although the worker has not
+// run out of work (Block, the monitor) must look for work afterwards and wake another worker for it: see yieldPlace.
 //
-// If as many workers are active as should be, a waker sends one to stand by instead: see stand.go.
+// If target workers are active already, a waker makes one more stand by instead: see stand.go.
 //
 // Except for short moments, only active workers have tasks in their queues, so only those are searched. There may be
-// thousands of others, in native calls: see places.
+// thousands of others in native calls: see places.
 
 // hasWork reports whether anything is in the worker's queues.
 //
@@ -56,8 +56,8 @@ func (s *Scheduler) anyWork() bool {
 	return false
 }
 
-// wake wakes one worker to search, if none is searching and there is a place for one more. If there is no place, it
-// makes one stand by.
+// wake wakes one worker to search, if none is searching and there is a place for it. If there is no place, it makes a
+// worker stand by.
 //
 //go:norace
 func (s *Scheduler) wake() {
@@ -78,7 +78,8 @@ func (s *Scheduler) wake() {
 	}
 }
 
-// sendOut wakes an idle worker or starts one. The caller has counted it as a searcher.
+// sendOut wakes an idle worker, or starts one, to search. The caller has counted it as a searcher. It returns false if
+// the caller must undo that.
 //
 // Spec: SC-36 (the number of workers is capped)
 // Spec: SC-44 (a sleeping worker is preferred to a new one)
@@ -92,7 +93,7 @@ func (s *Scheduler) sendOut() bool {
 		return false
 	}
 	switch w := s.idle; {
-	case w == nil && bubble.Outside(s.home): // a worker that is started here would belong to the caller's bubble
+	case w == nil && bubble.Outside(s.home): // a worker started here would belong to the caller's bubble
 		s.searchers.Add(-1)
 		stuck := s.active.Load() == 0
 		s.mu.Unlock()
@@ -102,8 +103,8 @@ func (s *Scheduler) sendOut() bool {
 				", where all workers are blocked: the fiber will run when one comes back; " +
 				"make the channel, and what uses it, inside the bubble")
 		}
-		return true // the active workers look for work before they rest
-	case w == nil && len(s.workers) >= s.max: // all workers that are allowed are held in native code
+		return true // the active workers will look for work before they rest
+	case w == nil && len(s.workers) >= s.max: // as many workers as allowed exist, all held in native code
 		s.searchers.Add(-1)
 		s.mu.Unlock()
 		s.stats.atCap.Add(1)
@@ -127,7 +128,7 @@ func (s *Scheduler) sendOut() bool {
 	return true
 }
 
-// takeIdle takes a worker off the idle list, which is not empty. The caller holds mu.
+// takeIdle removes a worker from the idle list, which is not empty. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) takeIdle() *Worker {
@@ -149,7 +150,7 @@ func (s *Scheduler) newWorker() *Worker {
 	w.number = s.newNumber()
 	w.rand = uint32(s.stats.workers.Add(1)) * 2654435761
 	s.add(w)
-	if s.emptied != nil { // Shrink waits for all workers to leave, but the scheduler is in use again
+	if s.emptied != nil { // Shrink waits until all workers have left, but the scheduler is in use again
 		s.emptied.Open()
 		s.emptied = nil
 	}
@@ -165,8 +166,8 @@ func (w *Worker) start() {
 	}
 }
 
-// claim counts one more worker as active, if fewer than most are, and reports whether it did. The caller then calls
-// enlist.
+// claim counts one more worker as active if fewer than most are, and reports whether it did. If it did, the caller then
+// calls enlist.
 //
 //go:norace
 func (s *Scheduler) claim(most int32) bool {
@@ -178,7 +179,7 @@ func (s *Scheduler) claim(most int32) bool {
 	return false
 }
 
-// enlist makes w, which has been counted, active. The caller is the worker itself, or holds mu.
+// enlist makes w active; claim has counted it. The caller is the worker itself, or holds mu.
 //
 //go:norace
 func (s *Scheduler) enlist(w *Worker) {
@@ -186,9 +187,9 @@ func (s *Scheduler) enlist(w *Worker) {
 	w.state.Store(running)
 }
 
-// discharge makes w idle, blocked or held, and reports false if it is not running. The caller is the worker itself, or
-// holds mu; if this reports false, the worker must take mu, to wait until another worker is done with it. Unless the
-// worker has found nothing to do, the caller must drain its queue afterwards, and wake a worker for those tasks.
+// discharge makes w idle, blocked or held, and returns false if it is not running. The caller is the worker itself, or
+// holds mu. A worker for which discharge returns false must take mu, in order to wait until another worker has finished
+// with it. Unless the worker is out of work, the caller must then drain its queues, and wake a worker for those tasks.
 //
 //go:norace
 func (s *Scheduler) discharge(w *Worker, state uint32) bool {
@@ -200,8 +201,8 @@ func (s *Scheduler) discharge(w *Worker, state uint32) bool {
 	return true
 }
 
-// hold marks a worker that is held up in native code as held, which frees its place. The caller holds mu, and wakes
-// another worker.
+// hold marks a worker that is stuck in native code as held, which frees its place. It returns false if the worker is
+// not running. The caller holds mu, and wakes another worker.
 //
 //go:norace
 func (s *Scheduler) hold(w *Worker) bool {
@@ -212,7 +213,7 @@ func (s *Scheduler) hold(w *Worker) bool {
 	return true
 }
 
-// newNumber returns a number that no other worker has, as long as there are fewer than 64 workers. The caller holds mu.
+// newNumber returns the smallest number below 64 that no worker has, or 64 if there is none. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) newNumber() uint32 {
@@ -225,8 +226,8 @@ func (s *Scheduler) newNumber() uint32 {
 	return uint32(bits.TrailingZeros64(^taken))
 }
 
-// rest is called by a worker that has found no task: it sleeps until it is woken, or leaves. It reports false if the
-// worker has left.
+// rest is called by a worker that has found no task. The worker sleeps until it is woken, or leaves. rest returns false
+// if the worker has left.
 //
 // Spec: SC-23 (an idle worker blocks and does not spin)
 // Spec: SC-24 (a worker sleeps only after a second look)
@@ -261,22 +262,22 @@ func (w *Worker) rest() bool {
 			continue
 		}
 		s.enlist(w)
-		w.searching = true // a waker that saw it search relies on it to wake the next one
+		w.searching = true // a waker that saw it search relies on it to wake the next worker
 		s.searchers.Add(1)
 		s.mu.Unlock()
 		s.watch()
 		return true
 	}
 	if surplus {
-		s.pool.put(w, 0) // it may sleep for long, and others need frames meanwhile
+		s.pool.put(w, 0) // it may sleep for long, and other workers may need the frames
 		w.extra = 0
 	}
 	start := time.Now()
 	w.sema.Wait()
 	slept := time.Since(start)
-	s.setNow(start.Add(slept)) // the monitor may have been off
+	s.setNow(start.Add(slept)) // the monitor may have been stopped
 	s.stats.slept.Add(int64(slept))
-	s.watch() // a waker in a bubble could not
+	s.watch() // a waker in another bubble could not arm the monitor
 	if w.leaving {
 		w.leave()
 		return false
@@ -292,7 +293,7 @@ func (s *Scheduler) list(w *Worker) {
 	s.idlers++
 }
 
-// unlist takes w off the idle list, and reports false if it is not there. The caller holds mu.
+// unlist removes w from the idle list, and returns false if it is not on the list. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) unlist(w *Worker) bool {
@@ -307,8 +308,8 @@ func (s *Scheduler) unlist(w *Worker) bool {
 	return false
 }
 
-// announce makes the worker idle, or makes it leave if it is not needed. Outside of bubbles the monitor decides that:
-// see thin. The caller holds mu.
+// announce makes the worker idle, or makes it leave if it is not needed. Outside bubbles, the monitor makes surplus
+// workers leave: see thin. The caller holds mu.
 //
 //go:norace
 func (w *Worker) announce() {
@@ -330,8 +331,8 @@ func (w *Worker) announce() {
 	s.list(w)
 }
 
-// leave removes the worker from the scheduler. Its queues are empty: it found no task, and only the worker itself adds
-// tasks.
+// leave removes the worker from the scheduler. Its queues are empty, because it found no task, and only the worker
+// itself adds tasks.
 //
 // Spec: SC-37 (a worker above the base number retires)
 // Spec: SC-39 (retirement loses no fiber)
@@ -350,7 +351,7 @@ func (w *Worker) leave() {
 	}
 	s.mu.Unlock()
 	if left == 0 && s.home != 0 {
-		s.pool.trim(0) // or they would keep the bubble from ending
+		s.pool.trim(0) // otherwise the frames would keep the bubble from ending
 	}
 	if last {
 		ch.Open()
@@ -358,9 +359,10 @@ func (w *Worker) leave() {
 	s.yieldPlace()
 }
 
-// back is called by the base of a worker that was held, or has blocked, and is free again. It reports whether the
-// worker may continue; if its place is taken, back drains its queue, and the worker must rest. It does not announce the
-// worker idle: rest does, and could not tell a worker that back has announced from one that has been woken since.
+// back is called by the base of a worker that was held or blocked, and is free again. It reports whether the worker may
+// continue. If its place is taken, back drains its queues, and the worker must rest. back does not announce the worker
+// idle. If it did, rest, which announces it, could not tell a worker that back has announced from one that has been
+// woken since. Guarded by TestExploreBackAgainstWake.
 // Guarded by TestExploreBackAgainstWake.
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
@@ -383,8 +385,8 @@ func (w *Worker) back() bool {
 	return false
 }
 
-// drain moves the tasks in the worker's queues to the global queue. Others could steal them, but only when they have no
-// tasks of their own, and a held worker may not come back for long. Any goroutine may call it.
+// drain moves the tasks in the worker's queues to the global queue. Other workers could steal them, but only when they
+// have no tasks of their own, and a held worker may not come back for long. Any goroutine may call drain.
 //
 //go:norace
 func (w *Worker) drain() {
@@ -397,15 +399,15 @@ func (w *Worker) drain() {
 	}
 }
 
-// Block calls f, which may block natively, on behalf of the running task t. Another worker may take this one's place
-// meanwhile.
+// Block calls f, which may block natively, on behalf of the running task t. Meanwhile another worker may take the place
+// of this one.
 //
 //go:norace
 func (t *Task) Block(f func()) {
 	// Spec: SC-40 (Blocking frees the place at once)
 	w := t.frame.w
 	s := w.s
-	if w.state.Load() == blocked { // in another Block, whose end is the end of both
+	if w.state.Load() == blocked { // inside another Block, which unblocks for both
 		f()
 		return
 	}
@@ -424,7 +426,7 @@ func (t *Task) Block(f func()) {
 	f()
 }
 
-// unblock takes a place for the worker again; if none is free, the task is queued.
+// unblock takes a place for the worker again. If none is free, it queues the task.
 //
 // Spec: SC-02 (at most twice the base number run fibers)
 // Spec: SC-41 (after Blocking the bound holds again)
@@ -432,7 +434,7 @@ func (t *Task) Block(f func()) {
 //go:norace
 func (t *Task) unblock() {
 	fr := t.frame
-	w := fr.w // another one, if f has parked meanwhile
+	w := fr.w // perhaps another worker, if f has parked
 	s := w.s
 	if w.state.Load() != blocked {
 		return
@@ -448,7 +450,7 @@ func (t *Task) unblock() {
 	fr.settle()
 }
 
-// yieldPlace wakes a worker, if there is work, after another has given up its place.
+// yieldPlace wakes a worker, if there is work. It is called after another worker has given up its place.
 //
 //go:norace
 func (s *Scheduler) yieldPlace() {

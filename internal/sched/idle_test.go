@@ -1,7 +1,7 @@
 package sched
 
-// How workers are sent out to search, one at a time, on workers that do not run: only their queues, their states and
-// the idle list. Then what the states of workers that do run may be.
+// How workers are sent out to search, one at a time. The workers do not run: only their queues, their states and the
+// idle list are used. Then the states that running workers may have.
 
 import (
 	"math"
@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// resting is a scheduler whose first worker runs, alone; the others are on the idle list. None of them has a goroutine.
+// resting is a scheduler whose first worker alone runs; the others are on the idle list. No worker has a goroutine.
 func resting(t *testing.T, workers int) (*Scheduler, []*Worker) {
 	s, ws := still(t, workers)
 	for _, w := range ws[1:] {
@@ -35,8 +35,8 @@ func sentOut(ws []*Worker) (n int) {
 	return n
 }
 
-// TestLastSearcherSendsTheNext: a searcher that finds work and leaves some sends another worker out before it runs what
-// it has found. If nothing is left, or if another searcher is out, it wakes none.
+// TestLastSearcherSendsTheNext: a searcher that finds work and leaves some sends out another worker before it runs its
+// task. If no work is left, or if another searcher is out, it wakes no worker.
 //
 // Spec: SC-19 (the last searcher sends the next)
 func TestLastSearcherSendsTheNext(t *testing.T) {
@@ -72,7 +72,7 @@ func TestLastSearcherSendsTheNext(t *testing.T) {
 	}
 }
 
-// TestFreshWorkReachesIdleWorkers: a task that a worker queues for itself is offered to an idle worker once its queue
+// TestFreshWorkReachesIdleWorkers: a task that a worker queues for itself is offered to an idle worker once the queue
 // is worth a wake; a task from outside always is. No worker collects fresh work while another sleeps.
 //
 // Spec: SC-27 (fresh work reaches idle workers)
@@ -139,8 +139,8 @@ func TestWorkersComeOneAtATime(t *testing.T) {
 	}
 }
 
-// TestWorkerStates: a worker is running, idle, blocked or held, as many as are running are counted as active but for a
-// moment, those on the idle list are idle, and there are at most twice the base number of running ones.
+// TestWorkerStates: a worker is running, idle, blocked or held. Except for short moments, active counts the running
+// ones. Those on the idle list are idle, and at most twice the base number are running.
 //
 // Spec: SC-43 (a worker is running, idle, blocked or held)
 func TestWorkerStates(t *testing.T) {
@@ -186,7 +186,7 @@ func (j *job) block(f func()) {
 	race.Enable()
 }
 
-// statesFault says what is wrong with the states of the workers, under the lock that guards them.
+// statesFault returns what is wrong with the states of the workers. It takes the lock that guards them.
 //
 //go:norace
 func (h *house) statesFault() string {
@@ -223,7 +223,7 @@ func (h *house) statesFault() string {
 }
 
 // TestStandInReplacesBlockedWorkers: jobs that block natively, undeclared, more than there should be workers, do not
-// keep the one queued behind them from running, though the monitor never ticks.
+// prevent the job queued behind them from running, even though the monitor never ticks.
 //
 // Spec: SC-51 (a worker stands by while work is queued)
 func TestStandInReplacesBlockedWorkers(t *testing.T) {
@@ -240,7 +240,7 @@ func TestStandInReplacesBlockedWorkers(t *testing.T) {
 	}
 }
 
-// TestIdleWorkersThin: workers that are not needed any more leave, half of them at each look, down to the base number.
+// TestIdleWorkersThin: workers that are no longer needed leave, half of them at each check, down to the base number.
 //
 // Spec: SC-37 (a worker above the base number retires)
 func TestIdleWorkersThin(t *testing.T) {

@@ -2,7 +2,7 @@
 
 package sched
 
-// Which locks are held when foreign code is called.
+// Which locks the scheduler holds when it calls foreign code.
 
 import (
 	"runtime"
@@ -55,8 +55,8 @@ func (p *prober) Parked(*Task) { p.probe(onParked) }
 //go:norace
 func (p *prober) Readied(_, _ *Task) { p.probe(onReadied) }
 
-// TestNoLockIsHeldInForeignCode: a task's function, an observer and a stall handler are called with none of the
-// scheduler's locks held, so they may take locks of their own, and the order of locks is always theirs first.
+// TestNoLockIsHeldInForeignCode: the scheduler holds none of its locks when it calls a task's function, an observer or
+// a stall handler. So these may take their own locks, and their locks always come first in the order of locks.
 //
 // Spec: SC-46 (locks have one order, and none is held in user code)
 func TestNoLockIsHeldInForeignCode(t *testing.T) {

@@ -9,17 +9,17 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// What a snapshot reads of tasks while they run. It takes no lock for long, and the tasks do nothing for it, except
-// that each wait records what it waits for (wait.Kit.On) and when it began.
+// What a snapshot reads of tasks while they run. It holds no lock for long, and it costs the tasks nothing, except that
+// each wait records what it waits for (wait.Kit.On) and when it began.
 
-// piece is how many frames a walk visits under one hold of a lock.
+// piece is the number of frames that a walk visits under one hold of a lock.
 const piece = 64
 
 // Walk calls visit for each task of the process that has begun and has not ended, until visit returns false. It holds
-// no lock meanwhile. It visits a task that lives all the time exactly once.
+// no lock while it calls visit. It visits a task that lives during the whole walk exactly once.
 //
-// Each such task has a frame, and frames are registered. A table of the registry only grows, by doubling. So if a shard
-// had n buckets when its walk began, the frames of bucket r are now in the buckets that are r modulo n.
+// Each such task has a frame, and frames are registered. The tables of the registry only grow, by doubling. So if a
+// shard had n buckets when its walk began, the frames that were in bucket r are now in the buckets equal to r modulo n.
 //
 //go:norace
 func Walk(visit func(*Task) bool) {
@@ -39,7 +39,8 @@ func Walk(visit func(*Task) bool) {
 	}
 }
 
-// finds is a list of tasks. Its owner alone uses it, but append would be seen by the race detector.
+// finds is a list of tasks, which only its owner uses. It does not use append, because the race detector would see
+// that.
 type finds struct {
 	list []*Task
 	n    int
@@ -58,7 +59,7 @@ func (ts *finds) add(t *Task) {
 	ts.n++
 }
 
-// each calls visit for each of the tasks until it returns false, and reports whether it never did.
+// each calls visit for each task until visit returns false, and reports whether visit never did.
 //
 //go:norace
 func (ts *finds) each(visit func(*Task) bool) bool {
@@ -70,7 +71,7 @@ func (ts *finds) each(visit func(*Task) bool) bool {
 	return true
 }
 
-// look finds the tasks of some of n buckets, from bucket r on. It returns the bucket to continue with.
+// look adds to found the tasks of some of n buckets, starting with bucket r. It returns the bucket to continue with.
 //
 //go:norace
 func (s *shard) look(found *finds, r, n int) int {
@@ -95,8 +96,8 @@ func loadTask(p **Task) *Task {
 	return (*Task)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(p))))
 }
 
-// Queued calls visit for tasks in the scheduler's queues that have not begun, until visit returns false: at most most
-// of those that no worker has taken yet. It may miss tasks that change queues meanwhile.
+// Queued calls visit for tasks in the scheduler's queues that have not begun, until visit returns false. From the
+// global queue it takes at most most tasks. It may miss tasks that move between queues meanwhile.
 //
 //go:norace
 func (s *Scheduler) Queued(most int, visit func(*Task) bool) {
@@ -117,7 +118,7 @@ func (s *Scheduler) Queued(most int, visit func(*Task) bool) {
 	}
 }
 
-// look returns the task, or nil if there is none, or another worker takes it.
+// look returns the task, or nil if there is none or another worker is taking it.
 //
 //go:norace
 func (n *next) look() *Task {
@@ -129,7 +130,7 @@ func (n *next) look() *Task {
 	return t
 }
 
-// look finds the tasks of the ring. It gives up if workers take from it all the time.
+// look adds the tasks of the ring to found. It gives up if workers take from the ring all the time.
 //
 //go:norace
 func (r *ring) look(found *finds) {
@@ -145,20 +146,21 @@ func (r *ring) look(found *finds) {
 		if r.word.Load() == word {
 			return
 		}
-		found.n = from // some of them may be others by now
+		found.n = from // some of these places may have held other tasks
 	}
 }
 
 // Wait is a wait that a snapshot has found.
 type Wait struct {
 	On     any       // what the task waits for; see wait.Kit
-	Number uint64    // of the wait, among those of its task
-	Since  time.Time // when it began, to about a tick; zero if that is not known
-	Due    int64     // when its timer ends it, on the scheduler's clock; 0: never
+	Number uint64    // the number of the wait, unique among those of its task
+	Since  time.Time // when it began, to about a tick; zero if unknown
+	Due    int64     // when its timer ends it, on the scheduler's clock; 0 if never
 }
 
-// Look returns the wait of a task that another goroutine runs, and whether it is in one. The task is in that wait while
-// Look reads it: its word, which has the ticket of the wait, is the same before and after.
+// Look returns the wait of a task that another goroutine runs, and whether the task is in one. The task was in that
+// wait all the time that Look read it, because the task's word, which includes the ticket, was the same before and
+// after.
 //
 //go:norace
 func (t *Task) Look() (w Wait, ok bool) {
@@ -168,7 +170,7 @@ func (t *Task) Look() (w Wait, ok bool) {
 	}
 	fr := (*Frame)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&t.frame))))
 	if fr == nil {
-		return w, false // it began with a wait: it has not run, and has no frame
+		return w, false // the task began with a wait, so it has not run and has no frame
 	}
 	w.On, w.Number, w.Since = wait.LookAt(&fr.kit.On), uint64(word.Ticket()), t.began(atomic.LoadUint32(&fr.since))
 	if timer := fr.timer; timer != nil {
@@ -186,7 +188,7 @@ func (t *Task) Still(number uint64) bool {
 }
 
 // Parks returns what the task is about to wait for, and whether it is about to park. Only the task itself may call it,
-// which is then in a call of the observer.
+// in a call of the observer.
 //
 //go:norace
 func (t *Task) Parks() (on any, ok bool) {
@@ -197,7 +199,7 @@ func (t *Task) Parks() (on any, ok bool) {
 	return fr.kit.On, true
 }
 
-// Place says what the worker does that runs t.
+// Place is what the worker that runs a task does.
 type Place uint8
 
 // The places of a task.
@@ -207,7 +209,7 @@ const (
 	InCall                // a worker runs it in a call that blocks
 )
 
-// Place returns where t runs. If it is in Block, since is when that began, to about a tick; zero if that is not known.
+// Place returns where t runs. If t is in Block, since is when that began, to about a tick, or zero if unknown.
 //
 //go:norace
 func (t *Task) Place() (p Place, since time.Time) {
@@ -232,7 +234,7 @@ func (t *Task) Place() (p Place, since time.Time) {
 type WorkerState struct {
 	State string // running, idle, blocking or held
 	Queue int    // tasks in its own queues
-	Task  *Task  // that it runs, or nil
+	Task  *Task  // the task that it runs, or nil
 	Beats uint64
 }
 
@@ -256,12 +258,13 @@ func (s *Scheduler) Workers() []WorkerState {
 	return all
 }
 
-// setNow sets the time that tasks record when they park. It is not exact: reading the clock takes longer than a switch.
+// setNow sets the time that tasks record when they park. The time is not exact, because reading the clock takes longer
+// than a switch.
 //
 //go:norace
 func (s *Scheduler) setNow(now time.Time) { s.now.Store(uint32(max(0, now.Sub(s.epoch)/tick) + 1)) }
 
-// began returns the time of a park that was recorded as at, or the zero time if a policy decides about time.
+// began returns the time of a park that was recorded as at, or the zero time if a policy controls time.
 //
 //go:norace
 func (t *Task) began(at uint32) time.Time {

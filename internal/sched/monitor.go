@@ -17,24 +17,24 @@ import (
 )
 
 // The monitor finds workers that are held in native code (a mutex, a system call, a long computation) while tasks wait.
-// Such a worker cannot report that itself. It is a timer, not a goroutine, and it is armed only while some worker runs
-// a task; when all are idle it stops, so an idle process uses no CPU.
+// Such a worker cannot report that itself. The monitor is a timer, not a goroutine, and it is armed only while some
+// worker runs a task. When all are idle it stops, so an idle process uses no CPU.
 //
 // Each tick it compares every worker's beat with the last one it saw. A worker that has not switched for a tick while
-// there is work is held: it no longer counts as active, and another takes its place, starting with its queue. While
-// every tick finds held workers (a thousand fibers that all block natively) the ticks come faster.
+// there is work is held: it no longer counts as active, and another worker takes its place, starting with its queue.
+// While every tick finds held workers (for example, if a thousand fibers block natively), the ticks come faster.
 //
 // It also measures how long tasks run between two switches, which tells the workers when waking another one pays
-// (Worker.offer); wakes a worker for work that was queued and not offered; follows GOMAXPROCS; reports stalls; releases
-// idle frames, half of them every ten seconds, also for a while after all workers are idle; and once the scheduler has
-// not been used for a few ticks, releases all workers and frames.
+// (Worker.offer). It wakes a worker for work that was queued and not offered, follows GOMAXPROCS, and reports stalls.
+// It releases idle frames, half of the unused ones every ten seconds, also for a while after all workers are idle. Once
+// the scheduler has not been used for a few ticks, the monitor releases all workers and frames.
 
 const (
 	tick      = 10 * time.Millisecond
 	tickMin   = time.Millisecond
 	quietFor  = 3                // ticks without a user before everything is released
-	trimEvery = 10 * time.Second // between two trims of the pool of idle frames: half of the unused ones are released
-	thinEvery = time.Second      // between two checks of the idle workers: half of the unused ones leave
+	trimEvery = 10 * time.Second // between two trims of the pool of idle frames, which release half of the unused ones
+	thinEvery = time.Second      // between two checks of the idle workers, after which half of the unused ones leave
 	maxSpent  = 64
 	trimKeep  = 256 // idle frames that are always kept while the scheduler is in use
 )
@@ -43,7 +43,7 @@ const (
 type watch struct {
 	beat  uint64
 	since time.Time // when the beat was first seen
-	told  bool      // this stall has been reported
+	told  bool      // whether this stall has been reported
 }
 
 type monitor struct {
@@ -57,7 +57,7 @@ type monitor struct {
 	last    time.Time
 	every   time.Duration
 	quiet   int // ticks since the scheduler was last used
-	fast    int // number of ticks that remain short, while there is work
+	fast    int // the number of further ticks that are short, while there is work
 	trimmed time.Time
 	thinned time.Time
 }
@@ -71,7 +71,7 @@ func (s *Scheduler) watch() {
 		return
 	}
 	if bubble.Outside(s.home) {
-		return // the timer would use the time of the bubble. The worker that has been woken arms it
+		return // the timer would use the bubble's time; the woken worker will arm it
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Scheduler) watch() {
 	}
 }
 
-// stop ends the monitor for good. A running tick finishes first, except for its reports of stalls.
+// stop ends the monitor for good. It waits for a running tick, except for the tick's reports of stalls.
 //
 //go:norace
 func (m *monitor) stop() {
@@ -151,7 +151,7 @@ func (s *Scheduler) look() (stalls []Stall) {
 		}
 		m.armed.Store(false) // last: a caller of watch that arms it now sets the timer
 		if s.active.Load() > 0 || s.users.Load() == 0 {
-			s.watch() // it changed after we had looked
+			s.watch() // this changed after inspect had looked
 		}
 		return stalls
 	case m.quiet < quietFor:
@@ -174,7 +174,7 @@ func (s *Scheduler) look() (stalls []Stall) {
 }
 
 // thin makes half of the idle workers that were not needed for a while leave, but keeps target of them. It reports
-// whether there are more than that, so that it must be called again.
+// whether there are more idle workers than that; the monitor must then call it again.
 //
 // Spec: SC-37 (a worker above the base number retires)
 //
@@ -200,9 +200,9 @@ func (s *Scheduler) thin(now time.Time) (surplus bool) {
 //go:norace
 func (s *Scheduler) procs() int32 { return int32(min(runtime.GOMAXPROCS(0), s.max)) }
 
-// follow sets the number of workers to GOMAXPROCS, which the program may change, or the Go runtime when the limits of
-// the container change. If it has grown, inspect wakes workers for the tasks that wait. If it has shrunk, workers lose
-// their places as if they were held in native code: each notices at its next switch.
+// follow sets the number of workers to GOMAXPROCS, which the program may change, and which the Go runtime changes with
+// the limits of the container. If it has grown, inspect wakes workers for the waiting tasks. If it has shrunk, workers
+// lose their places as if they were held in native code; each notices at its next switch.
 //
 // Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 //
@@ -239,7 +239,7 @@ func (s *Scheduler) after(d time.Duration) {
 	m.mu.Unlock()
 }
 
-// inspect checks every worker. It reports whether any runs a task, and returns the stalls to report.
+// inspect checks every worker. It reports whether any worker runs a task, and returns the stalls to report.
 //
 // Spec: SC-03 (a replaced worker does not count)
 // Spec: SC-33 (a stuck worker is replaced after 10 ms)
@@ -255,16 +255,16 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 	for _, w := range s.workers {
 		state := w.state.Load()
 		if state != running && w.hasWork() {
-			w.drain() // queued when it was held
+			w.drain() // tasks were queued when it was held
 		}
 		if state != running && state != held {
-			w.seen.since, w.seen.told = time.Time{}, false // the time that it rests does not count
+			w.seen.since, w.seen.told = time.Time{}, false // the time in which it rests does not count
 			continue
 		}
 		busy = true
 		beat := w.beat
 		if beat != w.seen.beat {
-			if passed < 10*tick { // else the monitor was off
+			if passed < 10*tick { // otherwise the monitor was stopped
 				slice := int64(passed) / int64(beat-w.seen.beat)
 				s.slice.Store(slice)
 				w.slice.Store(slice)
@@ -297,7 +297,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 	if gave {
 		s.monitor.every = max(s.monitor.every/2, tickMin)
 		s.monitor.fast = 4
-	} else if s.monitor.fast > 0 && work { // the replacements have just begun, and may be held as well
+	} else if s.monitor.fast > 0 && work { // the replacements have just begun, and may become held as well
 		s.monitor.fast--
 	} else {
 		s.monitor.every = tick
@@ -310,7 +310,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 }
 
 // runs returns the task that the worker runs, given its cur, and the goroutine. Between two tasks, where a policy may
-// call functions of the program, the task is nil. The goroutine is 0 if it is not known.
+// call functions of the program, the task is nil. The goroutine is 0 if it is unknown.
 //
 //go:norace
 func (w *Worker) runs(cur *Task) (*Task, uintptr) {
@@ -326,7 +326,8 @@ func (w *Worker) runs(cur *Task) (*Task, uintptr) {
 	return nil, 0
 }
 
-// spare returns how many idle frames to keep after a time in which low frames were not needed.
+// spare returns how many idle frames to keep, after a period in which low frames were not needed. It starts a new
+// period.
 //
 //go:norace
 func (p *pool) spare() int {
@@ -337,7 +338,7 @@ func (p *pool) spare() int {
 	return keep
 }
 
-// deep reports whether many spent frames wait to be released.
+// deep reports whether many spent frames are waiting to be released.
 //
 //go:norace
 func (p *pool) deep() bool {
@@ -353,16 +354,16 @@ func (p *pool) large() bool {
 	return p.n > trimKeep
 }
 
-// Stall describes a task that has run for long without a switch, or a policy that has taken long to pick one.
+// Stall describes a task that has run for long without a switch, or a policy that has taken long to pick a task.
 type Stall struct {
-	Task *Task // nil: the policy
+	Task *Task // nil if it is the policy
 	For  time.Duration
 	g    uintptr
 	dump *dump
 }
 
-// dump holds the stacks of all goroutines. It is empty until one is needed. The stalls of a tick share it, because
-// there may be a thousand.
+// dump holds the stacks of all goroutines. It is filled when the first stack is needed. The stalls of a tick share it,
+// because there may be a thousand.
 type dump struct{ text []byte }
 
 // Stack returns the stack of the goroutine, or "" if it cannot be found. It takes a dump of all stacks, which stops the
@@ -381,8 +382,8 @@ func (st Stall) Stack() string {
 	return head + string(text)
 }
 
-// AllStacks returns the stacks of all goroutines, an empty line before each; the first 64 MB if they are longer. It
-// stops the world for as long as it takes to print them.
+// AllStacks returns the stacks of all goroutines, each after an empty line, but no more than the first 64 MB. It stops
+// the world for as long as it takes to print them.
 //
 //go:norace
 func AllStacks() []byte {

@@ -9,9 +9,9 @@ import (
 // next is a worker's run-next place for one task. Only the worker puts a task there; any worker may take it.
 //
 // seq is odd while next holds a task. The task is not an atomic pointer because storing one is a call with a write
-// barrier, and this is the hottest place of all. A taker reads the task and then increments seq. If the CAS succeeds no
-// worker has put or taken in between, and the task is the right one. If it fails, the taker discards the one word that
-// it read.
+// barrier, and no other code runs as often. A taker reads the task and then increments seq. If the CAS succeeds, no
+// worker has put or taken a task in between, and the task is the right one. If it fails, the taker discards the one
+// word that it read.
 type next struct {
 	seq  xatomic.Uint64
 	task *Task
@@ -24,7 +24,7 @@ func (n *next) put(t *Task) (old *Task) {
 	old = n.take()
 	xatomic.Writes(unsafe.Pointer(&n.task))
 	n.task = t
-	n.seq.Store(n.seq.Load() + 1) // seq was even: no taker changes it
+	n.seq.Store(n.seq.Load() + 1) // seq is even, so no taker changes it
 	return old
 }
 

@@ -3,13 +3,13 @@ package sched
 import "github.com/coir-go/coir/internal/xatomic"
 
 // places lists the active workers, so that a worker that looks for work visits only those and not the thousands that
-// may be in native calls. There are twice as many places as the base number of workers, because that many may be
-// active.
+// may be in native calls. There are twice as many places as the base number of workers, because that many workers may
+// be active.
 //
-//	A worker is counted as active before it takes a place, and until it has left it: so a place is free.
+//	A worker counts as active from before it takes a place until after it leaves the place, so that one is free.
 //	Except for short moments, only active workers have tasks in their queues.
 type places struct {
-	list xatomic.Pointer[[]*place] // replaced when it grows, under Scheduler.mu; the places stay
+	list xatomic.Pointer[[]*place] // replaced when it grows, under Scheduler.mu; the places themselves stay
 }
 
 type place = xatomic.Pointer[Worker]
@@ -36,7 +36,7 @@ func (p *places) grow(n int) {
 	p.list.Store(&list)
 }
 
-// take gives w a place: the one that it had last, if that is free.
+// take gives w a place: the one that it had last, if that one is free.
 //
 //go:norace
 func (p *places) take(w *Worker) {
@@ -53,7 +53,7 @@ func (p *places) take(w *Worker) {
 	}
 }
 
-// all returns the places. Those that are not taken hold nil.
+// all returns the places. A free place holds nil.
 //
 //go:norace
 func (p *places) all() []*place { return *p.list.Load() }

@@ -18,13 +18,13 @@ type shard struct {
 	mu      sync.Mutex
 	n       int
 	buckets []*Frame // chains through Frame.chain; a power of two
-	_       [24]byte // a cache line each
+	_       [24]byte // so that each shard has its own cache line
 }
 
 var registry [shards]shard
 
-// sieve counts frames by a part of their hash. A goroutine that finds 0 belongs to no frame, and needs no lock to know
-// that. A frame's own goroutine counts the frame.
+// sieve counts frames by a part of their hash. A goroutine whose count is 0 runs no frame, and knows that without a
+// lock. If a goroutine runs a frame, the count includes that frame.
 var sieve [1024]atomic.Int32
 
 //go:norace
@@ -100,7 +100,7 @@ func Current() *Task {
 	return current(g, h)
 }
 
-// current is Current for a goroutine that the sieve does not exclude.
+// current implements Current for a goroutine that the sieve does not exclude.
 //
 //go:noinline
 //go:norace

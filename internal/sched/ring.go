@@ -9,11 +9,11 @@ import (
 const ringSize = 256 // a power of two
 
 // ring is a worker's queue of runnable tasks. The worker pushes at the tail, and pops at the head or takes the newest
-// task back at the tail. Thieves take from the head.
+// task back from the tail. Thieves take from the head.
 //
 //	head <= tail, tail-head <= ringSize; places head..tail-1 hold tasks
 //
-// Both ends are in one word, with a number that grows with every take, so that the word never has an old value again:
+// Both ends are in one word, with a number that grows with every take, so that the word never has the same value twice:
 //
 //	 63               32 31        16 15         0
 //	+-------------------+------------+------------+
@@ -22,7 +22,7 @@ const ringSize = 256 // a power of two
 //
 // A taker copies the tasks that it wants and then changes the word. If the CAS fails, another taker came first, and the
 // copies are discarded. A place is overwritten only after the word has passed it. So the places need no atomic access:
-// what a thief may read in a race is one word, a pointer, and it is discarded.
+// in a race, a thief may read an old pointer, which is one word, and discards it.
 type ring struct {
 	word  xatomic.Uint64
 	place [ringSize]*Task
@@ -131,8 +131,8 @@ func (r *ring) unpush(t *Task) bool {
 	}
 }
 
-// grab moves the older half of the tasks, rounded up and at most len(into), to into, and returns how many it moved.
-// Three call it: a thief (steal), a worker whose ring overflows, and drain.
+// grab moves the older half of the tasks, rounded up and at most len(into), to into, and returns how many it moved. Its
+// callers are a thief (steal), a worker whose ring overflows, and drain.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
 // Spec: SC-15 (a thief takes half)

@@ -1,7 +1,7 @@
 package sched
 
-// A worker's ring against a slice, from starting points that make its places and its counters wrap; then with thieves,
-// where each task must come out exactly once.
+// A worker's ring compared with a slice, from starting points that make its places and its counters wrap; then with
+// thieves, where each task must come out exactly once.
 
 import (
 	"fmt"

@@ -14,19 +14,19 @@ import (
 
 // Config configures a scheduler.
 type Config struct {
-	Workers    int                        // how many run tasks at a time; 0: GOMAXPROCS, even when that changes
+	Workers    int                        // how many run tasks at a time; 0 means GOMAXPROCS, even when that changes
 	MaxWorkers int                        // how many there may be, including those held in native code
-	Clock      clock.Clock                // nil: a real one of its own
+	Clock      clock.Clock                // nil for a new real clock
 	Thunk      func(*Task) Thunk          // returns what a task runs
 	Group      func(*Task) unsafe.Pointer // returns the group of a task, for ParkFor
-	Policy     Policy                     // nil: the queues of this package
-	Observer   Observer                   // nil: none
+	Policy     Policy                     // nil for the queues of this package
+	Observer   Observer                   // may be nil
 	StallAfter time.Duration              // how long a task may run without a switch before OnStall is called
-	OnStall    func(Stall)                // nil: stalls are only counted
+	OnStall    func(Stall)                // if nil, stalls are only counted
 }
 
-// Clock, Policy and Observer are the only interfaces for time, order and events. One that is not used costs a nil
-// check.
+// Clock, Policy and Observer are the only interfaces to time, order and events. An unused Policy or Observer costs a
+// nil check.
 
 // Policy decides the order in which runnable tasks run, instead of this package's queues. Workers call it concurrently
 // unless the scheduler has only one. Inject and Len are also called from outside, at any time.
@@ -40,21 +40,21 @@ type Policy interface {
 // Observer is notified of what tasks do. Its methods are called where it happens, and must not block.
 type Observer interface {
 	Parked(*Task)
-	Readied(t, by *Task) // by is the task that has ended the wait of t; nil if that is not known, or was no task
+	Readied(t, by *Task) // by is the task that ended the wait of t, or nil if unknown or not a task
 }
 
 // Scheduler runs tasks on workers. Workers start when there is something to run, and leave when nothing can become
 // runnable: an idle scheduler has no goroutine.
 //
 // A scheduler that is made in a bubble of testing/synctest belongs to the bubble, as do its workers and timers. Its
-// tasks can be made runnable only from inside the bubble. Its workers leave as soon as the scheduler is not used: a
-// bubble cannot end before them, and once its main function has returned, its time stands still and no timer can stop
-// them. A scheduler that was made outside can be given work from a bubble, but must not start a worker or set a timer
-// there.
+// tasks can be made runnable only from inside the bubble. Its workers leave as soon as the scheduler is not used,
+// because a bubble cannot end before they do: once its main function has returned, its time stands still, and no timer
+// can stop them. A scheduler that was made outside can be given work from a bubble, but must not start a worker or set
+// a timer there.
 type Scheduler struct {
 	home     bubble.ID
-	owner    park.Owner   // of its tasks: the scheduler itself
-	target   atomic.Int32 // how many workers run tasks at a time. Changed by follow, under mu
+	owner    park.Owner   // the owner of its tasks: the scheduler itself
+	target   atomic.Int32 // how many workers run tasks at a time; changed by follow, under mu
 	follows  bool         // target is GOMAXPROCS
 	max      int
 	clock    clock.Clock
@@ -63,7 +63,7 @@ type Scheduler struct {
 	policy   Policy
 	observer Observer
 	plain    bool          // there is neither policy nor observer
-	now      atomic.Uint32 // the time since epoch, in ticks, as the monitor or a worker that woke knew it last
+	now      atomic.Uint32 // the time since epoch, in ticks, as last set by the monitor or by a worker that woke
 	epoch    time.Time
 	stall    time.Duration
 	onStall  func(Stall)
@@ -72,21 +72,21 @@ type Scheduler struct {
 	pool   pool
 
 	active    xatomic.Int32 // workers that are neither idle nor held nor blocked
-	searchers xatomic.Int32 // active workers that look for work, or were woken to look
+	searchers xatomic.Int32 // active workers that look for work, or were woken to look for it
 	users     xatomic.Int64 // see Enter
 
 	places    places       // the active workers, for those that look for work
 	standing  xatomic.Bool // a worker stands by, or is about to: see stand.go
-	spareness spareness    // of the worker that stands by
+	spareness spareness    // used by the worker that stands by
 	slice     atomic.Int64 // the initial slice of a new worker: the last one measured
 
 	mu      xatomic.Mutex
 	idle    *Worker // through Worker.idleNext
 	idlers  int
-	low     int           // the fewest idle workers since the last check of the monitor
-	workers []*Worker     // all, each at its index
+	low     int           // the smallest number of idle workers since the last call of thin
+	workers []*Worker     // all workers, each at its index
 	emptied *xatomic.Gate // opened when the last worker leaves
-	gone    bool          // closed: workers leave, none is started
+	gone    bool          // the scheduler is closed: workers leave, and none is started
 
 	closing xatomic.Mutex // held by Close
 	monitor monitor
@@ -120,7 +120,7 @@ func New(c Config) *Scheduler {
 	} else {
 		s.target.Store(int32(c.Workers))
 	}
-	s.slice.Store(wakeWorth) // not known yet, so wake
+	s.slice.Store(wakeWorth) // unknown yet, so wake workers
 	s.places.grow(2 * int(s.target.Load()))
 	race.Release(unsafe.Pointer(s))
 	return s
@@ -137,8 +137,8 @@ func (s *Scheduler) Home() bubble.ID { return s.home }
 // Clock returns the clock that this scheduler's tasks wait by.
 func (s *Scheduler) Clock() clock.Clock { return s.clock }
 
-// add enters a new worker in the list of all. The caller holds mu. The list is copied by a loop: copy and append report
-// their accesses to the race detector even in a go:norace function.
+// add adds a new worker to the list of all. The caller holds mu. The list is copied by a loop, because copy and append
+// report their accesses to the race detector even in a go:norace function.
 //
 //go:norace
 func (s *Scheduler) add(w *Worker) {
@@ -155,7 +155,7 @@ func (s *Scheduler) add(w *Worker) {
 	w.index = n
 }
 
-// remove takes a worker out of the list of all, and returns how many are left. The caller holds mu.
+// remove removes a worker from the list of all, and returns how many are left. The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) remove(w *Worker) int {
@@ -166,14 +166,14 @@ func (s *Scheduler) remove(w *Worker) int {
 	s.workers[n] = nil
 	s.workers = s.workers[:n]
 	if n == 0 {
-		s.workers = nil // a list that was long
+		s.workers = nil // the list may have been long
 	}
 	return n
 }
 
 // Enter tells the scheduler that a user from outside begins to use it. Leave ends that use, when every task of the user
-// has ended. Only a scheduler without users may close or shrink. The specifications count tasks for this, but tasks
-// live inside a user's tree, so counting the users is enough.
+// has ended. Only a scheduler without users may close or shrink. The specifications count tasks for this purpose, but
+// all tasks belong to the tree of a user, so counting the users is enough.
 func (s *Scheduler) Enter() { s.users.Add(1) }
 
 // Leave ends one Enter. After the last one the monitor releases everything; in a bubble Leave does so immediately.
@@ -208,7 +208,7 @@ func (s *Scheduler) Go(t *Task, here *Worker) {
 	}
 }
 
-// GoWaiting is Go for a task that begins with a wait: the end of the wait makes it runnable.
+// GoWaiting is like Go, for a task that begins with a wait: the end of the wait makes it runnable.
 //
 //go:norace
 func (s *Scheduler) GoWaiting(t *Task, here *Worker) {
@@ -227,7 +227,7 @@ func (s *Scheduler) GoWaiting(t *Task, here *Worker) {
 //go:norace
 func (s *Scheduler) inject(t *Task) {
 	if s.home != 0 && bubble.Outside(s.home) {
-		race.Enable() // as the waker's operation would do: the panic may be recovered
+		race.Enable() // as the waker's operation would do, because the panic may be recovered
 		panic("coir: a fiber that runs " + s.home.String() + " was started or woken by code that runs " +
 			bubble.Here().String() + ", which Go does not allow: make the channel, and what uses it, inside the bubble")
 	}
@@ -287,9 +287,9 @@ func (s *Scheduler) sendHome() {
 	w.sema.Post()
 }
 
-// Close stops the scheduler: every worker leaves, and every frame is released. The clock continues, because contexts
-// outlive their runtime and goroutines may wait by them; it has no goroutine. The caller makes sure that users is 0 and
-// stays 0.
+// Close stops the scheduler: every worker leaves, and every frame is released. The clock, which has no goroutine,
+// continues, because contexts outlive their runtime and goroutines may wait by them. The caller ensures that users is 0
+// and stays 0.
 //
 //go:norace
 func (s *Scheduler) Close() {

@@ -1,7 +1,7 @@
 package sched
 
-// The scheduler by itself, with tasks that are only functions. They run once, switch, park and come back, end by panic
-// and by Goexit, in the order of a Policy if there is one. An unused scheduler keeps nothing.
+// The scheduler by itself, with tasks that are only functions. They run once, switch, park and come back, and end by
+// panic and by Goexit, in the order of a Policy if there is one. An unused scheduler keeps nothing.
 
 import (
 	"runtime"
@@ -98,7 +98,8 @@ func (j *job) wake(ticket park.Ticket, r park.Reason) park.Outcome {
 	return j.task.Wake(ticket, r, nil)
 }
 
-// goroutineCount returns the number of goroutines. One reading may be wrong while goroutines of an earlier test end.
+// goroutineCount returns the number of goroutines. A single reading may be wrong while goroutines of an earlier test
+// end.
 func goroutineCount() (n int) {
 	for range 5 {
 		n = max(n, runtime.NumGoroutine())
@@ -107,7 +108,7 @@ func goroutineCount() (n int) {
 	return n
 }
 
-// noneLeft waits until there are no more goroutines than before: they need a moment to end.
+// noneLeft waits until there are no more goroutines than before, because they need a moment to end.
 func noneLeft(t *testing.T, before int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {

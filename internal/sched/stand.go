@@ -10,34 +10,35 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// How a worker that is held up in native code is replaced within microseconds.
+// How a worker that is stuck in native code is replaced within microseconds.
 //
 // While target workers are active and a task is queued, one more worker stands by: its goroutine is runnable, but does
 // nothing. Go runs it when a processor has nothing else to do, which is when an active worker has blocked. So the Go
-// scheduler notices the block, and no timer is needed. The worker that stands by then checks again, takes the place of
-// a worker that has not switched since (see hold), takes one task, and makes the next worker stand by, which may be
-// needed as soon as the task blocks.
+// scheduler notices the block, and no timer is needed. The standby then checks again, takes the place of a worker that
+// has not switched since (see hold), takes one task, and makes another worker stand by, because that may be needed as
+// soon as the task blocks.
 //
-// A processor also runs it when a worker calls Gosched (see glance) or is preempted. So it asks the Go runtime how many
-// goroutines run or are runnable: if there are target or more, all workers compute, and there is nothing to do. A
-// worker may also wait for a lock for a moment, so it keeps checking for as long as that may take.
+// A processor also runs the standby when a worker calls Gosched (see glance) or is preempted. So the standby asks the
+// Go runtime how many goroutines run or are runnable. If there are target or more, all workers compute, and there is
+// nothing to do. A worker may also wait for a lock for a moment, so the standby keeps checking for as long as that may
+// take.
 //
 // The protocol, which TestExploreStandIn explores:
 //
-//	The one that queues a task      publishes it; then looks whether a place is free (idle.go), or else whether
-//	                                standing is set, and sets it and sends a worker if not.
-//	The one that stands by          looks for work; if there is none, clears standing, goes to rest, and so looks again.
-//	                                If it takes a place, it clears standing, then looks for a task, and then whether
+//	A waker that queues a task      publishes it; then looks whether a place is free (idle.go). If not, and standing is
+//	                                not set, it sets standing and makes a worker stand by.
+//	The standby                     looks for work; if there is none, clears standing, goes to rest, and so looks again.
+//	                                If it takes a place, it clears standing, then takes a task, and then looks whether
 //	                                there is another.
 //
-// Either the second look sees the task, or the one that queued it sees that none stands by.
+// Either the second look sees the task, or the waker sees that no worker stands by.
 //
-// In a bubble of testing/synctest no worker stands by, because the time of the bubble would not move. With a policy
-// none does either, because the policy decides which task runs.
+// In a bubble of testing/synctest no worker stands by, because the bubble's time would not advance. With a policy none
+// does either, because the policy decides which task runs.
 
 const (
-	standTurns  = 8                     // how often it yields to all others before it naps
-	standNap    = 50 * time.Microsecond // its first nap; each is twice as long as the one before, up to standNapMax
+	standTurns  = 8                     // how often the standby yields before it naps
+	standNap    = 50 * time.Microsecond // the first nap; each nap is twice as long as the last, up to standNapMax
 	standNapMax = 400 * time.Microsecond
 	lockWait    = 20 * time.Microsecond // a worker that waits for a lock usually continues within this time
 )
@@ -68,13 +69,13 @@ func (s *Scheduler) standBy() {
 		w.start()
 		s.mu.Unlock()
 	default:
-		s.standing.Store(false) // a waker that relied on it finds none either, or leaves it to the monitor
+		s.standing.Store(false) // a waker that relied on it would find no worker either
 		s.mu.Unlock()
 		s.stats.atCap.Add(1)
 	}
 }
 
-// stand is called by the worker that stands by. It reports whether the worker is active now. If not, nothing was
+// stand is called by the worker that stands by. It reports whether the worker has become active. If not, nothing was
 // queued, and rest checks again.
 //
 //go:norace
@@ -105,7 +106,8 @@ func (s *Scheduler) needed() bool {
 	return !s.gone && s.anyWork()
 }
 
-// step makes w active if a place is free, or if a worker can be found that is held up in native code.
+// step makes w active if a place is free, or if it finds a worker that is stuck in native code. It reports whether w is
+// active.
 //
 //go:norace
 func (s *Scheduler) step(w *Worker) bool {
@@ -123,7 +125,8 @@ func (s *Scheduler) step(w *Worker) bool {
 	return true
 }
 
-// holdOne holds an active worker that has not switched since its beat was noted, if there is one. The caller holds mu.
+// holdOne holds one active worker that has not switched since its beat was noted. It returns false if there is none.
+// The caller holds mu.
 //
 //go:norace
 func (s *Scheduler) holdOne() bool {
@@ -142,8 +145,8 @@ func (s *Scheduler) holdOne() bool {
 //go:norace
 func (w *Worker) lingers() bool { return xatomic.Instrumented || w.cur != nil && w.beat == w.noted }
 
-// idleProcessor reports whether Go has a processor for another worker, for longer than a worker waits for a lock. It
-// notes the beats of the workers first. The worker that stands by calls it.
+// idleProcessor reports whether Go has an idle processor, for longer than a worker usually waits for a lock. It first
+// notes the beats of the workers. The worker that stands by calls it.
 //
 //go:norace
 func (s *Scheduler) idleProcessor() bool {
@@ -177,13 +180,13 @@ type spareness [2]metrics.Sample
 func (c *spareness) others() int {
 	c[0].Name = "/sched/goroutines/running:goroutines"
 	c[1].Name = "/sched/goroutines/runnable:goroutines"
-	race.Enable() // the runtime's own lock must not be hidden. It orders the workers' goroutines, but no fiber
+	race.Enable() // the runtime's own lock must not be hidden; it orders the workers' goroutines, but no fibers
 	metrics.Read(c[:])
 	race.Disable()
 	n := -1
 	for i := range c {
 		if c[i].Value.Kind() != metrics.KindUint64 {
-			return 1 << 30 // not known: no processor is idle
+			return 1 << 30 // unknown: assume that no processor is idle
 		}
 		n += int(c[i].Value.Uint64())
 	}

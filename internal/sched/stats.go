@@ -7,7 +7,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// counters are the counts of slow paths. Fast paths are counted by each worker: see tally and Worker.beat.
+// counters are the counters of slow paths. Fast paths are counted by each worker: see tally and Worker.beat.
 type counters struct {
 	frames    atomic.Int64
 	workers   atomic.Int64
@@ -30,7 +30,7 @@ type counters struct {
 // tally holds the counters of a worker. Other goroutines read it without synchronization.
 type tally struct{ spawned, ended, woken, blocks int64 }
 
-// retire adds the numbers of a worker that leaves.
+// retire adds the counters of a worker that leaves.
 //
 //go:norace
 func (c *counters) retire(w *Worker) {
@@ -45,14 +45,14 @@ func (c *counters) retire(w *Worker) {
 // Stats is a snapshot of the scheduler. Each number is exact, but they are read one after the other.
 type Stats struct {
 	Workers    int           // all workers
-	Idle       int           // of them, asleep
-	Blocked    int           // of them, in a declared native call
-	Held       int           // of them, found in a native call that was not declared
+	Idle       int           // workers that are asleep
+	Blocked    int           // workers in a declared native call
+	Held       int           // workers found in a native call that was not declared
 	Runnable   int           // tasks in queues
 	Frames     int64         // coroutines made so far
-	FreeFrames int           // of them, idle in the common pool
+	FreeFrames int           // coroutines that are idle in the common pool
 	Spawned    int64         // tasks started
-	Ended      int64         // of them, ended
+	Ended      int64         // tasks that have ended
 	Woken      int64         // waits of parked tasks that were ended
 	Late       int64         // wakes that came after the wait had ended
 	Switches   uint64        // transfers of control
@@ -65,14 +65,14 @@ type Stats struct {
 	AtCap      int64         // times that no worker could be started, because of MaxWorkers
 	Pressed    int64         // monitor ticks that found work waiting
 	Stalls     int64         // tasks found running past the stall threshold
-	Slept      time.Duration // by all idle workers together
+	Slept      time.Duration // total time that idle workers have slept
 }
 
 // ticks counts the ticks of the monitors of all schedulers. Each tick runs on a goroutine of its own.
 var ticks atomic.Int64
 
-// Goroutines returns how many goroutines have been started so far to run the tasks of this scheduler, and for the
-// monitors of all, and for race.Alone. Goroutines that release coroutines are not counted.
+// Goroutines returns how many goroutines have been started so far to run the tasks of this scheduler, for the monitors
+// of all schedulers, and for race.Alone. Goroutines that release coroutines are not counted.
 //
 //go:norace
 func (s *Scheduler) Goroutines() int64 {

@@ -15,7 +15,7 @@ import (
 )
 
 // Thunk is the function that a task runs, with callbacks for its end. If RunThunk does not return, Panicked or Exited
-// is called, exactly once. Config.Thunk returns the Thunk of a task.
+// is called, exactly once. Config.Thunk returns a task's Thunk.
 type Thunk interface {
 	RunThunk()
 	Panicked(value any, stack []byte)
@@ -25,13 +25,13 @@ type Thunk interface {
 // Task is the scheduler's part of a fiber. It is used for one thunk and never again.
 type Task struct {
 	park.Parker
-	queued invariant.Flag // is in a queue
-	frame  *Frame         // the frame that runs it, or ran it; nil before it has started. See Here
+	queued invariant.Flag // the task is in a queue
+	frame  *Frame         // the frame that runs it; nil before it has started and after it has ended. See Here
 	link   *Task          // the next in the global queue
 }
 
-// Init prepares a task for Go. If every thunk needs a frame of its own (see coro.Fresh), Init makes one; otherwise the
-// worker that runs the task provides a frame. It is called by the spawner, with its synchronisation visible.
+// Init prepares a task for Go. If every thunk needs a new frame (see coro.Fresh), Init makes one; otherwise the worker
+// that runs the task provides a frame. The spawner calls Init, with its synchronisation visible.
 //
 //go:norace
 func (t *Task) Init(s *Scheduler) {
@@ -50,13 +50,14 @@ func taskOf(p *park.Parker) *Task { return (*Task)(unsafe.Pointer(p)) }
 
 var _ [unsafe.Offsetof(Task{}.Parker)]struct{} = [0]struct{}{}
 
-// Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on it while the
-// caller runs.
+// Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on that goroutine
+// while the caller runs.
 //
-// Any goroutine may call it, and frame is read without synchronization: it is written when a worker starts the task,
-// and an atomic store there would slow down every spawn. A racy read still returns a value that was written. The task's
-// own goroutine wrote frame itself, or was resumed after the write. Any other goroutine sees nil, or a frame whose g is
-// 0 or another goroutine's; a goroutine that has the g of a released frame finds another task in that frame, or none.
+// Any goroutine may call Here, and it reads frame without synchronization. A worker writes frame when it starts the
+// task, and an atomic store there would slow down every spawn. A racy read still returns a value that was written. The
+// task's own goroutine wrote frame itself, or was resumed after the write. Any other goroutine sees nil, or a frame
+// whose g is 0 or belongs to another goroutine. A goroutine that has the g of a released frame finds another task in
+// that frame, or none.
 //
 //go:norace
 func (t *Task) Here() bool {
@@ -70,10 +71,10 @@ func (t *Task) Here() bool {
 //go:norace
 func (t *Task) Started() bool {
 	fr := t.frame
-	return fr != nil && fr.g != 0 // a frame that was made with the task has not begun
+	return fr != nil && fr.g != 0 // a frame that Init made has no g before it runs
 }
 
-// Worker returns the worker that runs the task, as a place to wake others near. Only the task itself may call it.
+// Worker returns the worker that runs the task, as a Place for wakes. Only the task itself may call it.
 //
 //go:norace
 func (t *Task) Worker() *Worker { return t.frame.w }
@@ -101,7 +102,7 @@ func (t *Task) Armed() *clock.Timer { return t.frame.timer }
 //go:norace
 func (t *Task) Kit() *wait.Kit { return &t.frame.kit }
 
-// Park suspends the task, which must be armed, until its wait has ended. A wait that has ended already costs no switch.
+// Park suspends the task, which must be armed, until its wait has ended. A wait that has already ended costs no switch.
 //
 //go:norace
 func (t *Task) Park() park.Reason {
@@ -118,8 +119,7 @@ func (t *Task) Park() park.Reason {
 	return t.Reason()
 }
 
-// ParkFor is Park of a task that waits for the end of other, or of all tasks of a group: see pickFor. Either may be
-// nil.
+// ParkFor is Park for a task that waits until other has ended, or all tasks of a group: see pickFor. Either may be nil.
 //
 //go:norace
 func (t *Task) ParkFor(other *Task, group unsafe.Pointer) park.Reason {
@@ -134,7 +134,7 @@ func (t *Task) ParkFor(other *Task, group unsafe.Pointer) park.Reason {
 	return t.Reason()
 }
 
-// beginParkFor is BeginPark of ParkFor. A task that has been readied here comes first, as in pickFor.
+// beginParkFor is the BeginPark of ParkFor. A task that has been readied here comes first, as in pickFor.
 //
 //go:norace
 func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
@@ -151,13 +151,13 @@ func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
 	return fr.Via(fr.Enter(w.handTo(w.frameFor(w.pickFor(other, group)))))
 }
 
-// BeginPark is the first part of Park, up to the swap, which the caller makes as Park does, followed by EndPark. It
-// returns nil if the wait has ended already. Operations that swap themselves have one frame less between their caller
+// BeginPark is the first part of Park, up to the swap. The caller swaps as Park does, and then calls EndPark. BeginPark
+// returns nil if the wait has already ended. Operations that swap themselves have one frame less between their caller
 // and the swap: see coro.Enter.
 //
 //go:norace
 func (t *Task) BeginPark() *coro.Slot {
-	if t.State() != park.Parking { // it was armed, so it has been woken
+	if t.State() != park.Parking { // it was armed, so a waker has ended the wait
 		return nil
 	}
 	if xatomic.Instrumented && parkBare(t) {
@@ -193,14 +193,14 @@ func (t *Task) BeginPark() *coro.Slot {
 	return fr.Via(fr.Enter(w.handTo(w.successor())))
 }
 
-// parkBare parks a task that no worker runs, and reports whether t is one. Explorations set it.
+// parkBare parks t if no worker runs it, and reports whether it did. Explorations set it.
 var parkBare func(t *Task) bool
 
 // EndPark is the last part of Park, after the swap.
 //
 //go:norace
 func (t *Task) EndPark() {
-	t.frame.kit.On = nil // the fiber may run for long, and must not keep what it has waited for
+	t.frame.kit.On = nil // the fiber may run for long, and must not keep alive what it waited for
 	t.frame.settle()
 }
 
@@ -214,7 +214,7 @@ func (t *Task) Yield() {
 		} else {
 			s.Yield(struct{}{})
 		}
-		t.frame.settle() // and not EndPark: a Cond lets other tasks run in the middle of a wait
+		t.frame.settle() // not EndPark, because a Cond yields in the middle of a wait
 	}
 }
 
@@ -225,12 +225,12 @@ func (t *Task) Yield() {
 func (t *Task) BeginYield() *coro.Slot {
 	// Spec: SC-21 (a yield goes to the tail)
 	if bubble.Explored != nil {
-		runtime.Gosched() // fibers that yield to each other would run forever: coir test does not see their switches
+		runtime.Gosched() // coir test does not see switches: fibers that yield to each other would run forever
 	}
 	fr := t.frame
 	w := fr.w
 	var next *Task
-	// The usual successor is the oldest in the ring. What follows is pick for that case.
+	// The usual successor is the oldest task in the ring. What follows is pick for that case.
 	if w.s.plain && w.picks < w.every-1 && w.state.Load() == running && w.next.empty() {
 		if next = w.ring.pop(); next != nil {
 			next.dequeue()
@@ -251,20 +251,20 @@ func (t *Task) BeginYield() *coro.Slot {
 }
 
 // goschedEvery is the number of yields of a lone task for each call of Gosched, which costs ten times as much as the
-// rest of the yield.
+// rest of a yield.
 const goschedEvery = 8
 
-// yieldAlone is a yield of the worker's only task, which may wait for a goroutine.
+// yieldAlone yields for the worker's only task, which may be waiting for a goroutine.
 //
 //go:norace
 func (w *Worker) yieldAlone() {
-	w.beat++ // alone, but alive
+	w.beat++ // tells the monitor that the task makes progress
 	if w.lone++; w.lone%goschedEvery == 0 {
 		runtime.Gosched()
 	}
 }
 
-// Ready implements park.Owner: a scheduler is the owner of its tasks.
+// Ready implements park.Owner. A scheduler is the owner of its tasks.
 //
 //go:norace
 func (s *Scheduler) Ready(p *park.Parker, here park.Place) {
@@ -280,7 +280,7 @@ func (s *Scheduler) Ready(p *park.Parker, here park.Place) {
 	s.ready(t, w)
 }
 
-// ready queues a task whose wait has ended: on the worker w if that belongs to this scheduler.
+// ready queues a task whose wait has ended, on the worker w if that belongs to this scheduler.
 //
 //go:norace
 func (s *Scheduler) ready(t *Task, w *Worker) {
@@ -293,7 +293,8 @@ func (s *Scheduler) ready(t *Task, w *Worker) {
 	}
 }
 
-// readyLate readies a task that was woken on its way to sleep. The task that runs now is not the one that woke it.
+// readyLate readies a task that was woken on its way to sleep. It names no waker, because the task that runs now did
+// not wake it.
 //
 //go:noinline
 //go:norace
@@ -335,15 +336,15 @@ func (t *Task) dequeue() *Task {
 // waits, because frames are reused and tasks are not.
 type Frame struct {
 	coro.Coro
-	w       *Worker // the worker that runs it; set before control is passed to it
+	w       *Worker // the worker that runs it; set before the worker passes control to the frame
 	task    *Task
 	g       uintptr
 	timer   *clock.Timer // made for the first wait that needs one
 	kit     wait.Kit
 	free    *Frame // next in a pool
 	chain   *Frame // next in the registry
-	since   uint32 // when its task parked last, or called Block, by Scheduler.now
-	exits   int32  // Goexits on its stack, inside of which it serves
+	since   uint32 // when its task last parked or called Block, by Scheduler.now
+	exits   int32  // the number of Goexits on its stack, inside which it serves
 	resting bool
 	left    bool
 }
@@ -365,7 +366,7 @@ func (fr *Frame) run(yield func(struct{}) bool) {
 	fr.Begin(yield)
 	race.Disable()
 	if !coro.Fresh {
-		coro.Reset() // the worker that made it has labels of its own, perhaps
+		coro.Reset() // the goroutine that made the frame may have profiler labels
 	}
 	fr.g = coro.G()
 	register(fr)
@@ -375,9 +376,9 @@ func (fr *Frame) run(yield func(struct{}) bool) {
 	}
 }
 
-// unwound is deferred by run. A panic that is recovered while a Goexit is under way does not stop the Goexit: after
-// caught has handled such a panic, the Goexit continues to end the goroutine. So the frame serves from here until it
-// must leave, as caught does for a plain Goexit.
+// unwound is deferred by run. A panic that is recovered during a Goexit does not stop the Goexit: after caught has
+// handled such a panic, the Goexit continues to end the goroutine. So unwound serves until the frame must leave, as
+// caught does for a plain Goexit.
 //
 // Guarded by TestPanicDuringGoexit.
 //
@@ -392,7 +393,7 @@ func (fr *Frame) unwound() {
 	}
 }
 
-// serve runs tasks until the frame must leave; then it returns true. It returns false after a panic, which caught has
+// serve runs tasks until the frame must leave, and then returns true. It returns false after a panic, which caught has
 // handled.
 //
 //go:norace
@@ -404,7 +405,7 @@ func (fr *Frame) serve() (left bool) {
 				// It has a task already.
 			} else if coro.Fresh {
 				fr.Rest(to)
-			} else if s := fr.Enter(to); s.Odd { // it is not locked to its thread: rest has looked
+			} else if s := fr.Enter(to); s.Odd { // not locked to its thread: rest has checked that
 				s.Next()
 			} else {
 				s.Yield(struct{}{})
@@ -435,12 +436,12 @@ func (fr *Frame) ended() {
 	}
 }
 
-// rest takes the next task, on this coroutine if the task is new. Otherwise it puts the frame into a pool and returns
-// the coroutine to pass control to.
+// rest takes the next task. If the task is new, the frame adopts it, and rest returns nil. Otherwise rest puts the
+// frame into a pool and returns the coroutine to pass control to.
 //
-// A frame whose task has ended with its thread locked is not reused, and its goroutine stays suspended forever. Go
+// A frame whose task ended while locked to its thread is not reused, and its goroutine stays suspended forever. Go
 // would end the thread, which the task may have changed in ways that must not affect other code (a namespace,
-// credentials); but a coroutine cannot end while it is locked. Guarded by TestLockedEndKeepsTheThread.
+// credentials). But a coroutine cannot end while it is locked. Guarded by TestLockedEndKeepsTheThread.
 //
 // Spec: FB-03 (a coroutine is reused for the next thunk)
 // Spec: FB-30 (a locked fiber keeps its thread)
@@ -462,14 +463,14 @@ func (fr *Frame) rest() *coro.Coro {
 	to := w.handTo(w.frameFor(t))
 	if lost {
 		unregister(fr)
-		coro.Transfer(&fr.Coro, to) // and control does not come back
+		coro.Transfer(&fr.Coro, to) // control never comes back
 	}
 	w.putFrame(fr)
 	fr.resting = true
 	return to
 }
 
-// resumed is called by a resting frame when it is resumed. It reports true if the frame must leave; otherwise the frame
+// resumed is called by a resting frame when it is resumed. It returns true if the frame must leave; otherwise the frame
 // has been given a task.
 //
 //go:norace
@@ -483,7 +484,7 @@ func (fr *Frame) resumed() (leave bool) {
 }
 
 // caught is deferred by serve. A panic in a thunk ends the thunk, and serve starts over. A Goexit cannot be stopped,
-// but a deferred call may run for any time, so caught serves from here until the frame must leave.
+// but a deferred call may run for any length of time, so caught serves until the frame must leave.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 //
@@ -492,7 +493,7 @@ func (fr *Frame) caught() {
 	if fr.left {
 		return
 	}
-	if !fr.resting { // otherwise it is the Goexit of another frame that left, passed on by coro.Release
+	if !fr.resting { // otherwise coro.Release has passed on the Goexit of another frame that left
 		th := fr.w.s.thunk(fr.task)
 		if r := recover(); r != nil {
 			th.Panicked(r, stack())
@@ -504,7 +505,7 @@ func (fr *Frame) caught() {
 		race.Disable()
 		fr.ended()
 	}
-	fr.exits++ // each adds a level to the stack for good
+	fr.exits++ // each Goexit adds a level to the stack for good
 	for !fr.serve() {
 	}
 }
@@ -526,7 +527,7 @@ func (fr *Frame) adopt(t *Task) {
 	t.frame = fr
 }
 
-// handTo prepares another frame of this worker to run; the caller passes control to it next. When the caller is
+// handTo prepares another frame of this worker to run. The caller then passes control to it. When the caller is
 // resumed, it must call settle first.
 //
 //go:norace

@@ -1,6 +1,6 @@
 package sched
 
-// What a task does about its own wait, and where a task goes that has been woken.
+// What a task does about its own wait, and where a woken task goes.
 
 import (
 	"sync/atomic"
@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// TestParkOfAWaitThatHasEndedDoesNotSwitch: a task that was woken before it parks goes on at once, for the waker's
+// TestParkOfAWaitThatHasEndedDoesNotSwitch: a task that was woken before it parks continues at once, with the waker's
 // reason. Control passes to no other task, although one is queued on its worker.
 //
 // Spec: PK-22 (a wait that has ended costs no switch)
@@ -50,9 +50,9 @@ func TestParkOfAWaitThatHasEndedDoesNotSwitch(t *testing.T) {
 //go:norace
 func (j *job) beat() uint64 { return j.task.Worker().beat }
 
-// TestWokenTaskGoesNearItsWaker: a task that a worker wakes is the next to run there, before those that were queued.
-// Woken from outside, or by a worker that is not running, it goes to the global queue. It is a hint: another worker may
-// take the task from there.
+// TestWokenTaskGoesNearItsWaker: a task that a worker wakes is the next to run there, before those that were queued. If
+// it is woken from outside, or by a worker that is not running, it goes to the global queue. This is a hint: another
+// worker may take the task from there.
 //
 // Spec: SC-12 (a run-next slot can be stolen)
 // Spec: SC-28 (a woken fiber goes near its waker)

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	nextCap     = 3  // run-next picks in a row before the ring's head gets its turn (tokio#5686)
-	globalEvery = 61 // after at most this many picks the global queue comes first
-	ageEvery    = 16 // once in this many picks the ring's head comes before its newest task: see pickFor
+	nextCap     = 3  // the most run-next picks in a row before the ring's head gets its turn (tokio#5686)
+	globalEvery = 61 // after at most this many picks the global queue is checked first
+	ageEvery    = 16 // once in this many picks the ring's head is taken before its newest task: see pickFor
 	keepFrames  = 32 // idle frames a worker keeps for itself
 	maxExits    = 16 // a frame is retired after this many Goexits
 )
@@ -27,45 +27,45 @@ const (
 	held           // runs a task that the monitor found stuck; another worker has taken its place
 )
 
-// Worker is a chain of control. At any time exactly one goroutine of the chain runs: that of a frame, or the worker's
-// own, its base. Fields that are not said to be shared belong to that goroutine.
+// Worker is a chain of goroutines of which exactly one runs at any time: that of a frame, or the worker's own, its
+// base. Fields that are not described as shared belong to that goroutine.
 type Worker struct {
-	// What every switch and every native call uses comes first, in one cache line: a thousand workers in native calls
-	// are cold memory.
+	// The fields that every switch and every native call uses come first, in one cache line, because the memory of a
+	// thousand workers in native calls is not in the cache.
 	s     *Scheduler
 	prev  *Task          // the task that settle must commit or put back
 	cur   *Task          // the running task; nil for the base
 	beat  uint64         // grows with every switch
-	place *place         // in Scheduler.places: the current one while it is active, else the last one
-	picks int            // since the global queue came first
-	every int            // after this many picks it comes first again: see glance
+	place *place         // in Scheduler.places: its place while it is active, otherwise its last place
+	picks int            // since the global queue was last checked first
+	every int            // after this many picks the global queue is checked first again: see glance
 	state xatomic.Uint32 // see Scheduler.discharge
 
-	requeue   bool // prev is put back
+	requeue   bool // prev must be put back in a queue
 	searching bool
-	stands    bool // woken from idle to stand by. Guarded by Scheduler.mu, like the next field
+	stands    bool // woken from idle to stand by; guarded by Scheduler.mu, like the next field
 	leaving   bool
-	lone      uint8 // counts yields while no other task could run
+	lone      uint8 // counts yields when no other task could run
 
 	// Shared: any worker may take from these.
 	next next // runs before the ring
 	ring ring
 
-	streak int   // how many picks in a row came from next
+	streak int   // how many picks in a row were of next
 	alone  int64 // nanoseconds since the worker last let Go's scheduler run
 	rand   uint32
 	number uint32 // names its part of the clock: see newNumber
 
 	base    Frame
-	first   *Task              // waits until the base makes a frame for it
-	frames  [keepFrames]*Frame // idle: the first nframes. The others are not cleared, to save writes of pointers
+	first   *Task              // a task that waits until the base makes a frame for it
+	frames  [keepFrames]*Frame // the first nframes are idle; the others are not cleared, to save pointer writes
 	nframes int
-	extra   int    // how many more frames it takes from the pool next time: see pool.get
-	spent   *Frame // the last that must not be reused
-	picker  *Frame // of the task that ended last, if there is a policy, which picks the next task there
+	extra   int    // how many extra frames it takes from the pool next time: see pool.get
+	spent   *Frame // the last frame that must not be reused
+	picker  *Frame // with a policy, the frame of the task that ended last, in which the policy picks the next task
 
-	// The monitor reads these, beat and cur without synchronization. It may see old values and hold a worker that has
-	// just switched, which notices at its next switch. An atomic store would slow down every switch.
+	// The monitor reads these, and beat and cur, without synchronization. It may see old values and hold a worker that
+	// has just switched; the worker notices at its next switch. An atomic store would slow down every switch.
 	tally tally        // for Stats
 	slice atomic.Int64 // recent nanoseconds between two beats, as seen by the monitor
 
@@ -74,8 +74,8 @@ type Worker struct {
 	index    int          // in Scheduler.workers
 	sema     xatomic.Sema // woken from idle
 
-	seen  watch  // the monitor's own
-	noted uint64 // the beat, as last seen by the worker that stands by, which owns this field
+	seen  watch  // used only by the monitor
+	noted uint64 // the beat that the worker that stands by last saw; only that worker uses this field
 
 	ids, idsEnd uint64 // task numbers not given out yet
 }
@@ -85,7 +85,7 @@ const idBatch = 1 << 10
 var lastID atomic.Uint64
 
 // NewID returns a task number that is unique in the process. Workers take numbers in batches, so that they do not
-// contend for one counter. w may be nil.
+// contend for one counter. The worker w may be nil.
 //
 //go:norace
 func NewID(w *Worker) uint64 {
@@ -101,12 +101,12 @@ func NewID(w *Worker) uint64 {
 	return w.ids
 }
 
-// push makes t the next to run on this worker; the task that was next goes to the end of the ring. Only the worker's
-// own chain calls it.
+// push makes t the next task to run on this worker. The task that was next goes to the end of the ring. Only the
+// worker's own chain calls push.
 //
 //go:norace
 func (w *Worker) push(t *Task) {
-	if w.state.Load() != running { // it may not come back to its queue for long
+	if w.state.Load() != running { // it may not come back to its queues for long
 		w.s.inject(t)
 		return
 	}
@@ -125,7 +125,7 @@ func (w *Worker) push(t *Task) {
 //
 //go:norace
 func (w *Worker) Ready(p *park.Parker) {
-	if xatomic.Instrumented && w == nil { // by a task of an exploration: see Bare
+	if xatomic.Instrumented && w == nil { // the caller is a task of an exploration: see Bare
 		p.MakeReady(nil)
 		return
 	}
@@ -145,7 +145,7 @@ func (w *Worker) Ready(p *park.Parker) {
 	}
 }
 
-// putBack puts a task that yields at the end of the ring. It wakes no worker: there is no more to run than before.
+// putBack puts a yielding task at the end of the ring. It wakes no worker, because there is no more work than before.
 //
 //go:norace
 func (w *Worker) putBack(t *Task) {
@@ -157,7 +157,7 @@ func (w *Worker) putBack(t *Task) {
 	w.toRing(t)
 }
 
-// toRing puts t in the ring; if that is full, half of it and t go to the global queue.
+// toRing puts t in the ring. If the ring is full, half of it and t go to the global queue.
 //
 //go:norace
 func (w *Worker) toRing(t *Task) {
@@ -180,14 +180,14 @@ func (w *Worker) overflow(t *Task) {
 	w.s.wake()
 }
 
-// wakeWorth is the shortest expected wait of a task for which waking another worker pays off: about the cost of a wake
-// for both sides.
+// wakeWorth is the shortest expected wait of a task for which waking another worker pays: about the cost of a wake for
+// both sides.
 const wakeWorth = 10_000 // nanoseconds
 
 // offer wakes another worker for a task that was just queued here, if the queue is likely to last longer than a wake
 // takes. Otherwise every hand-over between two fibers would wake a worker that comes too late, because workers do not
-// spin. If the guess is wrong, the monitor corrects it. If all workers are active and tasks are long, offer makes one
-// stand by; if tasks are short, glance does.
+// spin. If the guess is wrong, the monitor corrects it. If all workers are active and tasks are long, offer makes a
+// worker stand by; if tasks are short, glance does.
 //
 //go:norace
 func (w *Worker) offer() {
@@ -237,13 +237,14 @@ func (w *Worker) pick() *Task {
 const glanceWithin = 200_000 // nanoseconds
 
 // glance takes a task from the global queue. pick calls it after globalEvery picks, or after fewer if tasks are long,
-// so that a task readied by a timer or a goroutine does not wait for 61 of them.
+// so that a task readied by a timer or a goroutine does not have to wait for 61 long ones.
 //
-// If every worker is busy, Go's own scheduler has no processor left: goroutines, and Go's timers, on which ours depend,
-// would wait until the Go runtime preempts a worker, 10 ms. So the worker calls Gosched, at most once a glance. If a
-// worker is idle there is a processor for them, and Gosched would only move this worker to it. A worker that searches
-// does not count as busy: it may be one that has been woken and waits for a processor, behind goroutines that are not
-// coir's. Gosched would put this worker behind them too (netio-busy-p50 of bench/ratios).
+// If every worker is busy, Go's own scheduler has no processor left. Goroutines, and Go's timers, on which coir's
+// depend, would wait up to 10 ms, until the Go runtime preempts a worker. So glance calls Gosched, at most once for
+// each glanceWithin of work. If a worker is idle, there is a processor for them, and Gosched would only move this
+// worker to it. A worker that searches does not count as busy: it may have been woken and be waiting for a processor,
+// behind other goroutines of the program. Gosched would put this worker behind them too (netio-busy-p50 of
+// bench/ratios).
 //
 // Guarded by the comparisons wake-p99, wake-timer-p99 and wake-outside-p99 of bench/ratios.
 //
@@ -266,10 +267,10 @@ func (w *Worker) glance() *Task {
 	return s.global.pop()
 }
 
-// pickFor is pick for a task that waits for the end of other, or of all tasks of a group. If run-next is empty and the
-// ring's newest task is one of those, pickFor returns that one: so a tree of forks is traversed depth first, and has as
-// many stacks as it is deep, not as it is wide. Every ageEvery picks it does not, so that the ring's head gets its
-// turn.
+// pickFor is pick for a task that waits until other has ended, or all tasks of a group. If run-next is empty and the
+// ring's newest task is other or belongs to the group, pickFor returns that task. So a tree of forks is traversed depth
+// first, and needs as many stacks as it is deep, not as it is wide. Once in ageEvery picks, pickFor takes the ring's
+// head instead.
 //
 // Guarded by TestJoinRunsTheNewest and TestJoinsDoNotStarve.
 //
@@ -302,9 +303,9 @@ func (w *Worker) takeNext() *Task {
 //go:norace
 func (w *Worker) successor() *Frame { return w.frameFor(w.pick()) }
 
-// frameFor returns the frame of t; for a new task a frame from the pool; for nil the base. If no frame is idle it also
-// returns the base, which makes one: making it here would grow the stack of the task that is about to park, for as long
-// as the task lives.
+// frameFor returns the frame of t, for a new task a frame from the pool, and for nil the base. If no frame is idle, it
+// also returns the base, which makes one. Making it here would grow the stack of the task that is about to park, for as
+// long as that task lives.
 //
 //go:norace
 func (w *Worker) frameFor(t *Task) *Frame {
@@ -355,7 +356,7 @@ func (w *Worker) putFrame(fr *Frame) {
 	if coro.Fresh {
 		return
 	}
-	if fr.exits > maxExits { // its stack is deep; it is not reused, and the monitor releases it
+	if fr.exits > maxExits { // its stack is deep, so it is not reused, and the monitor releases it
 		if w.spent != nil {
 			w.s.pool.putSpent(w.spent) // quiet by now
 		}
@@ -372,10 +373,10 @@ func (w *Worker) putFrame(fr *Frame) {
 //
 //go:norace
 func (w *Worker) run() {
-	race.Acquire(unsafe.Pointer(w.s)) // a goroutine made in a hidden section is ordered after nothing else
+	race.Acquire(unsafe.Pointer(w.s)) // the only order for a goroutine that was started in a hidden section
 	race.Disable()
 	defer race.Enable()
-	coro.Reset() // the goroutine that started it may have labels
+	coro.Reset() // the goroutine that started it may have profiler labels
 	w.base.w, w.base.g = w, coro.G()
 	for {
 		t := w.first
@@ -412,15 +413,15 @@ func (w *Worker) find() *Task {
 	}
 	t := w.pick()
 	if t == nil && fresh {
-		t = s.global.pop() // only one: this worker may be held up by it
+		t = s.global.pop() // only one task, because the task may block this worker
 	}
 	if t == nil && s.policy == nil {
 		if t = s.global.share(&w.ring, int(s.target.Load())); t == nil {
 			t = w.steal()
 		} else if w.ring.len() > 0 {
-			s.wake() // no worker could see the tasks while share moved them
+			s.wake() // no worker could see the tasks while share was moving them
 		}
-		if w.state.Load() != running && w.hasWork() { // it was held, and drained before it had them
+		if w.state.Load() != running && w.hasWork() { // it became held, and was drained before it had these tasks
 			w.drain()
 			s.wake()
 		}
@@ -431,7 +432,7 @@ func (w *Worker) find() *Task {
 			s.wake() // the last searcher that finds a task wakes the next one
 		}
 	} else if t != nil && fresh && s.anyWork() {
-		s.wake() // or sends the next one to stand by
+		s.wake() // or makes the next worker stand by
 	}
 	return t
 }
@@ -455,7 +456,7 @@ func (w *Worker) steal() *Task {
 		w.searching = true
 		s.searchers.Add(1)
 	}
-	var loot [ringSize / 2]*Task // grab takes no more
+	var loot [ringSize / 2]*Task // grab takes at most this many
 	w.rand = w.rand*1664525 + 1013904223
 	ps := s.places.all()
 	start := int(w.rand>>8) % len(ps)

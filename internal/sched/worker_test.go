@@ -54,8 +54,8 @@ func TestRunNextHasACap(t *testing.T) {
 	}
 }
 
-// A task that joins first runs the ring's newest task if that is of its group, or is the one that it waits for. All
-// others take from the head.
+// A task that joins first runs the ring's newest task if that is in its group, or is the one that it waits for. All
+// other tasks are taken from the head.
 //
 // Spec: SC-07 (the order in which a worker looks for work)
 func TestJoinRunsTheNewest(t *testing.T) {
@@ -203,7 +203,7 @@ func TestThiefTakesHalfThenRunNext(t *testing.T) {
 	}
 }
 
-// A worker that has a request does not use its own queues until the base has served it; the tasks go where other
+// A worker that has a request does not use its own queues until the base has served it. The tasks go where other
 // workers find them.
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
@@ -299,7 +299,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A worker gets the smallest number that none has, so that workers which come and go do not share a part of the clock.
+// A worker gets the smallest number that no worker has, so that workers that come and go do not share a part of the
+// clock.
 func TestNumbersAreUsedAgain(t *testing.T) {
 	s, ws := still(t, 3)
 	for i, w := range ws {

@@ -1,19 +1,19 @@
 package search
 
-// Turn is a part of a schedule in which one actor runs, until it has been chosen To times since the schedule began.
-// The actor may also be Clock.
+// Turn is a part of a schedule in which one actor runs, until it has been chosen To times since the schedule began. The
+// actor may also be Clock.
 type Turn = struct{ Actor, To int }
 
 // Course is a strategy that describes a schedule by its turns: which actor runs, and until when. A script is a list of
-// numbered decisions: if one of them changes, those after it mean something else. Turns keep their meaning. A Course
-// records the turns of each schedule, and can make a schedule follow given turns.
+// numbered decisions: if one of them changes, the decisions after it mean something else. Turns keep their meaning. A
+// Course records the turns of each schedule, and can make a schedule follow given turns.
 type Course struct {
 	script Script
 
 	follows bool // follows turns, not script
 	turns   []Turn
-	values  [][]int // for each actor, the values to choose for it, in order; the first are for no actor
-	at      int     // index of the first turn that is not done
+	values  [][]int // for each actor, the values to choose for it, in order; the first list is for no actor
+	at      int     // the index of the first turn that has not ended
 	used    []int   // number of values used, for each actor
 
 	ran    table[Turn]
@@ -21,10 +21,10 @@ type Course struct {
 	clocks int // how often time was chosen to advance
 }
 
-// value is a value that was chosen.
+// value is a chosen value.
 type value struct{ actor, way int }
 
-// mostTurns bounds the turns that are recorded.
+// mostTurns limits the number of recorded turns.
 const mostTurns = 1 << 20
 
 // Script makes the next schedule use the given decisions.
@@ -41,7 +41,7 @@ func (c *Course) begin(follows bool, ways []int, turns []Turn, values [][]int) {
 	c.ran.n, c.chosen.n, c.clocks = 0, 0, 0
 }
 
-// Ran returns the turns and values of the last schedule. It reports false if there was no room for them.
+// Ran returns the turns and values of the last schedule. It returns false if there was no room for them.
 func (c *Course) Ran() (turns []Turn, values [][]int, ok bool) {
 	turns = append(turns, c.ran.rows[:c.ran.n]...)
 	for _, v := range c.chosen.rows[:c.chosen.n] {
@@ -116,7 +116,8 @@ func (c *Course) turn(actor, to int) {
 	c.ran.add(Turn{actor, to})
 }
 
-// next returns the way of the actor whose turn it is, or if it cannot run, of the actor of the next turn.
+// next returns the way of the actor whose turn it is. If that actor cannot run, it returns the way of the actor of the
+// next turn.
 //
 //go:norace
 func (c *Course) next(f *Fork) int {
@@ -140,7 +141,7 @@ func (c *Course) next(f *Fork) int {
 	return 0
 }
 
-// lookAhead bounds how many turns a decision looks at.
+// lookAhead limits how many turns a decision examines.
 const lookAhead = 64
 
 // done reports whether a turn has ended.

@@ -3,26 +3,26 @@ package search
 import "math/bits"
 
 // Most schedules do not differ in effect: if two actors use different objects, their order does not matter. Schedules
-// that can be turned into each other by swapping neighbours that do not conflict are one trace, and one schedule of
-// each trace is enough. Dynamic partial-order reduction finds these without running the others, here with source sets
-// and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014):
+// that can be transformed into each other by swapping neighbours that do not conflict are one trace, and one schedule
+// of each trace is enough. Dynamic partial-order reduction finds these without running the others, here with source
+// sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014):
 //
-//   - After each schedule look for races: two transitions of different actors that conflict, with nothing in between
-//     that orders them. Where the first was chosen, an actor must be tried that leads to the second going first: one of
-//     the initials of what happened after the first and not because of it. If one of them was tried or is marked to be,
-//     nothing is left to do.
-//   - What was tried at a fork then sleeps while other ways are tried there, until something happens that conflicts
-//     with it.
+//   - After each schedule, look for races: two transitions of different actors that conflict, with nothing in between
+//     that orders them. At the fork where the first was chosen, an actor must be tried that lets the second go first:
+//     one of the initials of the transitions that followed the first but were not caused by it. If one of these actors
+//     was tried or is marked to be tried, nothing is left to do.
+//   - A way that was tried at a fork then sleeps while other ways are tried there, until a transition happens that
+//     conflicts with it.
 //
-// Trying only the actor of the second transition looks right but is not: if it sleeps, or only gets there after
-// another, the schedule is lost.
+// Trying only the actor of the second transition looks right but is not: if that actor sleeps, or needs another actor
+// to get there, the schedule is missed.
 //
 // A transition is the work of an actor between two points: its announced operation and the code up to the next one, or,
-// if it was woken, the code after the wait.
+// if the actor was woken, the code after the wait.
 
 // Model is a program whose transitions are of type T, as DPOR sees it.
 type Model[T any] interface {
-	// Way returns the transition that way k of a fork begins with. Like Choose, it is called while a schedule runs.
+	// Way returns the transition with which way k of a fork begins. Like Choose, it is called while a schedule runs.
 	Way(f *Fork, k int) T
 	// Conflict reports whether the order of two transitions of different actors may matter. It too is called while a
 	// schedule runs.
@@ -31,7 +31,7 @@ type Model[T any] interface {
 	// again.
 	Learned() bool
 	// Events appends the events of the last schedule, from the log up to end. An event that a decision caused has the
-	// number of its fork among those that are not After.
+	// number of its fork among the forks that are not After.
 	Events(events []Event[T], end int) []Event[T]
 	// Awaited reports whether event i comes after event j in each schedule, although they do not conflict.
 	Awaited(events []Event[T], i, j int) bool
@@ -41,9 +41,9 @@ type Model[T any] interface {
 type Event[T any] struct {
 	Actor int32 // or Clock
 	T     T
-	Fork  int32 // the fork where it was chosen; -1: there was no choice
-	Wake  int32 // the event that made it possible, if it ends a wait or begins an actor; -1: none
-	Idle  bool  // time moved because no actor could run: ordered with all other events
+	Fork  int32 // the fork where it was chosen, or -1 if there was no choice
+	Wake  int32 // the event that made it possible, if it ends a wait or begins an actor; otherwise -1
+	Idle  bool  // time advanced because no actor could run: it is ordered with all other events
 }
 
 // DPOR runs at least one schedule of each trace of a model. It cannot be part of a [Portfolio].
@@ -55,22 +55,22 @@ type DPOR[T any] struct {
 	ways  table[way[T]]
 	at    int  // forks met in this schedule
 	began bool // there has been a fork
-	ended bool // with nothing left to try
+	ended bool // nothing was left to try
 	cut   bool // a schedule was too long
 
-	asleep bool // only ways that were tried before can continue: the schedule is of a known trace
-	known  int  // the length of the log where that was found
+	asleep bool // only ways that were tried before can continue, so the schedule is of a known trace
+	known  int  // the length of the log when that was found
 	turned int  // the node whose choice is new
 	fresh  int  // the first event after it: earlier races are already known
 
 	events []Event[T]
-	before []uint64 // a row of bits for each event: those that happen before it
+	before []uint64 // a row of bits for each event: the events that happen before it
 	stride int
 }
 
 // node is a fork of the schedule.
 type node struct {
-	value  bool // a value below of is chosen; else one of ways[first:first+of]
+	value  bool // a value below of is chosen; otherwise one of ways[first:first+of]
 	chosen int
 	of     int
 	first  int32
@@ -87,7 +87,7 @@ type way[T any] struct {
 	t      T
 }
 
-// A schedule with more forks, or more ways at them, or with more events than these is too long for DPOR.
+// A schedule with more forks, more ways at its forks, or more events than these is too long for DPOR.
 const mostForks, mostWays, mostEvents = 1 << 17, 1 << 20, 1 << 14
 
 // Name implements Strategy.
@@ -95,7 +95,8 @@ func (*DPOR[T]) Name() string { return "dpor" }
 
 func (*DPOR[T]) steady() bool { return true }
 
-// Complete reports whether one schedule of each trace has been run: Begin has reported false, and none was too long.
+// Complete reports whether one schedule of each trace has been run: Begin has returned false, and no schedule was too
+// long.
 func (s *DPOR[T]) Complete() bool { return s.ended && !s.cut }
 
 // Begin examines the last schedule and prepares the next: the last decision with an untried way takes it.
@@ -159,7 +160,7 @@ func (s *DPOR[T]) Begin(schedule int) bool {
 
 func (s *DPOR[T]) restart() { s.nodes.n, s.ways.n, s.turned = 0, 0, 0 }
 
-// Forks returns how many forks of the last schedule are known: fewer than it had, if it was of a known trace.
+// Forks returns how many forks of the last schedule are known. That is fewer than it had, if it was of a known trace.
 func (s *DPOR[T]) Forks() int { return s.nodes.n }
 
 // Chosen returns the way to take at fork i.
@@ -215,7 +216,7 @@ func (s *DPOR[T]) Choose(f *Fork) int {
 	for k := range ways {
 		a := f.World.Actor(k)
 		ways[k] = way[T]{actor: int32(a), t: s.Model.Way(f, k)}
-		if a == Clock { // conflicts with everything, and may never come if not tried: the others can stop all timers
+		if a == Clock { // conflicts with everything; try it, because the others could stop all timers first
 			ways[k].try = true
 		} else {
 			ways[k].moves = f.World.Moves(a)
@@ -237,7 +238,7 @@ func (s *DPOR[T]) Choose(f *Fork) int {
 }
 
 // inherit puts to sleep the ways that slept, or had been tried, at the last choice of an actor and do not conflict with
-// that choice. It reports false if one of them has run meanwhile, because no other could.
+// that choice. It returns false if one of them has run since, because no other could.
 //
 //go:norace
 func (s *DPOR[T]) inherit(ways []way[T]) bool {
@@ -333,8 +334,8 @@ func (s *DPOR[T]) after(i, j int) {
 
 // reverse ensures that at the fork of event j an actor is tried that makes event i happen first.
 func (s *DPOR[T]) reverse(j, i int) {
-	// What happened after j and not because of it, followed by i. Its initials are the events with nothing of it before
-	// them.
+	// The events that happened after j but not because of it, followed by i. The initials are those that no other of
+	// these events happens before.
 	rest := make([]uint64, s.stride)
 	for k := j + 1; k <= i; k++ {
 		if k < i && s.isBefore(j, k) {

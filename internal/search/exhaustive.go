@@ -1,7 +1,7 @@
 package search
 
-// Exhaustive runs all schedules with at most bound preemptions, which are switches away from an actor that could
-// continue, depth first. A negative bound means no bound.
+// Exhaustive runs all schedules with at most bound preemptions, depth first. A preemption is a switch away from an
+// actor that could continue. A negative bound means no bound.
 func Exhaustive(bound int) *All { return &All{bound: bound} }
 
 // All is the strategy [Exhaustive].
@@ -9,8 +9,8 @@ type All struct {
 	bound int
 	path  table[branch]
 	at    int
-	used  int // preemptions
-	count int // schedules, not counting those that were run again
+	used  int // preemptions so far
+	count int // schedules, without those that were run again
 	ended bool
 	cut   bool // a schedule was too long
 }
@@ -28,7 +28,7 @@ func (*All) Name() string { return "exhaustive" }
 
 func (*All) steady() bool { return true }
 
-// Complete reports whether all schedules have been run: Begin has reported false, and none was too long.
+// Complete reports whether all schedules have been run: Begin has returned false, and no schedule was too long.
 func (s *All) Complete() bool { return s.ended && !s.cut }
 
 // Count returns how many schedules have been run.

@@ -11,9 +11,9 @@ import "math/bits"
 
 // Strategy chooses schedules. It decides wherever there is more than one way.
 type Strategy interface {
-	// Begin is called before each schedule, with its number from 0. It reports false if nothing is left to explore.
+	// Begin is called before each schedule, with its number from 0. It returns false if nothing is left to explore.
 	Begin(schedule int) bool
-	// Choose returns a number below f.N. Way 0 changes least.
+	// Choose returns a number below f.N. Way 0 changes the least.
 	Choose(f *Fork) int
 	// Name returns the name of the strategy for users.
 	Name() string
@@ -21,11 +21,11 @@ type Strategy interface {
 
 // Fork is a place where a schedule can go more than one way.
 type Fork struct {
-	N      int   // ways
+	N      int   // the number of ways
 	Keep   bool  // way 0 is that the running actor continues
-	After  bool  // the running actor has done an operation, and way 0 is the code after it; implies Keep
+	After  bool  // the running actor has performed an operation, and way 0 is the code after it; implies Keep
 	Yields bool  // the running actor, way N-1, yields to the others
-	World  World // the schedule
+	World  World // the running schedule
 }
 
 // World is a running schedule.
@@ -34,7 +34,8 @@ type World interface {
 	Actor(i int) int
 	// Actors returns how many actors there are.
 	Actors() int
-	// Running returns the number of the actor that runs, or that a value is chosen for. It is negative if there is none.
+	// Running returns the number of the actor that runs, or for which a value is chosen. It is negative if there is
+	// none.
 	Running() int
 	// Moves returns how often an actor was chosen.
 	Moves(actor int) int32
@@ -45,24 +46,24 @@ type World interface {
 // The ways that are not actors.
 const (
 	Clock = -2 // time advances
-	Value = -3 // a value is chosen, such as the case of a select; so for all ways of the fork
+	Value = -3 // a value is chosen, such as the case of a select; all ways of the fork are Value
 )
 
-// Steady reports whether the next schedule of a strategy, whose Begin has been called, relies on the program doing the
-// same as before, including what it draws at random.
+// Steady reports whether the next schedule of a strategy, whose Begin has been called, relies on the program to repeat
+// its behaviour, including the numbers that it draws at random.
 func Steady(s Strategy) bool {
 	x, ok := s.(interface{ steady() bool })
 	return ok && x.steady()
 }
 
-// Complete reports whether a strategy whose Begin has reported false has run all its schedules. Most strategies never
+// Complete reports whether a strategy whose Begin has returned false has run all its schedules. Most strategies never
 // do.
 func Complete(s Strategy) bool {
 	x, ok := s.(interface{ Complete() bool })
 	return ok && x.Complete()
 }
 
-// Again begins the last schedule of a strategy again. It reports false if the strategy cannot do that.
+// Again begins the last schedule of a strategy again. It returns false if the strategy cannot do that.
 func Again(s Strategy) bool {
 	switch s := s.(type) {
 	case *portfolio:
@@ -110,11 +111,11 @@ func (r *RNG) Of(seed uint64, schedule int) {
 type table[T any] struct {
 	rows []T
 	n    int
-	full bool // something was lost
+	full bool // rows were lost
 }
 
-// room makes room for a schedule. It reports whether the last one lacked room and must be run again, or, if the table
-// already has most rows, that the schedule is too long.
+// room makes room for a schedule. It reports whether the last schedule lacked room and must be run again, or, if the
+// table already has most rows, that the schedule is too long.
 func (t *table[T]) room(most int) (again, long bool) {
 	if !t.full && t.rows != nil {
 		return false, false

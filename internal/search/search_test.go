@@ -76,7 +76,7 @@ func all(t *testing.T, w *threads, s Strategy, steps ...int) map[string]int {
 	return seen
 }
 
-// To follow the turns of a schedule is to run it again; and without one of them its actor does the same later.
+// Following the turns of a schedule runs it again. If a turn is left out, its actor does the same work later.
 func TestCourseIsFollowed(t *testing.T) {
 	w, random := new(threads), Random(1, 50)
 	var c Course
@@ -123,7 +123,7 @@ func TestExhaustiveGoesThroughAllOnce(t *testing.T) {
 	}{
 		{-1, 1680}, // 9! / 3!^3
 		{0, 6},     // 3!
-		{1, 0},     // something in between
+		{1, 0},     // a number in between
 	} {
 		seen := all(t, new(threads), Exhaustive(c.bound), 3, 3, 3)
 		for order, n := range seen {
@@ -140,7 +140,7 @@ func TestExhaustiveGoesThroughAllOnce(t *testing.T) {
 	}
 }
 
-// A path that does not fit into the table is run again when the table has grown, and nothing is lost.
+// A path that does not fit into the table is run again when the table has grown, and no path is lost.
 func TestExhaustiveGrowsItsTable(t *testing.T) {
 	seen := all(t, new(threads), Exhaustive(1), 1500, 2)
 	for order, n := range seen {
@@ -213,8 +213,8 @@ func TestScriptThenRest(t *testing.T) {
 	}
 }
 
-// What a schedule calls is hidden from the race detector, and neither allocates nor calls what the detector sees
-// nevertheless: `coir test` calls it on the system stack.
+// The functions that a schedule calls are hidden from the race detector, do not allocate, and call nothing that the
+// detector sees nevertheless, because `coir test` calls them on the system stack.
 func TestChooseIsHidden(t *testing.T) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob("*.go")

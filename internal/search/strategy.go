@@ -1,9 +1,9 @@
 package search
 
-// Stay lets the running actor continue for as long as it can. It has one schedule.
+// Stay lets the running actor continue as long as it can. It has one schedule.
 func Stay() Strategy { return new(stay) }
 
-// Methods have pointer receivers: the compiler would wrap others, and the race detector sees the wrapper.
+// Methods have pointer receivers because the compiler would wrap others, and the race detector sees the wrapper.
 type stay struct{}
 
 func (*stay) Name() string            { return "stay" }
@@ -13,7 +13,7 @@ func (*stay) steady() bool            { return true }
 //go:norace
 func (*stay) Choose(*Fork) int { return 0 }
 
-// RoundRobin lets each actor do one operation in turn. It has one schedule.
+// RoundRobin lets the actors take turns of one operation each. It has one schedule.
 func RoundRobin() Strategy { return new(roundRobin) }
 
 type roundRobin struct{}
@@ -62,8 +62,8 @@ func (s *Script) Choose(f *Fork) int {
 	return s.Rest.Choose(f)
 }
 
-// Rule returns the strategy of a rule by which a schedule continues after a script; see replay.Twin. Rule 0 is to stay,
-// rule 1 is in turn, and all others are random, each in its own way.
+// Rule returns the strategy of a rule by which a schedule continues after a script; see replay.Twin. Rule 0 is Stay,
+// rule 1 is RoundRobin, and all others are random, each different.
 func Rule(rule int) Strategy {
 	switch rule {
 	case 0:
@@ -101,8 +101,9 @@ func (s *random) Choose(f *Fork) int {
 	return s.rng.Below(f.N)
 }
 
-// PCT gives actors random priorities and always lets the highest continue, except at depth-1 random places, where the
-// running actor falls below all others. It finds bugs that need few switches at the right places, and starvation.
+// PCT gives actors random priorities and always lets the actor with the highest continue, except at depth-1 random
+// places, where the running actor falls below all others. It finds bugs that need few switches at the right places, and
+// starvation.
 func PCT(seed uint64, depth int) Strategy { return &pct{seed: seed, depth: max(depth, 1), length: 32} }
 
 type pct struct {
@@ -118,7 +119,7 @@ type pct struct {
 }
 
 // An actor that polls could keep the highest priority forever. So priorities end after fairAfter decisions, and longer
-// schedules do not count for the places of changes.
+// schedules do not count when the places of changes are drawn.
 const fairAfter = 20000
 
 func (s *pct) Name() string { return "pct" }
@@ -182,7 +183,7 @@ type Turns[S interface{ Begin(schedule int) bool }] struct {
 	cur  int
 }
 
-// Begin begins the next schedule of the strategy whose turn it is. It reports false if no strategy has one left.
+// Begin begins the next schedule of the strategy whose turn it is. It returns false if no strategy has a schedule left.
 func (t *Turns[S]) Begin(schedule int) bool {
 	if schedule == 0 {
 		t.done, t.turn, t.cur = make([]bool, len(t.All)), make([]int, len(t.All)), -1

@@ -1,11 +1,11 @@
 package search
 
-// A coin toss at each point does not give schedules the same probability: an actor with one operation left is chosen as
+// A coin toss at each point does not give schedules the same probability. An actor with one operation left is chosen as
 // often as one with a hundred, so the short one almost always ends early, and bugs that need it late are rarely found.
 // If each way is taken in proportion to the number of operations after it, every interleaving has the same probability.
 // Earlier schedules of the same program show that number: how often each actor was chosen up to its last choice, and
-// the operations of the actors that it starts. This is exact for actors that start each other and always do the same,
-// and a good guess for others.
+// the operations of the actors that it starts. The number is exact for actors that start each other and always behave
+// the same, and a good guess for others.
 
 // Uniform takes each way in proportion to the number of operations expected after it, so that every interleaving has
 // about the same probability. It learns these numbers from earlier schedules.
@@ -19,13 +19,13 @@ type uniform struct {
 	rng  RNG
 	w    World
 
-	// Of earlier schedules. Index 0 is the clock; actors follow in the order of their creation.
-	most   [uniformActors]int32 // moves of the actor, up to its last choice, the most in any schedule
+	// From earlier schedules. Index 0 is the clock; actors follow in the order of their creation.
+	most   [uniformActors]int32 // the most moves of the actor in any schedule, up to its last choice
 	parent [uniformActors]int32 // the actor that started it, when it was last seen
-	next   [uniformActors]int32 // most, including this schedule
+	next   [uniformActors]int32 // like most, including this schedule
 	known  int
 
-	// Of this one.
+	// From this schedule.
 	ticks int32 // moves of the clock that were chosen
 	seen  int
 	last  int32 // the actor chosen last

@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// List lists contexts, oldest first, each with a T that depends on it. Any goroutine may use it. The zero value is
-// empty.
+// List is a list of contexts, oldest first, each with a T that depends on it. Any goroutine may use it. The zero value
+// is empty.
 type List[T any] struct {
 	n     atomic.Int32
 	mu    sync.Mutex
@@ -48,7 +48,7 @@ func (e *Entry[T]) Acquire() { race.Acquire(unsafe.Pointer(e)) }
 //go:norace
 func (l *List[T]) Add(ctx context.Context, done <-chan struct{}, of T) *Entry[T] {
 	e := &Entry[T]{Ctx: ctx, Of: of, done: done}
-	race.Release(unsafe.Pointer(e)) // as package context does, whose cancel reads a context's children
+	race.Release(unsafe.Pointer(e)) // package context orders the same, because its cancel reads a context's children
 	race.Disable()
 	e.depth = runtime.Callers(3, e.stack[:])
 	l.mu.Lock()
@@ -114,8 +114,9 @@ func (l *List[T]) TakeDone() *Entry[T] {
 	return e
 }
 
-// Await looks for a context that may end without a step of its dependents. It returns the first for which timed reports
-// true, or else one that is done within patience, which it removes. It returns nil if there is none.
+// Await looks for a context that may end without a step of its dependents. It returns the first entry for which timed
+// returns true. If there is none, it removes and returns an entry whose context is done within patience, or returns
+// nil. The result deadline reports whether timed chose the entry.
 //
 //go:norace
 func (l *List[T]) Await(patience time.Duration, timed func(*Entry[T]) bool) (e *Entry[T], deadline bool) {

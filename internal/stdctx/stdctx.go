@@ -1,10 +1,10 @@
-// Package stdctx extends package context for coir: it has a [Context] that ends on demand, with any error and cause;
-// access to the word where a context keeps its error ([ErrWord]); and a [List] of contexts that others depend on. It
-// does not know scopes or fibers.
+// Package stdctx extends package context for coir. It has a [Context] that ends on demand, with any error and cause;
+// access to the word where a context keeps its error ([ErrWord]); and a [List] of contexts with values that depend on
+// them. It does not know scopes or fibers.
 //
-// Two things here are not documented by package context: the key by which it finds a context of its own, and the field
-// where that keeps its error. Both are looked up when the program starts. If a release of Go does not have them,
-// derived contexts cost a goroutine, and a look at a context a receive.
+// This package uses two things that package context does not document: the key by which it finds a context of its own
+// types, and the field in which such a context keeps its error. Both are looked up when the program starts. If a
+// release of Go does not have them, a derived context costs a goroutine, and checking a context costs a receive.
 package stdctx
 
 import (
@@ -17,13 +17,13 @@ import (
 )
 
 // Context is a context of the standard library that ends when End is called. Package context recognises it through any
-// number of WithValues: a derived context registers with it, starts no goroutine, and finds the cause.
+// number of WithValues: a context derived from it registers with it, starts no goroutine, and finds the cause.
 type Context struct {
 	context.Context
 	cancel context.CancelCauseFunc
 	once   sync.Once
 	err    error
-	why    context.Context // a context that has ended with the cause, if that differs from err
+	why    context.Context // a context that has ended with the cause, if the cause is not err
 	pass   func()          // ends the context with err
 }
 
@@ -34,8 +34,8 @@ func New() *Context {
 	return c
 }
 
-// End ends the context with err, which is context.Canceled or context.DeadlineExceeded. A nil cause means err. Only the
-// first call has an effect.
+// End ends the context with err, which is context.Canceled or context.DeadlineExceeded. A nil cause means that the
+// cause is err. Only the first call has an effect.
 func (c *Context) End(err, cause error) {
 	c.once.Do(func() {
 		if err == context.Canceled {
@@ -73,8 +73,8 @@ func (p *parent) AfterFunc(f func()) func() bool {
 
 var neverDone = make(chan struct{})
 
-// Key is the key that package context uses to ask a context for the nearest context of its own types. A context that
-// answers it as a [Context] does is taken for one by package context, if it also returns the same Done channel.
+// Key is the key that package context uses to ask a context for the nearest context of its own types. If a context
+// answers the key as a [Context] does, and returns the same Done channel, package context treats it as one of its own.
 var Key = func() (key any) {
 	_ = context.Cause(keyProbe{context.Background(), &key})
 	return key
@@ -89,8 +89,8 @@ func (p keyProbe) Value(key any) any { *p.key = key; return nil }
 func (keyProbe) Err() error          { return context.Canceled }
 
 // ErrWord returns the address where the context that closes ctx's Done channel keeps its error, if that context is one
-// of package context's own. Otherwise it returns nil. The word holds nil until the context has ended. To load it takes
-// a tenth of the time that a receive from Done or a call of Err takes.
+// of package context's own types. Otherwise it returns nil. The word holds nil until the context has ended. Loading it
+// takes a tenth of the time of a receive from Done or a call of Err.
 func ErrWord(ctx context.Context) *atomic.Value {
 	std, ok := ctx.Value(Key).(context.Context)
 	if !ok || errField == nil || reflect.TypeOf(std) != errType || std.Done() != ctx.Done() {
@@ -99,8 +99,8 @@ func ErrWord(ctx context.Context) *atomic.Value {
 	return (*atomic.Value)(unsafe.Add(reflect.ValueOf(std).UnsafePointer(), errField.Offset))
 }
 
-// errField is the field of package context's own type that ErrWord looks for. It is nil if this release of Go has no
-// field of that name and type.
+// errField is the field of package context's own type in which ErrWord is interested. It is nil if this release of Go
+// has no field of that name and type.
 var errType, errField = func() (reflect.Type, *reflect.StructField) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -51,7 +51,7 @@ type ownContext struct {
 
 func (c ownContext) Done() <-chan struct{} { return c.done }
 
-// TestEnd: a context, and one derived from it, end with the error and the cause that End was given first.
+// TestEnd: a context, and one derived from it, end with the error and the cause of the first call of End.
 func TestEnd(t *testing.T) {
 	cause := errors.New("a cause")
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded} {

@@ -1,6 +1,7 @@
 package wait
 
-// Cells, and the kit that keeps them: a cell is reused only for its own type, is never out twice, and comes back clean.
+// Cells, and the kit that keeps them: a cell is reused only for its own type, is never handed out twice, and comes back
+// clean.
 
 import (
 	"math/rand/v2"
@@ -48,8 +49,8 @@ func found[T comparable](t *testing.T, v T) {
 	}
 }
 
-// A waiter for one thing asks for its cell again after the wait, and must get the same one, however many cells were
-// taken and put back before.
+// A caller that waits for one event asks for its cell again after the wait, and must get the same cell, however many
+// cells were taken and put back before.
 func TestSoloCellIsAlwaysTheSame(t *testing.T) {
 	var k Kit
 	one, other := SoloCell[int](&k, KindOf[int]()), SoloCell[string](&k, KindOf[string]())
@@ -83,7 +84,7 @@ func TestCellComesBackClean(t *testing.T) {
 	}
 }
 
-// A kit does not keep all cells of a wait for very many things.
+// A kit does not keep all cells of a wait for very many events.
 func TestKitKeepsAFew(t *testing.T) {
 	var k Kit
 	kind := KindOf[int]()
@@ -103,8 +104,8 @@ func TestKitKeepsAFew(t *testing.T) {
 	}
 }
 
-// Random gets and puts of three types, with waits for one thing in between. No cell is out twice, or for another type,
-// and the kit counts what it keeps.
+// Random gets and puts of three types, with waits for one event in between. No cell is handed out twice, or for another
+// type, and the kit counts the cells that it keeps.
 //
 // Spec: PK-42 (a node is given back once, by what ended it)
 func TestKitAgainstASet(t *testing.T) {

@@ -1,6 +1,6 @@
 package wait
 
-// How a waker claims the wait of a node that it has shifted, and tells the waiter which of many things happened.
+// How a waker claims the wait of a node that it has shifted, and tells the waiter which of many events happened.
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// sleeper is an owner that counts how often it is readied.
+// sleeper is an owner that counts how often its parker was readied.
 type sleeper struct {
 	park.Parker
 	readied int
@@ -24,10 +24,10 @@ func (s *sleeper) Ready(*park.Parker, park.Place) { s.readied++ }
 
 func (s *sleeper) Late(*park.Parker) {}
 
-// indexes are some that fit the word, and the last, which stands for all that do not fit.
+// indexes are some indexes that fit in the word, and the last, which stands for all that do not fit.
 var indexes = []uint16{0, 1, 255, 256, park.MaxIndex - 1, park.MaxIndex}
 
-// A wait that is claimed on its way to sleep need not be readied; one that sleeps must be readied by the claimer. The
+// A wait that is claimed on its way to sleep need not be readied. If the waiter sleeps, the claimer must ready it. The
 // reason has the kind and the index, and a node whose index does not fit is marked.
 //
 // Spec: PK-12 (the winner's argument carries reason and index)

@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// After a wait, for one thing or for many, a kit drops cells whose value is large and keeps the others.
+// After a wait for one event or for many, a kit drops cells with large values and keeps the others.
 func TestKitKeepsNoLargeCell(t *testing.T) {
 	type small [keepSize]byte
 	type large [keepSize + 1]byte
@@ -28,7 +28,7 @@ func TestKitKeepsNoLargeCell(t *testing.T) {
 	}
 }
 
-// TestKitKeepsItsCellsThroughAWaitForOneThing: a wait for one thing, between waits for many, costs the kit no cell; the
+// TestKitKeepsItsCellsThroughAWaitForOneThing: a wait for one event, between waits for many, costs the kit no cell; the
 // next wait for many allocates nothing.
 //
 // Spec: CH-49 (a blocking operation allocates nothing)

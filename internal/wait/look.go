@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// LookAt reads a variable that its owner writes without synchronization. Each of its two words is one that was stored,
-// but they may belong to different values: the result must not be used until the caller knows that the variable has not
-// changed meanwhile. See sched.Task.Look.
+// LookAt reads a variable that its owner writes without synchronization. Each of the result's two words was stored by
+// the owner, but the words may belong to different values. So the result must not be used until the caller knows that
+// the variable has not changed meanwhile. See sched.Task.Look.
 //
 //go:norace
 func LookAt(p *any) (x any) {

@@ -21,19 +21,19 @@ import (
 
 // Node is one wait, in at most one queue.
 type Node struct {
-	prev, next *Node // next also chains the nodes that a Kit keeps for waits for many things
+	prev, next *Node // next also links the free nodes of a Kit
 	Parker     *park.Parker
 	Ticket     park.Ticket
 	kind       Kind
 	queued     bool
-	Index      uint16 // index of the event in the wait; MaxIndex: see Won
-	Won        bool   // this event happened. Used only with MaxIndex
+	Index      uint16 // the event's index in the wait; if it is MaxIndex, see Won
+	Won        bool   // this event ended the wait; used only if Index is MaxIndex
 	large      bool   // too large for a kit to keep
 	Since      int64  // when the wait began, on a timed channel
 }
 
-// ClaimParked is Claim in one CAS, for a wait for one thing whose parker has parked. It returns the parker to ready, or
-// nil if the caller must use Claim instead. The waiter clears Parker.
+// ClaimParked is Claim in one CAS, for a node whose parker has parked and whose Index is below MaxIndex. It returns the
+// parker to ready, or nil if the caller must use Claim instead. The waiter clears Parker.
 //
 //go:norace
 func (n *Node) ClaimParked(r park.Reason) *park.Parker {
@@ -45,14 +45,14 @@ func (n *Node) ClaimParked(r park.Reason) *park.Parker {
 }
 
 // Claim tries to end the wait of a node that has been shifted out of its queue. If it wins, the waker must not touch
-// the node again, and must ready the parker if it is not nil.
+// the node again, and must ready asleep if that is not nil.
 //
 //go:norace
 func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
 	// Spec: PK-41 (an old reference to a waiter node is harmless)
 	// Spec: SE-02 (all cases claim through one word)
 	p, t := n.Parker, n.Ticket
-	n.Parker = nil // it is not claimed again; nodes live long and must not keep the last waiter alive
+	n.Parker = nil // it is not claimed again, and a kit may keep the node for long, but not its last waiter
 	long := n.Index == park.MaxIndex
 	if long {
 		n.Won = true
@@ -125,7 +125,7 @@ func (q *Queue) Withdraw(n *Node) {
 		n.prev, n.next, n.queued = nil, nil, false
 		q.n--
 	}
-	n.Parker = nil // nodes live long and must not keep the last waiter alive
+	n.Parker = nil // a kit may keep the node for long, but must not keep its last waiter
 }
 
 // Shift removes and returns the oldest node, or returns nil. The caller holds the lock, and claims the node before it
@@ -166,7 +166,7 @@ func (q *Queue) Len() int { return q.n }
 // Ring is a FIFO of nodes in one word, for objects that are rarely waited for. The zero value is empty. Its user's lock
 // guards it.
 type Ring struct {
-	head *Node // head.prev is the last, whose next is head
+	head *Node // head.prev is the last node, and its next is head
 }
 
 // Push puts the node last.
@@ -183,7 +183,7 @@ func (r *Ring) Push(n *Node, p *park.Parker, t park.Ticket) {
 	n.prev.next, head.prev = n, n
 }
 
-// Withdraw removes a node that was pushed to this ring. If it has been shifted since, Withdraw does nothing.
+// Withdraw removes a node that was pushed to this ring. If the node has been shifted since, Withdraw does nothing.
 //
 //go:norace
 func (r *Ring) Withdraw(n *Node) {
@@ -194,7 +194,8 @@ func (r *Ring) Withdraw(n *Node) {
 	n.Parker = nil
 }
 
-// Shift takes the oldest node out, or returns nil. The caller holds the lock, and claims the node before it unlocks.
+// Shift removes and returns the oldest node, or returns nil. The caller holds the lock, and claims the node before it
+// unlocks.
 //
 //go:norace
 func (r *Ring) Shift() *Node {
@@ -219,12 +220,12 @@ func (r *Ring) remove(n *Node) {
 	n.prev, n.next, n.queued = nil, nil, false
 }
 
-// Empty reports whether no node is in the ring.
+// Empty reports whether the ring has no node.
 //
 //go:norace
 func (r *Ring) Empty() bool { return r.head == nil }
 
-// Cell is a node with room for the value that a receiver is given or a sender gives. It is in the heap, because no
+// Cell is a node with room for the value that a sender sends or a receiver receives. It is in the heap, because no
 // goroutine may write to another's stack.
 type Cell[T any] struct {
 	Node
@@ -252,20 +253,20 @@ func KindOf[T any]() Kind {
 type Kit struct {
 	last *Node // the cell that SoloCell or Event returned last, if it is still kept
 	more *more // made on demand
-	On   any   // what its fiber waits for, while it waits: a subject of package coir, for a snapshot
+	On   any   // what the fiber waits for, while it waits: a subject of package coir, read by snapshots
 }
 
-// more holds what a kit needs for a second kind of cells, and for waits for many things.
+// more holds what a kit needs only for a second kind of cell, or for waits for many events.
 type more struct {
 	turn    uint64 // state of the generator; 0 before the first choice
 	scratch any
 	bins    *bin
 }
 
-// bin keeps cells of one kind that are not in use.
+// bin keeps the unused cells of one kind.
 type bin struct {
 	kind Kind
-	solo *Node // for a wait for one thing, unless it is the kit's last; not in the chain: a queue overwrites links
+	solo *Node // for waits for one event; nil if it is Kit.last. Not in free: queues overwrite its links
 	free *Node
 	n    int
 	next *bin
@@ -305,7 +306,7 @@ func (k *Kit) Turn(n int) uint64 {
 //go:norace
 func (k *Kit) Scratch() *any { return &k.rest().scratch }
 
-// Waits must not hold memory forever: these limit the cells of one kind that a kit keeps, and the size of their values.
+// Limits on the memory that a kit keeps: the number of cells of one kind, and the size of a value.
 const (
 	keep     = 64
 	keepSize = 1 << 10
@@ -328,7 +329,7 @@ func SoloCell[T any](k *Kit, kind Kind) *Cell[T] {
 	return CellOf[T](n)
 }
 
-// Event is SoloCell for a wait that passes no value: it returns a node without a cell.
+// Event is like SoloCell, for a wait that passes no value: it returns a node without a cell.
 //
 //go:norace
 func (k *Kit) Event() *Node {
@@ -349,7 +350,7 @@ func (k *Kit) event() *Node {
 	return n
 }
 
-// solo takes the cell for a wait for one thing out of the bin of that kind, if there is one. It puts the kit's last
+// solo takes the cell for a wait for one event out of the bin of that kind, if there is one. It puts the kit's last
 // cell into the bin of its own kind.
 //
 //go:norace
@@ -381,9 +382,9 @@ func (k *Kit) Solo(kind Kind) *Node {
 	return nil
 }
 
-// Done tells the kit that the wait for one thing has ended and that the cell from SoloCell is clean. The kit drops a
+// Done tells the kit that a wait for one event has ended and that the cell from SoloCell is clean. The kit drops a
 // large cell, so that neither a fiber that has waited once nor its idle frame keeps it. For a small cell Done does
-// nothing; the compiler decides which case it is.
+// nothing; the compiler knows which case it is.
 //
 // Guarded by TestKitKeepsNoLargeCell.
 //
@@ -394,7 +395,7 @@ func Done[T any](k *Kit, kind Kind) {
 	}
 }
 
-// Get takes a cell out of the kit, for a wait for many things. Put returns it.
+// Get takes a cell out of the kit, for a wait for many events. Put returns it.
 //
 //go:norace
 func Get[T any](k *Kit, kind Kind) *Cell[T] {

@@ -1,6 +1,7 @@
 package wait
 
-// The queue of waiters: order of arrival, removal from anywhere, and withdrawing a node that has already been popped.
+// The queue of waiters: the order of arrival, removal from anywhere, and withdrawing a node that has already been
+// shifted.
 
 import (
 	"math/rand/v2"
@@ -10,7 +11,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// waiters are nodes with parkers of their own; a ticket is the node's number.
+// waiters are nodes that each have a parker; a ticket is the node's number.
 type waiters struct {
 	nodes   []Node
 	parkers []park.Parker
@@ -112,7 +113,7 @@ func TestRemoveFromAnywhere(t *testing.T) {
 	}
 }
 
-// A waiter that gives up removes its node without knowing whether a waker was faster.
+// A waiter that gives up removes its node without knowing whether a waker has already shifted it.
 //
 // Spec: PK-25 (unpublishing is idempotent)
 // Spec: PK-42 (a node is given back once, by what ended it)
@@ -137,7 +138,7 @@ func TestRemoveOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// Random pushes, pops and removals over two queues, beside a slice for each.
+// Random pushes, shifts and withdrawals on two queues, compared with a slice for each.
 //
 // Spec: PK-24 (a published waiter is found by a wake)
 // Spec: PK-25 (unpublishing is idempotent)
@@ -187,7 +188,7 @@ func TestQueueAgainstSlices(t *testing.T) {
 	}
 }
 
-// A ring does what a queue does: random pushes, shifts and withdrawals, also of nodes that are not in it.
+// A ring behaves like a queue: random pushes, shifts and withdrawals, also of nodes that are not in it.
 //
 // Spec: PK-25 (unpublishing is idempotent)
 func TestRingAgainstASlice(t *testing.T) {

@@ -50,7 +50,7 @@ func swapped(yes bool) bool {
 	return yes
 }
 
-// number has the methods that the numbers of sync/atomic have in common.
+// number is the set of methods that the integers of sync/atomic have in common.
 type number[T any] interface {
 	Load() T
 	Store(T)
@@ -59,7 +59,7 @@ type number[T any] interface {
 	CompareAndSwap(from, to T) bool
 }
 
-// counter is a number, announced. P is the type of sync/atomic.
+// counter is a number whose operations are announced. P is the type of sync/atomic.
 type counter[T, V any, P interface {
 	*V
 	number[T]
@@ -142,7 +142,7 @@ func (m *Mutex) Lock() {
 	m.mu.Lock()
 }
 
-// TryLock always succeeds here, if necessary after waiting: no explored code depends on a failure.
+// TryLock always succeeds here, if necessary after waiting, because no explored code depends on a failure.
 func (m *Mutex) TryLock() bool {
 	m.Lock()
 	return true
@@ -189,13 +189,14 @@ func (c *Cond) Signal() {
 	}
 }
 
-// Go starts f as a thread of an exploration. It reports false if none is running: the caller then starts a goroutine.
+// Go starts f as a thread of an exploration. It returns false if no exploration is running; the caller then starts a
+// goroutine.
 func Go(f func()) bool { return interleave.Go("worker", f) }
 
-// Yield waits, in an exploration, until another thread has made a step.
+// In an exploration, Yield waits until another thread has made a step.
 func Yield() { interleave.Yield() }
 
-// Sema has one place: Post fills it, Wait empties it.
+// Sema is a semaphore with one place: Post fills it, Wait empties it.
 type Sema struct{ s *sema }
 
 type sema struct {
@@ -225,13 +226,13 @@ func (s Sema) Wait() {
 	<-s.s.c
 }
 
-// C returns the channel that Wait receives from, for a select. An exploration does not see that.
+// C returns the channel that Wait receives from, for use in a select. An exploration does not see that select.
 func (s Sema) C() <-chan struct{} { return s.s.c }
 
 // Unmade reports whether s was not made by NewSema.
 func (s Sema) Unmade() bool { return s.s == nil }
 
-// Gate is shut until Open is called, once, and then stays open.
+// Gate is shut until Open is called, once. Then it stays open.
 type Gate struct {
 	o interleave.Object
 	c chan struct{}
@@ -258,5 +259,5 @@ func Reads(p unsafe.Pointer) { interleave.Word(p, interleave.Read) }
 // Writes announces a write of the word at p, which other threads may read.
 func Writes(p unsafe.Pointer) { interleave.Word(p, interleave.Write) }
 
-// Peek announces a read, as a guess, of something that m guards, without locking m.
+// Peek announces that the caller reads something that m guards without locking m, to make a guess.
 func Peek(m *Mutex) { m.o.Do(interleave.Read) }

@@ -2,7 +2,7 @@
 
 package xatomic
 
-// Operations do what they announce, in explorations and outside of them.
+// Operations do what they announce, both in explorations and outside them.
 
 import (
 	"sync"

@@ -31,13 +31,14 @@ type (
 	Cond = sync.Cond
 )
 
-// Go starts f as a thread of an exploration. It reports false if none is running: the caller then starts a goroutine.
+// Go starts f as a thread of an exploration. It returns false if no exploration is running; the caller then starts a
+// goroutine.
 func Go(func()) bool { return false }
 
-// Yield waits, in an exploration, until another thread has made a step.
+// In an exploration, Yield waits until another thread has made a step.
 func Yield() {}
 
-// Sema has one place: Post fills it, Wait empties it.
+// Sema is a semaphore with one place: Post fills it, Wait empties it.
 type Sema struct{ c chan struct{} }
 
 // NewSema returns an empty Sema.
@@ -49,13 +50,13 @@ func (s Sema) Post() { s.c <- struct{}{} }
 // Wait waits until the place is full, and empties it.
 func (s Sema) Wait() { <-s.c }
 
-// C returns the channel that Wait receives from, for a select. An exploration does not see that.
+// C returns the channel that Wait receives from, for use in a select. An exploration does not see that select.
 func (s Sema) C() <-chan struct{} { return s.c }
 
 // Unmade reports whether s was not made by NewSema.
 func (s Sema) Unmade() bool { return s.c == nil }
 
-// Gate is shut until Open is called, once, and then stays open.
+// Gate is shut until Open is called, once. Then it stays open.
 type Gate struct{ c chan struct{} }
 
 // NewGate returns a Gate that is shut.
@@ -73,5 +74,5 @@ func Reads(unsafe.Pointer) {}
 // Writes announces a write of the word at p, which other threads may read.
 func Writes(unsafe.Pointer) {}
 
-// Peek announces a read, as a guess, of something that m guards, without locking m.
+// Peek announces that the caller reads something that m guards without locking m, to make a guess.
 func Peek(m *Mutex) {}

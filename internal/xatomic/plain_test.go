@@ -24,8 +24,8 @@ var (
 )
 
 // A program contains nothing of this package, of the explorer, or of the empty forms of internal/race and
-// internal/invariant: what is not an alias is inlined. A function that only generic code of the library calls would not
-// be inlined, because the compiler does not export its body to the packages that use that code.
+// internal/invariant: everything in them is an alias or is inlined. A function that only generic code of the library
+// calls would not be inlined, because the compiler does not export its body to the packages that use that code.
 func TestNothingIsLeftInAProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
