@@ -26,7 +26,7 @@ var drawnFrom = []string{"", "/locks", "/pubsub", "/pace", "/supervise", "/desk"
 
 const constructors = "it makes an object that no other fiber has"
 
-// notDrawn are the exported functions and methods that no program draws, and why.
+// notDrawn are the exported functions and methods that no program draws, with the reasons.
 var notDrawn = []struct{ why, names string }{
 	{constructors, `
 		coir.NewChan coir.NewClock coir.NewCond coir.NewEvent coir.NewOrdered coir.NewPool coir.NewPromise coir.NewSelector
@@ -76,7 +76,7 @@ var notDrawn = []struct{ why, names string }{
 		buf.HandOver buf.Region.OffHeap`},
 }
 
-// surface is the exported functions and methods of drawnFrom, and which of them each operation of the programs calls.
+// surface is the exported functions and methods of drawnFrom, and those that each operation of the programs calls.
 type surface struct {
 	all   map[string]bool
 	calls map[string][]map[string]bool // by the family, or "" for common
@@ -254,8 +254,8 @@ func (s *surface) covered(first, programs uint64) map[string]bool {
 	return drawn
 }
 
-// Each exported function and method is drawn, or is in notDrawn with the reason. So an operation that is added cannot
-// be left out of the comparison of DPOR with Exhaustive.
+// Each exported function and method is drawn, or is in notDrawn with the reason. So a new operation cannot be left out
+// of the comparison of DPOR with Exhaustive.
 func TestEveryOperationIsDrawn(t *testing.T) {
 	onceInCI(t)
 	s := readSurface(t)

@@ -76,7 +76,7 @@ type stage struct {
 	listener  *netio.Listener
 }
 
-// player is a fiber of a program that does one of its operations.
+// player is a fiber of a program that performs one of its operations.
 type player struct {
 	*stage
 	ctx    context.Context
@@ -95,7 +95,7 @@ func (p *player) got(what string, err error) { p.tell("%s %s", what, ending(err)
 
 func (p *player) gotValue(what string, v any, err error) { p.tell("%s %v %s", what, v, ending(err)) }
 
-// called is a function for OnDone. It may be called in another fiber, so it does not write into the log of this one.
+// called returns a function for OnDone. It may be called in another fiber, so it does not write to the log of this one.
 func (p *player) called(v int, err error) {
 	fmt.Fprintf(&p.calls, "%d done %d %s ", p.i, v, ending(err))
 }

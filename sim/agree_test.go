@@ -17,9 +17,9 @@ import (
 
 // These tests compare DPOR with Exhaustive, on random programs of all operations by which fibers affect each other: see
 // families. They compare what the programs observe, which needs no definition of a conflict. Fibers share no memory:
-// each writes into a log of its own.
+// each writes to its own log.
 
-// agreement is such a program: for each fiber, what it does.
+// agreement is such a program: the operations of each fiber.
 type agreement struct {
 	seed   uint64
 	family *family
@@ -31,7 +31,7 @@ type agreement struct {
 	does   [][]deed
 }
 
-// deed is an operation of the family or, if it is negative, of common; and its arguments.
+// deed is an operation of the family or, if it is negative, of common, and its arguments.
 type deed struct{ what, a, d int }
 
 // agreementOf returns the program of a seed. It takes the families in turn, and in a family whose operations are
@@ -79,8 +79,8 @@ func (p agreement) String() string {
 		p.seed, p.family.name, p.mode, p.caps, p.over, p.limit, p.pick, p.does)
 }
 
-// run returns the program, which calls say with what it has seen. All waits in its context end when nothing else can
-// happen.
+// run returns the program, which calls say with what it has observed. All waits in its context end when nothing else
+// can happen.
 func (p agreement) run(say func(string)) program {
 	return func(ctx context.Context, s *Sim) {
 		ctx, cancel := coir.WithTimeout(ctx, time.Minute)
@@ -118,7 +118,7 @@ func (p agreement) run(say func(string)) program {
 	}
 }
 
-// play does what fiber i does. It may wait for the fibers before it.
+// play performs the operations of fiber i. It may wait for the fibers before it.
 func (p agreement) play(ctx context.Context, st *stage, i int, before []*coir.Fiber, log *strings.Builder) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -186,7 +186,7 @@ func (p agreement) endsUnnoticed() bool {
 // the end of its fibers. For the other programs, the orders of these are not varied.
 const plainEvery = 31
 
-// agreed is how often each text was seen.
+// agreed counts how often each text was seen.
 type agreed map[string]int
 
 // without returns the texts of a that are not in b.
@@ -200,7 +200,7 @@ func (a agreed) without(b agreed) (lost []string) {
 	return lost
 }
 
-// outcomes returns what the program has seen under the schedules of a strategy, and how many these were.
+// outcomes returns what the program has observed under the schedules of a strategy, and the number of these schedules.
 func (p agreement) outcomes(t *testing.T, s Strategy, most int) (agreed, Result) {
 	t.Helper()
 	seen := agreed{}
@@ -212,8 +212,8 @@ func (p agreement) outcomes(t *testing.T, s Strategy, most int) (agreed, Result)
 	return seen, res
 }
 
-// compare reports whether the program was small enough to run all its schedules, whether those with a switch between an
-// operation and what follows it were among them, and how many there were.
+// compare reports whether the program was small enough to run all its schedules, whether these included those with a
+// switch between an operation and the code after it, and how many there were.
 func (p agreement) compare(t *testing.T, most int) (done, fine bool, schedules, few int) {
 	t.Helper()
 	all := Exhaustive(-1)
@@ -251,7 +251,7 @@ var (
 	flagAgreeFrom = flag.Int("sim.agreefrom", 0, "the first of them")
 )
 
-// agreements is how many programs a full run draws.
+// agreements is the number of programs that a full run draws.
 const agreements = 5_000
 
 func TestDPORAgreesWithExhaustive(t *testing.T) {

@@ -16,28 +16,28 @@ import (
 	"github.com/coir-go/coir/internal/source"
 )
 
-// A fiber that waits outside of coir stops the world: only one fiber runs at a time, and the one that could end the
-// wait does not run. No fiber can notice this, so a goroutine outside does, in real time: the scheduler reports that
-// there has been no switch for a while, and from then on watch samples the stack of the fiber's goroutine. If watch
-// finds it a few times in the same native wait without a step in between, the schedule has failed. The context of the
-// schedule is then cancelled, which ends waits for that context. Any other wait cannot be ended: sim abandons it, with
-// its world. If the wait ends later, the schedule runs to its end, and the world is closed.
+// A fiber that waits outside coir stops the world: only one fiber runs at a time, and the one that could end the wait
+// does not run. No fiber can notice this, so a goroutine outside does, in real time. The scheduler reports that there
+// has been no switch for a while, and from then on watch samples the stack of the fiber's goroutine. If watch finds it
+// a few times in the same native wait without a step in between, the schedule has failed. The context of the schedule
+// is then cancelled, which ends waits for that context. Sim cannot end any other wait: it abandons the wait, with its
+// world. If the wait ends later, the schedule runs to its end, and the world is closed.
 //
 // The method Ended of a coir.Watcher may wait too. The world calls it when it moves the clock or cancels the schedule,
-// on the goroutine of the fiber that ran last or of the worker. So the scheduler reports also that the world does not
-// return. And watch does not cancel the schedule itself, because it would wait in Ended as well.
+// on the goroutine of the fiber that ran last or of the worker. So the scheduler also reports that the world does not
+// return. For the same reason watch does not cancel the schedule itself: it would wait in Ended as well.
 
-// KindBlocked is the failure of a program in which a fiber, or the method Ended of a [coir.Watcher], waits outside of
+// KindBlocked is the failure of a program in which a fiber, or the method Ended of a [coir.Watcher], waits outside
 // coir: for a native channel, a mutex, the Done channel of a context, the network, in time.Sleep, or in a function of
 // [iter.Pull].
 const KindBlocked Kind = "blocked"
 
 const (
-	stallAfter  = 300 * time.Millisecond // without a switch, before watch samples
+	stallAfter  = 300 * time.Millisecond // the time without a switch before watch samples
 	lookEvery   = 40 * time.Millisecond
-	looks       = 3 // samples that must agree
+	looks       = 3 // the number of samples that must agree
 	freeWithin  = 100 * time.Millisecond
-	computesFor = time.Second // before it is reported
+	computesFor = time.Second // the time before a computation is reported
 	blockedLeft = "; it cannot be ended from outside, so its goroutine is left behind, and those of the other fibers"
 	adviceWaits = "Fibers run one at a time here, so no other fiber can end that wait. "
 	adviceChan  = adviceWaits + "Use a coir.Chan in place of a native channel; " +
@@ -58,7 +58,7 @@ func (w *world) watch(s coir.Stall) {
 	last, same, told := "", 0, false
 	since := time.Now().Add(-s.For)
 	for w.nexts.Load() == nexts && id != "" && !w.closedWithin(lookEvery) {
-		if now := w.beat.Load(); now != beat { // it makes steps, so it is not blocked
+		if now := w.beat.Load(); now != beat { // the world makes steps, so it is not blocked
 			last, same, told, beat, since = "", 0, false, now, time.Now()
 			continue
 		}
@@ -68,7 +68,8 @@ func (w *world) watch(s coir.Stall) {
 		}
 		if same++; same >= looks && w.beat.Load() == beat && w.nexts.Load() == nexts {
 			if what, advice := nativeWait(stack); what != "" {
-				// If the wait has ended, this goes on: the scheduler does not report the next one of the same fiber.
+				// If the wait has ended, watch continues, because the scheduler does not report the next wait of the
+				// same fiber.
 				if w.blocked(s.Fiber, what, advice, stack) {
 					return
 				}
@@ -87,8 +88,8 @@ func (w *world) watch(s coir.Stall) {
 	}
 }
 
-// waiter says what waits on a stack: the running fiber f, or a method Ended of the program. For that it returns nil in
-// place of f, which may have parked or ended before.
+// waiter describes what waits on a stack: the running fiber f, or a method Ended of the program. For a method it
+// returns nil in place of f, which may have parked or ended before.
 func waiter(f *coir.Fiber, stack string) (who string, fiber *coir.Fiber) {
 	for line := range strings.Lines(stack) {
 		if strings.HasPrefix(line, library+".") && strings.Contains(line, ".callEnded") {
@@ -103,9 +104,9 @@ func waiter(f *coir.Fiber, stack string) (who string, fiber *coir.Fiber) {
 
 // nativeStop describes a native wait.
 type nativeStop struct {
-	fiber  *coir.Fiber       // nil: a method Ended waits
-	mutex  bool              // it is for a mutex
-	places map[string]string // where each fiber is, by its address
+	fiber  *coir.Fiber       // nil if a method Ended waits
+	mutex  bool              // the wait is for a mutex
+	places map[string]string // where each fiber is in the program, by its address
 }
 
 // closedWithin waits up to d for the world to close, and reports whether it did.
@@ -120,8 +121,8 @@ func (w *world) closedWithin(d time.Duration) bool {
 	}
 }
 
-// blocked ends the schedule, in which a native wait was found. It reports false if the wait has ended by that: then the
-// schedule is on its way to its end, and may still come to another wait.
+// blocked ends the schedule, in which watch has found a native wait. It returns false if this has ended the wait: then
+// the schedule is on its way to its end, and may still come to another wait.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func (w *world) blocked(f *coir.Fiber, what, advice, stack string) bool {
@@ -142,7 +143,7 @@ func (w *world) blocked(f *coir.Fiber, what, advice, stack string) bool {
 			defer close(aborted)
 			(*abort)(errStopped)
 			w.stopping.Store(false)
-		}() // and not here: it may wait in a method Ended, perhaps for the same mutex
+		}() // not in this goroutine, because it may wait in a method Ended, perhaps for the same mutex
 		select {
 		case <-aborted:
 		case <-time.After(freeWithin):
@@ -177,7 +178,7 @@ func (w *world) abandoned(text string, in *nativeStop) (f *Failure) {
 	return f
 }
 
-// inside calls fn in a fiber of the world, and then closes the world. If a schedule keeps waiting outside of coir it
+// inside calls fn in a fiber of the world, and then closes the world. If a schedule keeps waiting outside coir, inside
 // returns that failure, and abandons fn and the world.
 func (w *world) inside(fn func(ctx context.Context)) *Failure {
 	bubble.Simulates()
@@ -205,7 +206,7 @@ func (w *world) inside(fn func(ctx context.Context)) *Failure {
 	switch {
 	case broken != nil:
 		panic(broken)
-	case !returned: // fn has ended its goroutine, so end the caller's
+	case !returned: // fn has ended its goroutine, so end that of the caller
 		if w.exited != nil && w.quit != nil {
 			w.quit(w.exited)
 		}
@@ -217,8 +218,8 @@ func (w *world) inside(fn func(ctx context.Context)) *Failure {
 // left reports whether the world has been abandoned.
 func (w *world) left() bool { return w.given.Load() != nil }
 
-// nativeWait describes the wait of the goroutine of a stack, if only another goroutine can end that wait, and says what
-// to write instead.
+// nativeWait describes the wait of the goroutine of a stack, if only another goroutine can end that wait, and advises
+// what to write instead.
 func nativeWait(stack string) (what, advice string) {
 	if switched(stack) {
 		return "", ""
@@ -257,8 +258,8 @@ func nativeWait(stack string) (what, advice string) {
 	return "", ""
 }
 
-// switched reports whether the goroutine of a stack waits in coir's own switch: its fiber does not run. The scheduler
-// may have switched after it reported the fiber, and before watch began to count.
+// switched reports whether the goroutine of a stack waits in coir's own switch, which means that its fiber does not
+// run. The scheduler may have switched after it reported the fiber, and before watch began to count.
 func switched(stack string) bool {
 	for line := range strings.Lines(stack) {
 		if strings.HasPrefix(line, library) {
@@ -275,7 +276,7 @@ func inNet(stack string) bool {
 		switch {
 		case strings.HasPrefix(line, "net/http."):
 			return true
-		case strings.HasPrefix(line, "net."): // and not a module whose name begins so
+		case strings.HasPrefix(line, "net."): // not a module whose name begins in the same way
 			name, _, _ := strings.Cut(line, "(")
 			return !strings.Contains(name, "/")
 		case strings.HasPrefix(line, library):
@@ -294,8 +295,8 @@ func goroutineOf(stack string) string {
 	return id
 }
 
-// stackOf returns the stack of one goroutine. If that waits in race.Alone, which in a race build calls a function in
-// another goroutine, it returns the stack of the other.
+// stackOf returns the stack of one goroutine. If that goroutine waits in race.Alone, which in a race build calls a
+// function in another goroutine, stackOf returns the stack of the other.
 func stackOf(id string) (stack string) {
 	const alone = library + "/internal/race.Alone"
 	all := strings.Split(strings.TrimSpace(string(stacks())), "\n\n")
@@ -346,8 +347,8 @@ func ownPlace(stack string) string {
 	return place(file, n)
 }
 
-// mayHold returns the fibers that may hold the mutex that another one waits for, the most recently active first. They
-// are inside of an operation. Those that wait for their children are among them only if there are no others.
+// mayHold returns the fibers that may hold the mutex that another fiber waits for, the most recently active first. They
+// are inside an operation. Fibers that wait for their children are included only if there are no others.
 func (r *findings) mayHold() (fibers []int) {
 	if r.native == nil || !r.native.mutex {
 		return nil
@@ -367,7 +368,7 @@ func (r *findings) mayHold() (fibers []int) {
 	return fibers
 }
 
-// lastStep returns the number of the last step of a fiber, or 0 if that was not kept.
+// lastStep returns the number of the last step of a fiber, or 0 if that step was not kept.
 func (r *findings) lastStep(fiber int) int {
 	for s := len(r.trace) - 1; s >= 0; s-- {
 		if int(r.trace[s].fiber) == fiber {

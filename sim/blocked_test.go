@@ -21,7 +21,7 @@ func line(below int) string {
 	return place(file, n+below)
 }
 
-// beside runs fn as a fiber, next to another one that does something.
+// beside runs fn as a fiber, beside another one that does something.
 func beside(ctx context.Context, fn func(ctx context.Context)) {
 	c := coir.NewChan[int](0, coir.WithName("c"))
 	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -32,9 +32,9 @@ func beside(ctx context.Context, fn func(ctx context.Context)) {
 	})
 }
 
-// If a fiber waits outside of coir, the schedule soon ends, and the report says where the fiber waits and what to write
-// instead. If sim can end the wait, no goroutine is left behind. If it cannot, none is left when the wait ends, long
-// after.
+// If a fiber waits outside coir, the schedule soon ends, and the report says where the fiber waits and what to write
+// instead. If sim can end the wait, no goroutine is left behind. If it cannot, no goroutine is left once the wait has
+// ended, long after that.
 func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -180,9 +180,9 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 	}
 }
 
-// A fiber holds the lock of a Cond across an operation, and something else locks it: the end of a wait, or the method
-// Ended of a Watcher, which sim itself calls when it moves the clock or ends the schedule. sim reports that, and does
-// not hang. Once the lock is free, no goroutine is left.
+// A fiber holds the lock of a Cond across an operation, and other code locks it: the end of a wait, or the method Ended
+// of a Watcher, which sim itself calls when it moves the clock or ends the schedule. sim reports that, and does not
+// hang. Once the lock is free, no goroutine is left.
 func TestAHeldCondIsTold(t *testing.T) {
 	const (
 		inFiber = "fiber stuck waits outside of coir, for a native mutex"
@@ -352,7 +352,7 @@ func TestInNet(t *testing.T) {
 	}
 }
 
-// A fiber that computes for long, or waits for something that comes, is not ended.
+// A fiber that computes for long, or whose wait ends in time, is not ended.
 func TestALongComputationIsNoWait(t *testing.T) {
 	res := Explore(func(ctx context.Context, _ *Sim) {
 		beside(ctx, func(ctx context.Context) {
@@ -388,7 +388,7 @@ func TestTheWatcherOfALongComputationEnds(t *testing.T) {
 	}
 }
 
-// A fiber that has switched to another waits in the switch, whose native wait is none of the program.
+// A fiber that has switched to another waits in the switch. That native wait is not one of the program.
 func TestASwitchIsNoNativeWait(t *testing.T) {
 	seen := 0
 	Test(t, func(ctx context.Context, s *Sim) {

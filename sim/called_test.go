@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Functions that the clock calls run beside the fibers of a schedule: those of coir.Alarm, and of what is built on it,
+// Functions that the clock calls run beside the fibers of a schedule: those of coir.Alarm, and of types built on it,
 // such as a ticket of package desk.
 
 // beat is an alarm that starts itself again, and calls a function each time.
@@ -68,7 +68,7 @@ func TestFibersRunBetweenTwoCalls(t *testing.T) {
 	}
 }
 
-// TestNothingOfAScheduleFiresInTheNext arms alarms at the end of a schedule, by its cancel too.
+// TestNothingOfAScheduleFiresInTheNext arms an alarm at the end of a schedule, when its cancellation ends a watch.
 func TestNothingOfAScheduleFiresInTheNext(t *testing.T) {
 	n := 0
 	res := Explore(func(ctx context.Context, s *Sim) {
@@ -98,8 +98,8 @@ type endedFunc func(error)
 
 func (f endedFunc) Ended(err error) { f(err) }
 
-// TestFatalfWhereTheClockCalls: a function that is called at a time in a goroutine of its own, as package desk does,
-// may call Fatalf. The method Ended of a watcher may not.
+// TestFatalfWhereTheClockCalls: a function that is called at a time in a new goroutine, as package desk does, may call
+// Fatalf. The method Ended of a watcher may not.
 func TestFatalfWhereTheClockCalls(t *testing.T) {
 	f := Run(1, func(ctx context.Context, s *Sim) {
 		b := &beat{ctx: ctx, every: time.Second, do: func() {

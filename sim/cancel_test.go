@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A cancel is one step, and so is a deadline: a fiber that it wakes does not run before the cancel has ended all other
+// A cancellation is one step, and so is a deadline: a fiber that it wakes does not run before it has ended all other
 // waits. So the second fiber never closes the channel while the first one still waits at it. On other runtimes that can
 // happen, as the package's documentation says. If sim shows it one day, this test fails: change the documentation too.
 func TestACancelEndsItsWaitsInOneStep(t *testing.T) {

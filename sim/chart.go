@@ -13,10 +13,10 @@ import (
 // The chart is the table of the report, drawn by package chart. This file finds out which fiber started which, and how
 // long each one waited.
 
-// WriteHTML writes the failure as a page to work in: one HTML file that needs no other file and no network. It has the
-// operations in order, a column for each fiber, and the state of each fiber, channel and lock at the chosen one. The
-// key ? lists its keys. Arrows lead from each send to the receive that took the value, in the order of the channel;
-// they are dashed where the trace leaves that open.
+// WriteHTML writes the failure as an interactive page: one HTML file that needs no other file and no network. It shows
+// the operations in order, a column for each fiber, and the state of each fiber, channel and lock at the chosen
+// operation. The key ? lists the keys. Arrows lead from each send to the receive that took the value, in the order of
+// the channel; they are dashed if the trace does not determine that.
 func (f *Failure) WriteHTML(w io.Writer) error { return newReport(f).chart().Write(w) }
 
 // chart returns the table of the report as a chart: fibers from left to right, operations from top to bottom.
@@ -55,7 +55,7 @@ func (r *findings) drawing() *chart.Chart {
 		}
 	}
 	r.objects()
-	for i := range c.Of { // steps of the trace are rows now
+	for i := range c.Of { // convert steps of the trace to rows
 		if a := &c.Of[i]; a.Why != "" && a.Since >= 0 && a.Since < len(rowOf) {
 			a.Since = rowOf[a.Since]
 		}
@@ -67,12 +67,12 @@ func (r *findings) drawing() *chart.Chart {
 	return c
 }
 
-// starts returns which operation started which fiber. Fibers are numbered as they become able to run, which is the
-// order of the calls of Go except under a limit; differing names reveal that.
+// starts returns which operation started which fiber. Fibers are numbered as they become able to run. That is the order
+// of the calls of Go except under a limit, which differing names reveal.
 func (r *findings) starts() (all []chart.Start) {
 	child := 0
 	if r.before > 0 {
-		return nil // the first is not known
+		return nil // the first calls of Go are unknown
 	}
 	for s, e := range r.trace {
 		if e.op.Kind != policy.Go {
@@ -89,8 +89,8 @@ func (r *findings) starts() (all []chart.Start) {
 	return all
 }
 
-// objects adds the channels, locks and the like, and what was done to them. What the library uses inside of its own
-// functions is not among them.
+// objects adds the channels, locks and other objects, and the operations on them. It leaves out objects that the
+// library uses inside its own functions.
 func (r *findings) objects() {
 	c, index := r.told.Chart, map[int]int{}
 	for _, object := range slices.Sorted(maps.Keys(r.things)) {
@@ -123,8 +123,8 @@ func (r *findings) objects() {
 	r.told.Touch(place)
 }
 
-// until returns the row of the operation that ended the wait in operation s, or none if it waits at the end. If it did
-// not wait, it returns 0.
+// until returns the row of the operation that ended the wait in operation s, or none if the fiber waits at the end. If
+// s did not wait, it returns 0.
 func (r *findings) until(s int, rowOf []int, none int) int {
 	served := r.siteOf(s).served - r.before
 	switch {

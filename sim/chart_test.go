@@ -55,7 +55,7 @@ func TestChartEscapesNames(t *testing.T) {
 	}
 }
 
-// The chart has what each operation did to which channel or lock, and how long each fiber waited.
+// The chart shows what each operation did to which channel or lock, and how long each fiber waited.
 func TestChartHasTheStateOfObjects(t *testing.T) {
 	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		c, mu := coir.NewChan[int](2, coir.WithName("c")), locks.NewMutex(coir.WithName("mu"))
@@ -108,7 +108,7 @@ func TestChartHasTheStateOfObjects(t *testing.T) {
 	}
 }
 
-// message is a value that went from a send to a receive, as steps of the trace.
+// message is a value that passed from a send to a receive, as steps of the trace.
 type message struct {
 	send, recv int
 	sure       bool
@@ -179,7 +179,7 @@ func TestMessagesReachAReceiverThatWaits(t *testing.T) {
 	}
 }
 
-// An arrow stands for a value that was passed on: not for a send that failed, or gave up, nor for one that was dropped.
+// An arrow stands for a value that was passed on, and not for a send that failed, gave up, or dropped its value.
 func TestMessagesOnlyOfWhatWasDone(t *testing.T) {
 	f, all := messagesOf(t, func(ctx context.Context) {
 		c := coir.NewChan[int](1, coir.WithName("c"))
@@ -229,7 +229,7 @@ func TestMessagesOfSelects(t *testing.T) {
 		" 6 | select → time ", " 8 | select → recv c: closed ")
 }
 
-// The case of a select that waits is done by the fiber that wakes it. A Selector does its case when its fiber runs.
+// The case of a select that waits is done by the fiber that wakes it. A Selector performs its case when its fiber runs.
 func TestMessagesOfSelectsThatWaited(t *testing.T) {
 	f, all := messagesOf(t, func(ctx context.Context) {
 		c, d := coir.NewChan[int](0, coir.WithName("c")), coir.NewChan[int](0, coir.WithName("d"))

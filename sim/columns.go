@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// What the text of a report needs to know of a failure, beside what is drawn of it.
+// What the text of a report needs to know about a failure, beside what is drawn.
 
 const (
 	mostSaid    = 60 // letters of a text of Errorf
@@ -42,8 +42,8 @@ func (r *findings) traced() *report.Trace {
 }
 
 // broken returns the rows of operations that were cut short before the failure. First come sends whose value did not
-// arrive, because it may be the one that is missing in the end; then other operations that were cancelled, if few
-// fibers did them. Of each, the last come first.
+// arrive, because it may be the value that is missing in the end. Then come other operations that were cancelled, if
+// only a few fibers had such operations. In each group, the last operations come first.
 func (r *findings) broken() (rows []int) {
 	var others, of []int
 	for s := range slices.Backward(r.trace) {
@@ -67,8 +67,8 @@ func (r *findings) broken() (rows []int) {
 	return append(rows, others...)
 }
 
-// failing returns the fibers that fail: in a deadlock those of a cycle, and those that hold what others wait for; those
-// that reported errors; and the one that panicked or is blocked.
+// failing returns the fibers that fail: in a deadlock those of a cycle, and those that hold what other fibers wait for;
+// those that reported errors; and the one that panicked or is blocked.
 func (r *findings) failing() (fibers []int) {
 	switch r.Kind {
 	case KindDeadlock:

@@ -64,7 +64,7 @@ func TestReportShowsEachFault(t *testing.T) {
 	}
 }
 
-// If there are many fibers, those that matter to the failure have columns, and not those that were started first.
+// If there are many fibers, those that matter to the failure have columns, and not just those that were started first.
 func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 	if testing.Short() || slowBuild() {
 		t.Skip("it is shrunk for long, and the report is the same in each build")
@@ -145,7 +145,7 @@ func TestTwinEndsInAnError(t *testing.T) {
 	}
 }
 
-// The table of a program that is not deterministic has the rows where it went another way, with a mark.
+// The table of a program that is not deterministic shows the rows where it diverged, with a mark.
 func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 	runs := 0
 	f := found(t, KindNondeterministic, func(ctx context.Context, _ *Sim) {
@@ -166,7 +166,7 @@ func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 		"    100 | send c99 ", "  =>101 | ", "    102 | ")
 }
 
-// The report of a fiber that waits for a native mutex names the fibers that may hold it, and has their last steps.
+// The report of a fiber that waits for a native mutex names the fibers that may hold it, and shows their last steps.
 func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
 	for _, idle := range []int{0, 2} {
 		var mu sync.Mutex

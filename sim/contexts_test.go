@@ -12,7 +12,7 @@ import (
 )
 
 // Correct programs in which a fiber waits under a context that is not its own: a scope that another fiber made, the
-// context of a nursery further out, one of package context. In every schedule the cancel must end each wait.
+// context of an outer nursery, or one of package context. In every schedule the cancellation must end each wait.
 var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	"a scope, cancelled": func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -146,7 +146,7 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	},
 }
 
-// 10,000 seeds each in make soak, without a false alarm, on both clocks.
+// make soak runs 10,000 seeds each, without a false alarm, on both clocks.
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestWaitsUnderOthersContextsEnd(t *testing.T) {
@@ -186,7 +186,7 @@ var timed = map[string]bool{
 	"a nursery in such a context": true,
 }
 
-// Deadlines that no fiber waits under pass one after the other, and the simulation continues.
+// Deadlines under which no fiber waits pass one after the other, and the simulation continues.
 func TestDeadlinesThatNothingWaitsUnder(t *testing.T) {
 	for _, mode := range []sim.ClockMode{sim.ClockIdle, sim.ClockRacing} {
 		sim.Test(t, func(ctx context.Context, s *sim.Sim) {

@@ -12,7 +12,7 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// The mistakes of the corpus that are made with locks and a Cond.
+// The mistakes of the corpus that concern locks and a Cond.
 
 // lockOrder: two transfers lock two accounts, each its own first. Fixed, both lock them in the same order.
 func lockOrder(fixed bool) program {
@@ -138,7 +138,7 @@ func readLockedTwice(fixed bool) program {
 	}
 }
 
-// doubleChecked: to spare a call of Do, users look at a flag first, which is set before the value is there. Fixed, they
+// doubleChecked: to avoid a call of Do, users check a flag first, which is set before the value is there. Fixed, they
 // call Do.
 func doubleChecked(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
@@ -175,8 +175,8 @@ func doubleChecked(fixed bool) program {
 	}
 }
 
-// tooFewAtBarrier: a worker that finds no more work does not come to the barrier, and the others wait for it. Which one
-// that is depends on the order. Fixed, it comes first and ends then.
+// tooFewAtBarrier: a worker that finds no more work does not come to the barrier, and the others wait for it. The order
+// decides which worker that is. Fixed, it comes to the barrier first and then ends.
 func tooFewAtBarrier(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		work, phase := coir.NewChan[int](3, coir.WithName("work")), locks.NewBarrier(2, coir.WithName("phase"))
@@ -202,7 +202,7 @@ func tooFewAtBarrier(fixed bool) program {
 	}
 }
 
-// waitWithoutLoop: two consumers wait once each, and Broadcast wakes both for one item. Fixed, each looks again.
+// waitWithoutLoop: two consumers wait once each, and Broadcast wakes both for one item. Fixed, each checks again.
 func waitWithoutLoop(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		changed, items := coir.NewCond(coir.WithName("changed")), 0
@@ -241,8 +241,8 @@ func waitWithoutLoop(fixed bool) program {
 	}
 }
 
-// changeAfterSignal: the producer signals, and changes later, without the lock, what is waited for. A consumer that
-// looks in between waits forever. Fixed, it changes it with the lock, and signals then.
+// changeAfterSignal: the producer signals, and only then changes the state that is waited for, without the lock. A
+// consumer that checks in between waits forever. Fixed, it changes the state with the lock held, and then signals.
 func changeAfterSignal(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		changed := coir.NewCond(coir.WithName("changed"))
@@ -274,7 +274,7 @@ func changeAfterSignal(fixed bool) program {
 	}
 }
 
-// ignoredTryLock: a fiber does not look whether TryLock succeeded, and unlocks what another one holds. Fixed, it looks.
+// ignoredTryLock: a fiber ignores TryLock's result, and unlocks what another one holds. Fixed, it checks the result.
 func ignoredTryLock(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		cache := locks.NewMutex(coir.WithName("cache"))
@@ -382,7 +382,7 @@ func TestReportOfManyHolders(t *testing.T) {
 	saysNot(t, f, "holder[0] since")
 }
 
-// If another fiber unlocks a lock, its holder no longer holds it. If it passes to a waiter, that holds it from then on.
+// If another fiber unlocks a lock, its holder no longer holds it. If it passes to a waiter, the waiter then holds it.
 func TestReportOfWhatOthersGaveBack(t *testing.T) {
 	inTurn := WithStrategy(func(uint64) Strategy { return RoundRobin() })
 	t.Run("to a waiter", func(t *testing.T) {
@@ -448,7 +448,7 @@ func TestReportOfWhatOthersGaveBack(t *testing.T) {
 	})
 }
 
-// stay lets the running fiber go on for as long as it can.
+// stay lets the running fiber continue as long as it can.
 type stay struct{}
 
 func (stay) Begin(schedule int) bool { return schedule == 0 }

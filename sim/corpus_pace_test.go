@@ -27,8 +27,8 @@ func init() {
 	)
 }
 
-// heartbeatOverLoss: a worker reports its end with a TrySend, which is lost if no one waits yet. A heartbeat ticks on,
-// so that something always happens. Fixed, the report has room.
+// heartbeatOverLoss: a worker reports its end with a TrySend, which is lost if no fiber waits yet. A heartbeat ticks
+// on, so that something always happens. Fixed, the channel has room for the report.
 func heartbeatOverLoss(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		room := 0
@@ -55,7 +55,7 @@ func heartbeatOverLoss(fixed bool) program {
 	}
 }
 
-// limiterAsLock: a limiter lets one caller pass every second, and each is done long before that; so they seem to
+// limiterAsLock: a limiter lets one caller pass every second, and each finishes long before that, so callers seem to
 // exclude each other. But one may be late. Fixed, a channel is the lock.
 func limiterAsLock(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
@@ -171,7 +171,7 @@ func lockedRestart(fixed bool) program {
 }
 
 // missedUpdate: a watcher reads a value, and then waits for the next one. It drops the first value that it receives,
-// because it takes that for the one it has read. But the value may have changed in between. Fixed, it looks at it.
+// because it takes that for the one it has read. But the value may have changed in between. Fixed, it checks the value.
 func missedUpdate(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		state := pubsub.NewLatest("starting", coir.WithName("state"))
@@ -196,9 +196,9 @@ func missedUpdate(fixed bool) program {
 	}
 }
 
-// resolvedByTwo: two mirrors are asked. The one that answers first resolves the promise, and is to be paid. Each looks
-// whether there is an answer already, but another may come between the look and Resolve. Fixed, it goes by what Resolve
-// reports.
+// resolvedByTwo: two mirrors are asked. The first to answer resolves the promise, and is to be paid. Each checks
+// whether there is an answer already, but another may come between the check and Resolve. Fixed, each uses the result
+// of Resolve.
 func resolvedByTwo(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		answer := coir.NewPromise[int](coir.WithName("answer"))

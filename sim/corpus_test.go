@@ -62,7 +62,7 @@ var corpus = []bug{
 	{"TryLock without a look", ignoredTryLock, KindPanic, nil},
 }
 
-// find returns the mistake with a name.
+// find returns the mistake with the given name.
 func find(t testing.TB, name string) bug {
 	for _, b := range corpus {
 		if b.name == name {
@@ -74,7 +74,7 @@ func find(t testing.TB, name string) bug {
 }
 
 // nursery runs body, which starts the fibers of a program, and waits for them. The program sees how they end, so the
-// error is ignored; after a failure of the schedule it is only the cancel.
+// error is ignored; after a failure of the schedule it only reports the cancellation.
 func nursery(ctx context.Context, body func(ctx context.Context, n *coir.Nursery)) {
 	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		body(ctx, n)
@@ -82,8 +82,8 @@ func nursery(ctx context.Context, body func(ctx context.Context, n *coir.Nursery
 	})
 }
 
-// lostUpdate: an account is a channel that holds its balance. Each deposit looks at the balance, puts it back, and
-// later replaces it by a sum that may be out of date. Fixed, it keeps the balance until it has the new one.
+// lostUpdate: an account is a channel that holds its balance. Each deposit reads the balance, puts it back, and later
+// replaces it by a sum that may be out of date. Fixed, it keeps the balance until it has the new one.
 func lostUpdate(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		account := coir.NewChan[int](1, coir.WithName("account"))
@@ -178,7 +178,7 @@ func forgottenClose(fixed bool) program {
 	}
 }
 
-// doubleCompletion: the first of a worker and its fallback answers a request. Fixed, looking and claiming are one step.
+// doubleCompletion: the first of a worker and its fallback answers a request. Fixed, check and claim are one step.
 func doubleCompletion(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		answers := coir.NewChan[string](2, coir.WithName("answers"))
@@ -260,8 +260,8 @@ func waitAfterTimeout(fixed bool) program {
 	}
 }
 
-// assumedOrder: what was sent first on one channel need not be received before what was sent on another. Fixed, the
-// handler waits for the one that it needs first.
+// assumedOrder: a value that was sent first on one channel need not be received before a value sent on another. Fixed,
+// the handler waits for the value that it needs first.
 func assumedOrder(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		config, requests := coir.NewChan[string](1, coir.WithName("config")), coir.NewChan[int](1, coir.WithName("requests"))
@@ -419,7 +419,7 @@ func poolInItself(fixed bool) program {
 	}
 }
 
-// lenThenRecv: two see that there is a task, and one gets it. Fixed, looking and taking are one step.
+// lenThenRecv: two fibers see that there is a task, and one gets it. Fixed, checking and taking are one step.
 func lenThenRecv(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		tasks := coir.NewChan[int](1, coir.WithName("tasks"))
@@ -439,8 +439,8 @@ func lenThenRecv(fixed bool) program {
 	}
 }
 
-// ignoredClose: the sender counts its sends without looking at the error, and the channel is closed meanwhile. Fixed,
-// it looks.
+// ignoredClose: the sender counts its sends without checking the error, and the channel is closed meanwhile. Fixed, it
+// checks the error.
 func ignoredClose(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		events := coir.NewChan[int](2, coir.WithName("events"))
@@ -551,8 +551,8 @@ func firstWriterCloses(fixed bool) program {
 	}
 }
 
-// releasedTwice: a semaphore is released where the work ends, and by one of three also on the way out. Fixed, once
-// each.
+// releasedTwice: a semaphore is released where the work ends, and by one fiber of three also on the way out. Fixed,
+// each fiber releases it once.
 func releasedTwice(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		semaphore := coir.NewChan[bool](1, coir.WithName("semaphore"))
@@ -640,7 +640,7 @@ func forgetfulShutdown(fixed bool) program {
 	}
 }
 
-// initialisedTwice: two find no connection and both make one. Fixed, under a lock.
+// initialisedTwice: two fibers find no connection and both make one. Fixed, they check under a lock.
 func initialisedTwice(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		lock := coir.NewChan[bool](1, coir.WithName("lock"))
@@ -708,8 +708,8 @@ func tornAudit(fixed bool) program {
 	}
 }
 
-// usedAfterRemoval: a handler looks whether there is a session, writes a line of log, and uses the session, which has
-// been removed meanwhile. Fixed, it keeps the one that it has seen.
+// usedAfterRemoval: a handler checks whether there is a session, writes a line of log, and uses the session, which has
+// been removed meanwhile. Fixed, it keeps the session that it has seen.
 func usedAfterRemoval(fixed bool) program {
 	type session struct{ hits atomic.Int32 }
 	return func(ctx context.Context, _ *Sim) {
@@ -764,8 +764,8 @@ func TestCorrectedTwinsOfTheCorpusPass(t *testing.T) {
 	}
 }
 
-// TestWhatEachStrategyNeedsForTheCorpus shows why the default is several strategies in turn: none of them needs the
-// fewest schedules everywhere. Where a seed matters the figure is the mean over five. The test compares the table with
+// TestWhatEachStrategyNeedsForTheCorpus shows why the default is several strategies in turn: no strategy needs the
+// fewest schedules everywhere. If a seed matters, the figure is the mean over five. The test compares the table with
 // that of the guide:
 //
 //	go test -v -run Corpus ./sim      prints it

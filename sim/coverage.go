@@ -18,12 +18,12 @@ import (
 // The coverage of a test that passes: how many pairs of conflicting operations came in both orders, and which calls of
 // Sometimes were never reached. Neither shows that the program is correct. Both show where the test is weak.
 
-// pairings counts pairs of operations, of two fibers, that followed each other on one channel, lock or the like. A pair
-// is two fibers, by their numbers, their operations, and the name of the object.
+// pairings counts pairs of operations by two fibers that followed each other on one channel, lock or other object. A
+// pair is the numbers of the two fibers, their operations, and the name of the object.
 type pairings struct {
-	pairs map[pair]uint8 // 1: the first came first; 2: the second; 3: both
-	both  int            // how many are 3
-	last  int            // the schedule in which a pair was new, or the other order of one
+	pairs map[pair]uint8 // 1: the first fiber came first; 2: the second did; 3: both orders
+	both  int            // the number of pairs that came in both orders
+	last  int            // the last schedule with a new pair, or a new order of a pair
 	on    []turn         // the last operation on each object
 }
 
@@ -41,14 +41,14 @@ type turn struct {
 func (d turn) before(e turn) bool { return d.fiber < e.fiber }
 
 const (
-	coverAll   = 100 // the first schedules, all of which are examined
-	coverEvery = 8   // of the later schedules one in this many is examined, to save time
+	coverAll   = 100 // the number of first schedules, all of which are examined
+	coverEvery = 8   // one in this many of the later schedules is examined, to save time
 )
 
 var coverSeed = maphash.MakeSeed()
 
-// look adds the last schedule of w, if it is one of those that are examined. The schedule has ended, so this is
-// ordinary code.
+// look adds the last schedule of w, if that schedule is to be examined. The schedule has ended, so look is ordinary
+// code.
 func (c *pairings) look(w *world, schedule int) {
 	if schedule > coverAll && schedule%coverEvery != 0 || w.nsteps > len(w.trace) {
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // full is a program in which a fiber holds a lock and waits to send to a full channel, and the receivers of that
-// channel wait for the lock. If one of them is elsewhere, it waits for an event instead.
+// channel wait for the lock. If elsewhere is set, one of them waits for an event instead.
 func full(elsewhere bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		jobs, mu := coir.NewChan[int](2, coir.WithName("jobs")), locks.NewMutex(coir.WithName("mu"))
@@ -36,8 +36,8 @@ func full(elsewhere bool) program {
 	}
 }
 
-// A lock that is held while sending to a full channel, whose receivers need the lock, is a cycle. It names the channel,
-// the lock, and each line.
+// A lock that is held while sending to a full channel, whose receivers need the lock, is a cycle. The report names the
+// channel, the lock, and each line.
 func TestCycleThroughTheReceiversOfAChannel(t *testing.T) {
 	f := found(t, KindDeadlock, full(false))
 	says(t, f, "main waits to send to jobs (capacity 2, full), at sim/cycle_test.go:32 (",
@@ -51,7 +51,7 @@ func TestCycleThroughTheReceiversOfAChannel(t *testing.T) {
 	saysNot(t, found(t, KindDeadlock, full(true)), "cycle:")
 }
 
-// An operation on a lock or a semaphore that waited for it says so, and one that continues after it has its own line.
+// The report shows that an operation on a lock or a semaphore waited, and one that continues after it has its own line.
 func TestLocksSayThatTheyWaited(t *testing.T) {
 	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		mu, slots := locks.NewMutex(coir.WithName("mu")), locks.NewSemaphore(1, coir.WithName("slots"))
@@ -72,7 +72,7 @@ func TestLocksSayThatTheyWaited(t *testing.T) {
 	says(t, f, "| lock mu  ", "| lock mu: waits  ", "| acquire slots |", "| acquire slots: waits ")
 }
 
-// The place of a fiber that continues after its operation is that of the operation, and not where another one stopped.
+// The place of a fiber that continues after its operation is that of the operation, not where another fiber stopped.
 func TestAFiberGoesOnWhereItStopped(t *testing.T) {
 	f := found(t, KindError, readThenWrite)
 	r := newReport(f)

@@ -11,11 +11,11 @@ import (
 
 // chooser makes the decisions of a schedule, by the strategy or a script.
 //
-//   - decisions[:ndec] are the schedule: each was one of two ways or more.
+//   - decisions[:ndec] are the schedule: each chose one of at least two ways.
 //   - The same decisions lead to the same schedule, unless the program does what sim does not control.
 type chooser struct {
 	strategy  Strategy
-	script    *search.Script // decides instead of the strategy; nil: none
+	script    *search.Script // decides instead of the strategy, unless it is nil
 	point     Fork           // passed to the strategy
 	fork      search.Fork    // passed to the script
 	decisions []decision
@@ -28,8 +28,8 @@ func (c *chooser) reset() { c.ndec = 0 }
 // decision is one number of a schedule, and how many ways there were.
 type decision struct {
 	chosen, of int
-	step       int32 // operations before it
-	drawn      int32 // if it was made for Intn, one more than the calling fiber; else 0
+	step       int32 // the number of operations before it
+	drawn      int32 // one more than the calling fiber if it was made for Intn, otherwise 0
 	after      bool  // it was made after an operation
 }
 
@@ -40,7 +40,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 	if n == 1 {
 		return 0
 	}
-	if w.nsteps >= w.limit { // too long: let all fibers end that can. Not a decision, because all schedules do the same
+	if w.nsteps >= w.limit { // too long: let the fibers end. This is no decision, because all schedules do it
 		return w.inTurn(n, goOn && !after)
 	}
 	d := 0
@@ -54,7 +54,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 	} else {
 		w.point = Fork{w: w, N: n, GoOn: goOn, After: after}
 		if d = w.strategy.Choose(&w.point); d < 0 || d >= n {
-			race.Enable() // as the caller would do: the panic may be recovered
+			race.Enable() // as the caller would do, because the panic may be recovered
 			panic(fmt.Sprintf("sim: the strategy chose %d of %d", d, n))
 		}
 	}
@@ -73,11 +73,11 @@ func (w *world) decide(n int, goOn, after bool) int {
 	return d
 }
 
-// inTurn makes the decisions of a schedule that has become too long. Each fiber does one operation in turn; pass says
-// that the running fiber has had its turn. The clock has no turn, even with ClockRacing. If time moved between any two
-// operations, a fiber that sleeps before it tries again would never sleep for as long as another one needs to succeed.
-// So time moves when no fiber can run, and after many operations in which that was not so, because fibers may be
-// polling for a time.
+// inTurn makes the decisions of a schedule that has become too long. Each fiber performs one operation in turn; pass is
+// true if the running fiber has had its turn. The clock has no turn, even with ClockRacing. If time moved between any
+// two operations, a fiber that sleeps before it tries again would never sleep for as long as another one needs to
+// succeed. So time moves when no fiber can run, and after many operations in which it has not moved, because fibers may
+// be polling for a time.
 //
 // Guarded by TestRetriesAreNoLivelock, TestEqualRetriesAreALivelock.
 //

@@ -1,13 +1,13 @@
 package sim
 
-// Methods for packages that simulate something outside of the process, such as a network: see coir.Simulation.
+// Methods for packages that simulate something outside the process, such as a network: see coir.Simulation.
 
-// devices has what such packages keep while a schedule runs. A key is there once.
+// devices keeps the values of such packages while a schedule runs. Each key occurs once.
 type devices struct{ states list[state] }
 
 type state struct{ key, value any }
 
-// reset also forgets the values, which may be large.
+// reset also clears the values, which may be large.
 //
 //go:norace
 func (d *devices) reset() {

@@ -53,7 +53,7 @@ func TestStateBelongsToASchedule(t *testing.T) {
 	}
 }
 
-// TestManyStates: keys are kept apart, also if there are more than usual.
+// TestManyStates: keys are kept apart, even if there are more than usual.
 func TestManyStates(t *testing.T) {
 	type key int
 	res := Explore(func(ctx context.Context, s *Sim) {
@@ -74,7 +74,7 @@ func TestManyStates(t *testing.T) {
 	}
 }
 
-// TestADrawnNumberIsReplayed: a number that a model draws is a decision, as others are.
+// TestADrawnNumberIsReplayed: a number that a model draws is a decision like any other.
 //
 // Spec: SM-05 (a token replays its schedule)
 func TestADrawnNumberIsReplayed(t *testing.T) {
@@ -160,7 +160,7 @@ func misused(t *testing.T, s *coir.Simulation, when string) {
 	}
 }
 
-// TestNoSimulation: outside there is none, and a method that needs one says so.
+// TestNoSimulation: outside a simulation there is none, and a method that needs one says so.
 func TestNoSimulation(t *testing.T) {
 	var none *coir.Simulation
 	for name, call := range map[string]func(){

@@ -10,22 +10,23 @@ import (
 // DPOR runs one schedule of each trace. Schedules that differ only in the order of operations that do not conflict are
 // one trace.
 //
-// Operations conflict on the same channel, event or promise, and on any two while a fiber waits in a select or a
-// Selector has been given a case; a select conflicts with operations on what its cases use, and if it waits for the end
-// of a fiber, with the end of every fiber. Under Nursery.Limit operations that take or give up a place conflict. A
-// cancel, a fiber that fails, a change of a Selector's cases, a [coir.Point], [Sim.Advance], and in [ClockRacing] time
-// the clock, conflict with everything. The code after an operation, up to the next, conflicts with a cancel, a fiber
-// that fails and a move of the clock, because it may check a context or the time.
+// Operations on the same channel, event or promise conflict. Any two conflict while a fiber waits in a select or a
+// Selector has been given a case. A select conflicts with operations on what its cases use and, if it waits for the end
+// of a fiber, with the end of every fiber. Under Nursery.Limit, operations that take or give up a place conflict. A
+// cancellation, a fiber that fails, a change of a Selector's cases, a [coir.Point], [Sim.Advance], and in [ClockRacing]
+// time the clock, conflict with everything. The code after an operation, up to the next, conflicts with a cancellation,
+// a fiber that fails and a move of the clock, because it may check a context or the time.
 //
 // DPOR does not see effects between fibers through shared memory: two schedules that differ only in those count as one.
 // Nor does it see
 //   - a call of Len, Stats or State, of [coir.Watch.Covers], or of pubsub's Lagged,
-//   - a cancel of a context of package context,
-//   - that one fiber closes an endpoint of a pipe while another uses the same endpoint,
-//   - what goroutines and the kernel do, by [coir.Blocking], [coir.FromChan], [coir.ToChan], [coir.OnGoroutine],
+//   - the cancellation of a context of package context,
+//   - one fiber closing an endpoint of a pipe while another uses the same endpoint,
+//   - effects of goroutines and the kernel, by [coir.Blocking], [coir.FromChan], [coir.ToChan], [coir.OnGoroutine],
 //     another [coir.Runtime], or the descriptors and packets of package netio.
 //
-// A [coir.Point] before such an access announces it, if a fiber makes it. [Exhaustive] sees all but the last.
+// A [coir.Point] before such an access announces it, if a fiber makes the access. [Exhaustive] sees all of these except
+// the last.
 //
 // It cannot be part of a [Portfolio].
 func DPOR() Strategy {
@@ -41,8 +42,8 @@ type dpor struct {
 	w      *world
 
 	after   bool // the fork is after an operation
-	failing bool // a fiber was seen to fail, so an end may be a cancel
-	cutting bool // a cancel was seen, or time races, so a wait for a fiber may end before the fiber
+	failing bool // a fiber was seen to fail, so the end of a fiber may cancel others
+	cutting bool // a cancellation was seen, or time races, so a wait for a fiber may end before the fiber
 	limited bool // a nursery with a limit was seen, so a wait for fibers gives its place to others
 	looking bool // contexts end, or time moves, while fibers can run, which may check them after an operation
 }
@@ -50,15 +51,15 @@ type dpor struct {
 // transition is the next transition of a fiber.
 type transition struct {
 	kind    policy.Kind
-	resumed bool // it is the code after a wait in that operation
-	rest    bool // it is the code after an operation that did not wait
-	clock   bool // not a fiber: time moves
-	watched bool // another fiber waits in a select, which ends with the first of its cases: here two channels meet
+	resumed bool // the transition is the code after a wait in that operation
+	rest    bool // the transition is the code after an operation that did not wait
+	clock   bool // the transition is not of a fiber: time moves
+	watched bool // another fiber waits in a select, through which operations on two channels may conflict
 	foreign bool // a go into a nursery that may have ended
 	again   bool // see policy.Op
 	object  int32
-	in      int32 // of an end, the fiber's nursery
-	cases   span  // of a select. All schedules that go through a fork have kept the same ones in the same place
+	in      int32 // of the end of a fiber: the fiber's nursery
+	cases   span  // of a select; all schedules that pass through a fork keep the same cases in the same place
 }
 
 // Name implements Strategy.
@@ -116,7 +117,7 @@ func (s *dpor) Learned() bool {
 	return s.failing != failing || s.cutting != cutting || s.limited != limited || s.looking != looking
 }
 
-// sawFailure reports whether a fiber has ended with an error. All have ended, so it need not wait for any.
+// sawFailure reports whether a fiber has ended with an error. All fibers have ended, so it does not wait.
 func (s *dpor) sawFailure() bool {
 	for i := 1; i < s.w.nfibers; i++ {
 		if s.w.fibers[i].ended && s.w.fibers[i].f.Wait(context.Background()) != nil {
@@ -160,7 +161,7 @@ func (s *dpor) announced(op *policy.Op, object int32, cases span) transition {
 	return t
 }
 
-// resume makes t the transition after the wait. A selector may have got other cases meanwhile.
+// resume makes t the transition after the wait. A selector may have been given other cases meanwhile.
 //
 //go:norace
 func (t *transition) resume() {
@@ -169,8 +170,8 @@ func (t *transition) resume() {
 	}
 }
 
-// watched reports whether a fiber waits in a select, or did and has not continued, or a selector may notice what
-// becomes ready.
+// watched reports whether a fiber waits in a select, or has waited and not continued yet, or a selector may notice that
+// an object becomes ready.
 //
 //go:norace
 func (s *dpor) watched() bool {
@@ -185,12 +186,12 @@ func (s *dpor) watched() bool {
 	return false
 }
 
-// class says which operations an operation conflicts with.
+// class is the set of operations that an operation conflicts with.
 type class uint8
 
 const (
 	private  class = iota // only with classAll
-	onChan                // with others on the same channel or other object, and with a select of it
+	onChan                // with others on the same channel or other object, and with a select that uses it
 	offChan               // the end of a wait at a channel or other object leaves its queue, which a select may see
 	onAny                 // a select
 	atEnd                 // the end of a fiber, which a select may wait for
@@ -225,7 +226,7 @@ func (s *dpor) class(t transition) class {
 	case policy.Select, policy.TrySelect:
 		return onAny
 	case policy.Point:
-		if t.object >= 0 { // an object that others use
+		if t.object >= 0 { // other fibers use the object
 			return onChan
 		}
 		return classAll
@@ -237,7 +238,7 @@ func (s *dpor) class(t transition) class {
 	case policy.Start, policy.Sleep, policy.Yield, policy.Wait, policy.Go, policy.Join:
 		return private
 	}
-	return classAll // a cancel, a change of a selector's cases, Sim.Advance, and unknown operations
+	return classAll // a cancellation, a change of a selector's cases, Sim.Advance, and unknown operations
 }
 
 // Conflict implements search.Model.
@@ -365,7 +366,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 	if end < 0 {
 		end = w.log.n
 	}
-	fork := make([]int32, w.ndec) // of each decision
+	fork := make([]int32, w.ndec) // for each decision
 	count := int32(0)
 	for i := range fork {
 		fork[i] = -1
@@ -378,7 +379,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 	for i := range last {
 		last[i] = transition{object: -1}
 	}
-	selects := make([]bool, w.nfibers) // waits in a select, or did and has not continued
+	selects := make([]bool, w.nfibers) // whether each fiber waits in a select, or has waited and not continued yet
 	selecting := 0
 	for _, h := range w.log.all[:end] {
 		e := search.Event[transition]{Actor: h.fiber, Wake: h.wake, Fork: -1, Idle: h.idle}
@@ -417,7 +418,7 @@ func (s *dpor) Events(events []search.Event[transition], end int) []search.Event
 }
 
 // Awaited implements search.Model: event i is the end of a wait for event j, the end of a fiber. It comes after j,
-// no matter which began first.
+// whichever of the two began first.
 func (s *dpor) Awaited(events []search.Event[transition], i, j int) bool {
 	d, e := &events[j], &events[i]
 	if d.T.kind != policy.End {
@@ -432,7 +433,7 @@ func (s *dpor) Awaited(events []search.Event[transition], i, j int) bool {
 	return false
 }
 
-// completed reports whether event i is the end of a join: the join's wait does not follow it.
+// completed reports whether event i, of a join, completes it: the join has not waited, or i is the end of its wait.
 func completed(events []search.Event[transition], i int) bool {
 	e := &events[i]
 	for k := i + 1; !e.T.resumed && k < len(events); k++ {

@@ -18,11 +18,11 @@ import (
 	"github.com/coir-go/coir/stream"
 )
 
-// A reduction that loses schedules looks like a fast one. So the tests compare it with a run of all schedules: they
+// A reduction that misses schedules looks like a fast one. So the tests compare it with a run of all schedules: they
 // reduce each schedule to its trace, by a second and simpler definition of conflicts, and the two sets of traces must
 // be equal. The two sets of what the programs observe must be equal too, which needs no definition.
 
-// dporProgram is a program that reports what it has seen.
+// dporProgram is a program that reports what it has observed.
 type dporProgram struct {
 	name string
 	mode ClockMode
@@ -68,8 +68,8 @@ func cover(t *testing.T, s Strategy, p dporProgram) coverage {
 var canonicalSeed = maphash.MakeSeed()
 
 // canonical returns the trace of a schedule: which fiber does what in which order, and the order of every two
-// conflicting operations. Fibers and channels are identified by their names. That a fiber goes on after an operation is
-// left out.
+// conflicting operations. Fibers and channels are identified by their names. It leaves out that a fiber continues after
+// an operation.
 func canonical(w *world, values uint64) string {
 	events := slices.DeleteFunc(slices.Clone(w.trace[:w.nsteps]), func(e event) bool { return e.op.Kind == opGoOn })
 	label := make([]string, len(events))
@@ -93,7 +93,7 @@ func canonical(w *world, values uint64) string {
 	return fmt.Sprintf("%x %x %d", sum, values, len(events))
 }
 
-// conflicting is the plain definition.
+// conflicting is the simple definition of conflicts.
 func conflicting(w *world, failed []bool, d, e event) bool {
 	isChan := func(op policy.Op) bool { // or another object
 		return onChannel(op.Kind) || op.Kind == policy.Leave || op.Kind == policy.Use && op.Object != 0
@@ -129,7 +129,7 @@ func conflicting(w *world, failed []bool, d, e event) bool {
 	return false
 }
 
-// A kind of operation that the reduction does not know conflicts with every operation, also with one of its own kind.
+// A kind of operation that the reduction does not know conflicts with every operation, including those of its own kind.
 func TestAnUnknownOperationConflictsWithEverything(t *testing.T) {
 	s := new(dpor)
 	for k := policy.RecvAsync + 1; k < opAdvance; k++ {
@@ -144,7 +144,7 @@ func TestAnUnknownOperationConflictsWithEverything(t *testing.T) {
 	}
 }
 
-// fibers runs each function as a fiber of its own, named by its place.
+// fibers runs each function as a fiber, named by its place.
 func fibers(ctx context.Context, fns ...func(ctx context.Context) error) error {
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		for i, fn := range fns {
@@ -461,8 +461,8 @@ func TestDPORSeesEveryTraceOnce(t *testing.T) {
 	}
 }
 
-// Programs that are compared only by their outcomes, with fibers that begin immediately: with a cancel, eager leaves
-// out the traces in which one begins after it.
+// Programs that are compared only by their outcomes, with fibers that begin immediately. With a cancellation, eager
+// leaves out the traces in which a fiber begins after it.
 var dporOutcomes = []dporProgram{
 	{name: "a wait for a fiber that another cuts short", fn: func(ctx context.Context, say func(string, ...any)) {
 		c, cancels := coir.NewChan[int](1, coir.WithName("c")), coir.NewChan[func()](1, coir.WithName("cancels"))
@@ -657,8 +657,8 @@ func compared(t *testing.T, p dporProgram) {
 	}
 }
 
-// randomProgram returns a program of fibers that do anything to two channels. A fiber that would wait forever gives up
-// when nothing else can happen.
+// randomProgram returns a program of fibers that perform random operations on two channels. A fiber that would wait
+// forever gives up when nothing else can happen.
 func randomProgram(seed uint64) dporProgram {
 	var r search.RNG
 	r.Of(seed, 0)
@@ -844,8 +844,8 @@ func TestDPORSeesEveryTraceOfRandomPrograms(t *testing.T) {
 	}
 }
 
-// Three fibers do four things of their own and one to a common channel. Only the order of the common ones matters: 3!
-// traces.
+// Three fibers perform four operations each on their own channel and one on a common channel. Only the order of the
+// common ones matters: 3! traces.
 func TestDPORIgnoresWhatIsPrivate(t *testing.T) {
 	res := exploreAll(t, DPOR(), math.MaxInt, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](3)

@@ -13,17 +13,16 @@ import (
 // shrink, and Go's fuzzer, which is guided by coverage. A schedule is a sequence of numbers, so they can generate
 // schedules.
 //
-// Their code panics to stop, calls t.FailNow, and has state of its own, while the decision is needed deep inside a
-// schedule, in any fiber or worker, with synchronisation hidden from the race detector. If a strategy called choose
-// there, a panic could reach the scheduler, and the detector would have to be told that the calls are ordered, which
-// would order the calling fibers and hide their races. So the goroutine that calls Drawn also calls choose, and the
-// simulation runs in another; questions and answers pass between the two hidden from the detector. A panic of choose
-// then continues out of Drawn.
+// Their code panics to stop, calls t.FailNow, and has its own state. But the decision is needed deep inside a schedule,
+// in any fiber or worker, with synchronisation hidden from the race detector. If a strategy called choose there, a
+// panic could reach the scheduler. And the detector would have to know that the calls are ordered, which would order
+// the calling fibers and hide their races. So the goroutine that calls Drawn also calls choose, and the simulation runs
+// in another goroutine. Questions and answers pass between the two hidden from the detector. A panic of choose then
+// continues out of Drawn.
 
 // Drawn runs fn under one schedule, whose decisions choose makes. Drawn calls choose in the calling goroutine each time
-// there are n > 1 ways to continue, and choose returns a number below n. 0 changes least, so that a tool that prefers
-// small numbers finds schedules with few switches. Drawn returns the failure, or nil. It does not shrink the failure:
-// that is left to the tool.
+// there are n > 1 ways to continue, and choose returns a number below n. 0 changes the least, so a tool that prefers
+// small numbers finds schedules with few switches. Drawn returns the failure, or nil. It leaves shrinking to the tool.
 //
 // With rapid:
 //
@@ -55,7 +54,7 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 	switch {
 	case broken != nil:
 		panic(broken)
-	case !returned: // fn has ended its goroutine, so end the caller's
+	case !returned: // fn has ended its goroutine, so end that of the caller
 		runtime.Goexit()
 	}
 	return res.Failure
@@ -72,7 +71,7 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 //		})
 //	}
 //
-// Each decision takes as many bytes as the number of ways needs, modulo that number: all data is valid. When data is
+// Each decision takes as many bytes as the number of ways needs, modulo that number, so all data is valid. When data is
 // used up, all further decisions are 0.
 func Bytes(data []byte) func(n int) int {
 	return func(n int) int {
@@ -90,7 +89,7 @@ type drawn struct {
 	ask    chan int // how many ways there are
 	answer chan int // which one to take
 	done   chan struct{}
-	open   int // the question that has no answer yet; 0: none. Only serve uses it
+	open   int // the question without an answer, or 0; only serve uses it
 }
 
 const drawnName = "drawn"
@@ -124,7 +123,7 @@ func (s *drawn) serve(choose func(n int) int) {
 		s.answer <- d
 		race.Enable()
 	}
-	<-s.done // visible to the detector: the schedule is ordered before the code that follows
+	<-s.done // visible to the detector, so the schedule is ordered before the code that follows
 }
 
 // asked waits for a question. It returns false if there are no more.

@@ -16,8 +16,8 @@ import (
 // zero makes all decisions 0.
 func zero(int) int { return 0 }
 
-// FuzzSchedule lets the fuzzer generate schedules of a program with a mistake and of its corrected twin. The program
-// may or may not fail; if it does, it is by that mistake, and can be replayed. The twin never fails.
+// FuzzSchedule lets the fuzzer generate schedules of a program with a mistake and of its corrected twin. If the program
+// fails, which it need not, it fails by that mistake, and can be replayed. The twin never fails.
 //
 //	go test -run FuzzSchedule -v ./sim          tells what the kept schedules do
 //	go test -run '^$' -fuzz FuzzSchedule ./sim  looks for more
@@ -89,8 +89,8 @@ func TestDrawnIsTheScheduleThatWasDrawn(t *testing.T) {
 	}
 }
 
-// Without a drawn switch there is none, so a program that needs one does not fail; and Drawn does not make a failure
-// smaller.
+// If choose draws no switch there is none, so a program that needs one does not fail; and Drawn does not shrink a
+// failure.
 func TestDrawnIsLeftAsItWasFound(t *testing.T) {
 	if f := Drawn(zero, lostUpdate(false)); f != nil {
 		t.Error(f)

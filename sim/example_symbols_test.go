@@ -48,7 +48,7 @@ func ExampleRun() {
 	// Output: true counted to 1 true
 }
 
-// The token of a failure runs the same schedule again. A program that has changed since is told so.
+// The token of a failure runs the same schedule again. If the program has changed since, Replay says so.
 func ExampleReplay() {
 	f := sim.Explore(counter).Failure
 	again, _ := sim.Replay(f.Token, counter)

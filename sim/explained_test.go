@@ -17,12 +17,12 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// What snapshots of a program explain is true: nothing is told as certain of a program that is well, and a program that
-// has come to a stop is explained as the report of its schedule says. A simulation knows which of them it is.
+// What snapshots of a program explain is true: they claim nothing with certainty about a healthy program, and explain a
+// stopped one as the report of its schedule does. A simulation knows which of the two a program is.
 
 // TestHealthyProgramsAreNotExplained takes snapshots of programs that end well: the corrected programs of the corpus,
-// random programs, and in a full run the tests of the examples. None of them is explained with certainty. What is told
-// as likely is counted, and a full run compares the table with that of the design:
+// random programs, and in a full run the tests of the examples. No snapshot may explain one with certainty. The test
+// counts what is explained as likely, and a full run compares the table with that of the design:
 //
 //	go test -v ./sim -run TestHealthyProgramsAreNotExplained
 //	go test ./sim -run TestHealthyProgramsAreNotExplained -update   writes it there

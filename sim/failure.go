@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// A failure keeps its schedule as it was at that moment: what comes after is only the program being torn down. It is
-// kept in raw form, because this happens inside of the schedule; report.go and chart.go make it readable.
+// A failure keeps its schedule as it was at that moment, because after it the program is only torn down. It keeps the
+// schedule in raw form, because this happens inside the schedule; report.go and chart.go make it readable.
 
 // Kind is how a schedule has failed.
 type Kind string
@@ -37,31 +37,31 @@ type Failure struct {
 	Steps    int
 	Switches int // decisions that were not 0
 
-	test     string // the test that found it; empty: none
-	options  string // that a replay needs, as arguments of Replay after others
+	test     string // the test that found it, or empty
+	options  string // the options that a replay needs, in the form of further arguments of Replay
 	script   []int
-	ways     []int    // how many each decision of script had
+	ways     []int    // the number of ways of each decision of script
 	branches []branch // those decisions, if they were recorded
-	twin     *twin    // nil: none was searched
+	twin     *twin    // nil if sim has not searched for one
 	fibers   []column
-	before   int     // operations that were not kept
-	trace    []event // those after them, with times since the schedule began
+	before   int     // the number of operations that were not kept
+	trace    []event // the operations after those, with times since the schedule began
 	cases    []choice
 	sites    []site     // of the trace, if they were recorded
-	made     []making   // where channels were made, if that was recorded
+	made     []making   // where channels were made, if recorded
 	marks    []mark     // of Errorf, Logf and Sometimes
 	draws    []decision // of Intn
 	holds    []hold
-	ticking  []bool   // fibers that only wait for time again and again, if it is a deadlock of the others
-	unsure   bool     // the same decisions led to something else
-	cut      bool     // making it smaller was ended early
-	forked   int      // the step after which they did, if that is the failure and is known
-	panicked string   // what else the program panicked with, before the failure or while it was torn down
-	errs     []string // of Errorf, the first of nerrs
+	ticking  []bool   // the fibers that only wait for time again and again, if the failure is a deadlock of the others
+	unsure   bool     // the same decisions have led to another behaviour
+	cut      bool     // shrinking was ended early
+	forked   int      // the step after which the behaviour differs, if that is the failure and is known
+	panicked string   // other panics of the program, before the failure or while it was torn down
+	errs     []string // the first texts of nerrs calls of Errorf
 	nerrs    int
-	native   *nativeStop // if it is blocked; nil: not known
-	over     bool        // it was blocked, by a wait that has ended
-	strays   []string    // what goroutines outside have done, if it is a deadlock
+	native   *nativeStop // if it is blocked; nil if unknown
+	over     bool        // it was blocked by a wait that has ended
+	strays   []string    // the operations of goroutines outside, if it is a deadlock
 	hash     uint64
 	lengths  uint64 // see recorder
 	hashes   []byte // see token.go
@@ -77,11 +77,11 @@ const (
 // column is a fiber in a report.
 type column struct {
 	f      *coir.Fiber
-	object int32 // its own number among the objects
+	object int32 // the fiber's number among the objects
 	ended  bool
-	waits  bool // in op, which is operation number step of the trace; negative if that was not kept
+	waits  bool // it waits in op, which is operation number step of the trace; step is negative if op was not kept
 	op     policy.Op
-	on     int32 // the object of op; -1: none
+	on     int32 // the object of op, or -1
 	cases  span
 	since  time.Duration
 	step   int
@@ -136,8 +136,8 @@ func (f *Failure) freeze(w *world) {
 		c.f = x.f
 		c.object = w.objectOf(policy.Op{Kind: policy.Wait, Object: x.f.ID()})
 		c.ended = x.ended
-		// The running fiber does not wait, whatever was last recorded of it. In a deadlock no fiber runs; after the end
-		// none is left.
+		// The running fiber does not wait, whatever was last recorded about it. In a deadlock no fiber runs; after the
+		// end none is left.
 		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == KindDeadlock || int32(i) != w.current)
 		c.cases = x.cases
 		c.cases.cut(lost)
@@ -192,7 +192,7 @@ const unsureText = "the program is not deterministic: the same decisions have le
 // replayLine returns the command that replays the failure.
 func (f *Failure) replayLine() string {
 	switch {
-	case f.Token == "" || f.Kind == KindDiverged: // a diverged schedule is not the recorded one
+	case f.Token == "" || f.Kind == KindDiverged: // a schedule that has diverged is not the recorded one
 		return ""
 	case f.test == "":
 		return fmt.Sprintf("sim.Replay(%q, program%s)", f.Token, f.options)

@@ -14,19 +14,19 @@ import (
 // the schedule like any other: the strategy makes it, a token repeats it, and shrinking keeps those that the failure
 // needs.
 //
-// There are two decisions. On its first visit to a site a schedule decides whether it has the fault at all; if so, each
-// visit decides whether the fault happens now. So there are schedules without the fault, with few and with many
+// There are two decisions. On its first visit to a site a schedule decides whether it has the fault at all. If it does,
+// each visit decides whether the fault happens now. So there are schedules without the fault, with few and with many
 // occurrences, which one coin toss for each visit would not give.
 
 // WithFaults sets the faults that may happen. A site with another name never fires, so the same program runs with and
-// without faults. Result.Never lists faults that fired in no schedule. If the program did not even reach one, which may
-// be misspelt, it also lists those that were reached.
+// without faults. Result.Never lists faults that fired in no schedule. If the program did not reach one of them, whose
+// name may be misspelt, it also lists the other faults that were reached.
 func WithFaults(names ...string) Option { return func(s *settings) { s.faults = names } }
 
-// Fault reports whether the named fault happens now. It returns false unless [WithFaults] names the fault, and for a
-// nil Sim: code that is also used outside of a simulation has a nil *Sim there.
+// Fault reports whether the named fault happens now. It returns false unless [WithFaults] names the fault. It also
+// returns false for a nil Sim, so that code can be used outside a simulation with a nil *Sim.
 //
-// Packages may have faults of their own, by [coir.Simulation.Fault]: those of package netio begin with "netio".
+// Packages may define faults of their own, through [coir.Simulation.Fault]: those of package netio begin with "netio".
 //
 // The caller implements the fault:
 //
@@ -64,7 +64,7 @@ func (s *Sim) Fault(name string) bool {
 	return false
 }
 
-// Advance advances the virtual time by d, even if fibers can run. Waits for times that pass meanwhile end.
+// Advance advances the virtual time by d, even if fibers can run. Waits for times that pass on the way end.
 //
 //go:norace
 func (s *Sim) Advance(d time.Duration) {
@@ -75,13 +75,13 @@ func (s *Sim) Advance(d time.Duration) {
 type faultPlan struct {
 	sites  []faultSite
 	others [16]string // the first faults that the program reached, and that WithFaults does not name
-	asks   bool       // record others although WithFaults names none
+	asks   bool       // record other faults even though WithFaults names none
 }
 
 type faultSite struct {
 	name           string
 	asked, enabled bool // in this schedule
-	reached, fired bool // in any
+	reached, fired bool // in any schedule
 }
 
 func planFaults(names []string) faultPlan {
@@ -118,7 +118,7 @@ func (p *faultPlan) missed(name string) {
 	}
 }
 
-// unnamed says, of a replay that diverges, which faults the program reached that WithFaults does not name.
+// unnamed lists, for a replay that diverges, the faults that the program reached and that WithFaults does not name.
 func (p *faultPlan) unnamed() string {
 	var names []string
 	for _, name := range p.others {
@@ -133,8 +133,8 @@ func (p *faultPlan) unnamed() string {
 		", which sim.WithFaults does not name here"
 }
 
-// never returns the faults that have not fired. For one that was not reached it adds those that were, because its name
-// may be misspelt.
+// never returns the faults that have not fired. For a fault that was not reached it adds the names of those that were,
+// because its name may be misspelt.
 func (p *faultPlan) never() (names []string) {
 	var reached []string
 	for _, x := range p.sites {

@@ -104,7 +104,7 @@ func TestFaultsAreReplayedAndShrunkToThoseThatAreNeeded(t *testing.T) {
 	chartOf(t, f)
 }
 
-// What the documentation of Fault shows, each found by the default settings.
+// The faults shown in the documentation of Fault, each found by the default settings.
 func TestFaultsOfEverySort(t *testing.T) {
 	errGaveUp, errBroken := errors.New("gave up"), errors.New("broken")
 	for name, fn := range map[string]func(ctx context.Context, s *Sim) error{

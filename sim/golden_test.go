@@ -18,7 +18,7 @@ import (
 // A token that was printed on one machine must replay on another, so a seed must give the same schedule everywhere:
 // with any Go release, with the race detector and without, on any processor and with each switcher. All of these run
 // this test, none skips it, and the test compares them with one file, which the first of them has written. A change of
-// what is a decision, of the order of ways, or of a generator changes the file: then old tokens no longer replay, and
+// the decisions, of the order of ways, or of a generator changes the file: then old tokens no longer replay, and
 // tokenVersion must change too.
 
 var update = flag.Bool("update", false, "write testdata/traces.txt and the tables of the guide anew: go test ./sim -run 'TestTheSameEverywhere|Corpus' -update")
@@ -88,8 +88,8 @@ func TestTheSameEverywhere(t *testing.T) {
 	t.Fatalf("%s has more than the %d lines that it should have", golden, len(is))
 }
 
-// hashTrace adds all that is known of a schedule: which fiber did what to which object, its name and when, and the
-// decisions.
+// hashTrace adds all that is known of a schedule: the operations of each fiber, their objects with names and times, and
+// the decisions.
 func hashTrace(h hash.Hash, w *world) {
 	for _, e := range w.trace[:w.nsteps] {
 		fmt.Fprintf(h, "%d %v %d %q %d\n", e.fiber, e.op.Kind, e.object, e.op.Name, e.at)

@@ -5,11 +5,11 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// holdings records which fibers hold what.
+// holdings records which fibers hold which objects.
 //
-//   - A hold is of one or more of the object.
-//   - A fiber has one hold of an object, or none.
-//   - They are in the order in which they began.
+//   - A hold is of at least one unit of the object.
+//   - A fiber has at most one hold of an object.
+//   - Holds are in the order in which they began.
 type holdings struct{ holds list[hold] }
 
 //go:norace
@@ -19,14 +19,14 @@ func (g *holdings) reset() { g.holds.n = 0 }
 type hold struct {
 	fiber, object int32
 	n             int
-	step          int // operations when it took it first: the number of the last of them
+	step          int // the number of the last operation when the fiber first took it
 }
 
 // Holds implements policy.Policy.
 //
-// A fiber that waited has held the object since the operation that ended its wait, but reports it only when it
-// continues. If a fiber gives back more than it holds, another fiber has taken that: one that has reported it, or else
-// the one whose wait for it ended first and which has not continued.
+// A fiber that waited has held the object since the operation that ended its wait, but it reports this only when it
+// continues. If a fiber gives back more than it holds, another fiber has taken that part: one that has reported it, or
+// otherwise the fiber whose wait for it ended first and which has not continued.
 //
 // Guarded by TestReportSaysSinceWhen, TestReportOfWhatOthersGaveBack.
 //
@@ -69,8 +69,8 @@ func (g *holdings) take(more hold) {
 	g.holds.add(more)
 }
 
-// giveBack removes up to n of an object from what fiber i holds of it, or all fibers if i is negative. It returns how
-// much is left.
+// giveBack removes up to n of an object from the hold of fiber i, or from the holds of all fibers if i is negative. It
+// returns the part of n that is left.
 //
 //go:norace
 func (g *holdings) giveBack(object int32, n int, i int32) int {
@@ -86,15 +86,15 @@ func (g *holdings) giveBack(object int32, n int, i int32) int {
 			break
 		}
 		g.holds.n--
-		for j := k; j < g.holds.n; j++ { // in order: the first to take is the first to lose it
+		for j := k; j < g.holds.n; j++ { // in order: the first fiber to take it is the first to lose it
 			g.holds.all[j] = g.holds.all[j+1]
 		}
 	}
 	return n
 }
 
-// giveBackUnsaid removes up to n of an object from the fibers that got it by the end of a wait, and have not reported
-// it yet.
+// giveBackUnsaid removes up to n of an object from the fibers that got it when their wait ended, and have not reported
+// that yet.
 //
 //go:norace
 func (w *world) giveBackUnsaid(object int32, n int) {

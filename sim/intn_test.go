@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// intns are what a program may call Intn with, up to the largest int, whatever its size.
+// intns are arguments for Intn, up to the largest int, whatever its size.
 var intns = []int{1000, 1<<31 - 2, 1<<31 - 1, math.MaxInt>>(bits.UintSize/2) + 2, math.MaxInt >> 22, math.MaxInt>>1 + 2, math.MaxInt}
 
 // Intn returns numbers in its range, whatever n is, and the same ones when the decisions are made again.
@@ -71,7 +71,7 @@ func TestATokenKeepsALargeNumber(t *testing.T) {
 	}
 }
 
-// Bytes makes numbers in the range, whatever that is, and 0 when its data is used up.
+// Bytes makes numbers in the range, whatever the range is, and 0 when its data is used up.
 func TestBytesOfAnyNumber(t *testing.T) {
 	for _, n := range intns {
 		choose := Bytes([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))

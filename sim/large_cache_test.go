@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/pace"
 )
 
-// A cache that writes behind: a put changes the memory, and a flusher writes what has changed to the store, now and
-// then and when much has changed. Readers that miss load from the store.
+// A cache that writes behind: a put changes the memory, and a flusher writes the changes to the store, now and then and
+// when there are many. Readers that miss load from the store.
 
 // slowStore is a store that takes time.
 type slowStore struct {
@@ -102,7 +102,7 @@ func (c *writeBehind) get(ctx context.Context, key string) (int, error) {
 	return v, nil
 }
 
-// flush writes what has changed to the store.
+// flush writes the changes to the store.
 func (c *writeBehind) flush(ctx context.Context) error {
 	if err := c.mu.Lock(ctx); err != nil {
 		return err
@@ -142,8 +142,8 @@ func (c *writeBehind) run(ctx context.Context) error {
 	}
 }
 
-// cacheService is a cache with writers, readers, and a monitor. Each writer has keys of its own, and so knows what each
-// must be in the end.
+// cacheService is a cache with writers, readers, and a monitor. Each writer has its own keys, and so knows the value
+// that each must have in the end.
 func cacheService(ctx context.Context, s *Sim) {
 	const writers, readers, rounds = 4, 5, 6
 	keys := []string{"ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"}

@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/pace"
 )
 
-// A hub of events. A subscriber says which event it has seen last, gets the events since then out of the log, and after
-// them each new one. The hub sends heartbeats to quiet subscribers, and drops those that do not read.
+// A hub of events. A subscriber names the last event that it has seen, gets the events since then out of the log, and
+// then each new one. The hub sends heartbeats to quiet subscribers, and drops those that do not read.
 
 type hubEvent struct {
 	seq  int // from 1; 0: a heartbeat
@@ -37,7 +37,7 @@ func newEventHub() *eventHub {
 	}
 }
 
-// publish adds an event to the log, and gives it to all subscribers. One that has no room is dropped.
+// publish adds an event to the log, and gives it to all subscribers. It drops a subscriber that has no room.
 func (h *eventHub) publish(ctx context.Context, text string) error {
 	if err := h.mu.Lock(ctx); err != nil {
 		return err

@@ -60,7 +60,7 @@ func (q *jobQueue) take(ctx context.Context, worker int) (job, try int, ok bool,
 	return job, q.tries[job], true, nil
 }
 
-// renew extends a lease. It returns false if the worker does not have it any longer.
+// renew extends a lease. It returns false if the worker no longer has it.
 func (q *jobQueue) renew(ctx context.Context, worker, job int) (bool, error) {
 	if err := q.mu.Lock(ctx); err != nil {
 		return false, err
@@ -92,7 +92,7 @@ func (q *jobQueue) complete(ctx context.Context, worker, job int) error {
 	return nil
 }
 
-// reclaim makes the jobs ready whose leases have run out.
+// reclaim makes the jobs whose leases have run out ready again.
 func (q *jobQueue) reclaim(ctx context.Context, jobs int) error {
 	if err := q.mu.Lock(ctx); err != nil {
 		return err
@@ -172,7 +172,7 @@ func jobService(ctx context.Context, s *Sim) {
 	}
 }
 
-// work does a job in parts, and renews its lease after each. The first try of some jobs hangs for a while.
+// work performs a job in parts, and renews its lease after each. The first attempt at some jobs hangs for a while.
 func work(ctx context.Context, s *Sim, q *jobQueue, worker, job, try int) error {
 	parts := 1 + job%3
 	for range parts {

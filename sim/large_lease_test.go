@@ -18,8 +18,8 @@ import (
 )
 
 // Periodic jobs, supervised and under a rate limit, some of them only on the leader of two schedulers. A leader that
-// cannot renew its lease tries until the last instant, at which the other one may take it: then there are two
-// leaders. The evidence is spread over more than fifty fibers, most of which do something else.
+// cannot renew its lease tries until the last instant, at which the other one may take it: then there are two leaders.
+// The evidence is spread over more than fifty fibers, most of which do something else.
 
 type cronJob struct {
 	Name    string
@@ -29,7 +29,7 @@ type cronJob struct {
 	Run     func(ctx context.Context) error
 }
 
-// leaseStore keeps the lease. Acquire takes or renews it for the owner, and says whether it did.
+// leaseStore keeps the lease. Acquire takes or renews it for the owner, and reports whether it did.
 type leaseStore interface {
 	Acquire(ctx context.Context, owner string, ttl time.Duration) (bool, error)
 }

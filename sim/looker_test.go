@@ -15,7 +15,7 @@ import (
 // This file is also compiled into package sim for the tests of the examples: see runExamples. So it has no test.
 
 // looker is a strategy that decides as another one does, and takes snapshots of the program: at random decisions, and
-// at random moments at which no fiber can run. It counts what snapshot.Explain says of them.
+// at random moments at which no fiber can run. It counts what snapshot.Explain returns for them.
 type looker struct {
 	Strategy
 	*tally
@@ -45,7 +45,7 @@ const (
 	forms
 )
 
-// tally is what was explained in the schedules of programs. Its fields are exported for package json.
+// tally counts what was explained in the schedules of programs. Its fields are exported for package json.
 type tally struct {
 	Schedules int
 	Pairs     int                             // of snapshots
@@ -114,7 +114,7 @@ func (l *looker) Choose(p *Fork) int {
 	return l.Strategy.Choose(p)
 }
 
-// perhaps looks, once in that many times.
+// perhaps calls look once in that many times.
 func (l *looker) perhaps(every int) {
 	if l.w.script == nil && l.Schedules < l.most && l.draw.IntN(every) == 0 {
 		l.look()
@@ -141,7 +141,7 @@ func (l *looker) take() *snapshot.Snapshot {
 	return s
 }
 
-// explain records what Explain says of two snapshots as they were taken, and as if time had passed between them.
+// explain records what Explain returns for two snapshots as they were taken, and as if time had passed between them.
 func (l *looker) explain(how form, earlier, later *snapshot.Snapshot) {
 	l.Pairs++
 	l.claim(asTaken, snapshot.Explain(earlier, apart(earlier, later, time.Millisecond)))

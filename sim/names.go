@@ -11,19 +11,19 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// What a report calls channels, locks and the like. A channel that has no name is called by the line that made it. If
-// two have one name, a number tells them apart, and the report says where each was made.
+// The names that a report uses for channels, locks and other objects. A channel that has no name is called by the line
+// that made it. If two have the same name, a number distinguishes them, and the report says where each was made.
 
-// thing is what fibers use that is neither a fiber nor a nursery.
+// thing is an object that fibers use, and that is neither a fiber nor a nursery.
 type thing struct {
 	object  int32
 	name    string
-	label   string // what the report calls it; no other thing of its sort is called so
+	label   string // its name in the report, which no other thing of its sort has
 	channel bool
-	made    site // where it was made, if that is known
-	room    int  // how many values a channel holds; negative if that is not known
-	first   site // where it was first used, if that is known
-	inside  bool // all its uses are by functions of the library that do more than one operation
+	made    site // where it was made, if known
+	room    int  // how many values a channel holds; negative if unknown
+	first   site // where it was first used, if known
+	inside  bool // only functions of the library that perform more than one operation use it
 }
 
 // isThing reports whether the object of an operation is neither a fiber nor a nursery nor a selector.
@@ -81,7 +81,7 @@ func (r *findings) nameThings() {
 	}
 }
 
-// sort is what two things have in common that only their number tells apart.
+// sort returns the same text for two things that only their number can distinguish.
 func (t *thing) sort() string { return fmt.Sprint(t.channel, t.label) }
 
 // siteOf returns the place of an operation of the trace.
@@ -92,7 +92,7 @@ func (r *findings) siteOf(s int) site {
 	return site{}
 }
 
-// name returns what the report calls the object of an operation.
+// name returns the report's name for the object of an operation.
 func (r *findings) name(op policy.Op, object int32) string {
 	if t := r.things[object]; t != nil && isThing(op.Kind) {
 		return t.label
@@ -103,8 +103,8 @@ func (r *findings) name(op policy.Op, object int32) string {
 	return fmt.Sprintf("#%d", object)
 }
 
-// capacity returns how many values each of n channels may hold, and of one also how many it holds at the end, in words
-// that follow others.
+// capacity returns how many values each of n channels may hold, and for one channel also how many it holds at the end,
+// in words that follow others.
 func (r *findings) capacity(t *thing, n int) string {
 	text := fmt.Sprintf(", capacity %d", t.room)
 	switch {
@@ -138,8 +138,8 @@ func (r *findings) full(object int32) string {
 
 const mostNames = 12
 
-// legend returns where the things of a text were made, or first used, whose names do not say that: those that have
-// none, or one that others have too.
+// legend returns where the things of a text were made, or first used, if their names do not show that: things without a
+// name, or with one that others have too.
 func (r *findings) legend(text string) string {
 	var b strings.Builder
 	var lines []string
@@ -167,14 +167,14 @@ func (r *findings) legend(text string) string {
 	return b.String()
 }
 
-// group is things that have one name and were made at one place.
+// group is the things that have one name and were made at one place.
 type group struct {
 	first  *thing
-	labels string // of all of them: tokens#1, tokens#2
+	labels string // the labels of all of them: tokens#1, tokens#2
 	n      int
 }
 
-// groups returns the things that of selects, those together that differ only in their number.
+// groups returns the things for which of returns true. Things that differ only in their number form one group.
 func (r *findings) groups(of func(*thing) bool) (all []group) {
 	type key struct{ sort, made, first string }
 	at := map[key]int{}

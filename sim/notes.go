@@ -15,8 +15,8 @@ func readNote(p *uint8) uint8 { return *p }
 //go:norace
 func setNote(p *uint8, note uint8) { *p = note }
 
-// tellsWaits reports whether coro.Waited can tell how a goroutine has waited. The first call finds that out, in about a
-// millisecond: it makes goroutines wait in each of the ways that matter, and reads what the runtime notes in their
+// tellsWaits reports whether coro.Waited can report how a goroutine has waited. The first call finds that out, in about
+// a millisecond: it makes goroutines wait in each of the relevant ways, and reads what the runtime notes in their
 // records.
 var tellsWaits = sync.OnceValue(func() bool {
 	if !coro.Assembly {
@@ -39,7 +39,7 @@ var tellsWaits = sync.OnceValue(func() bool {
 // noteSpan is the number of bytes of a record to search. The note is the 185th byte in Go 1.26 and 1.27.
 const noteSpan = 320
 
-// findNote returns the offset of the byte that has one value after each time.Sleep and another one after each receive
+// findNote returns the offset of the byte that has one value after each time.Sleep and another value after each receive
 // from a channel, in both of two goroutines. It returns 0 unless there is exactly one such byte.
 func findNote() uintptr {
 	type records [4][noteSpan]uint8
@@ -85,7 +85,7 @@ func findNote() uintptr {
 	return 0
 }
 
-// learnWaits makes a goroutine wait in each way, and returns the note that the runtime leaves for each. It reports
+// learnWaits makes a goroutine wait in each way, and returns the note that the runtime leaves for each. It returns
 // false if two ways have the same note.
 func learnWaits(at uintptr) (waits [256]coro.Wait, ok bool) {
 	learn := func(how coro.Wait, wait, end func()) bool {

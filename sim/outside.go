@@ -20,26 +20,27 @@ import (
 	"github.com/coir-go/coir/internal/source"
 )
 
-// Finding places in the user's files on stacks that mostly have functions of the library, and goroutines that use
-// objects of the simulation although sim does not control them.
+// Functions that find places in the user's files on stacks that mostly contain functions of the library, and goroutines
+// that use objects of the simulation although sim does not control them.
 
-// exposed is what goroutines outside use of a world: those that watch whether a schedule makes progress (see watch),
-// that use objects of the simulation, and the one that called Explore. So all of it is atomic, or a channel, or has a
-// lock. Only quit and exited are not: exited is set before the schedule's fiber ends, and read after that.
+// exposed is the part of a world that goroutines outside use: those that watch whether a schedule makes progress (see
+// watch), those that use objects of the simulation, and the one that called Explore. So all fields are atomic, or
+// channels, or have a lock. Only quit and exited are not: exited is set before the schedule's fiber ends, and read
+// after that.
 type exposed struct {
-	beat     atomic.Int64                            // steps of all schedules
-	nexts    atomic.Int64                            // switches
-	abort    atomic.Pointer[context.CancelCauseFunc] // cancel of the current schedule
-	stopping atomic.Bool                             // stop cancels it
+	beat     atomic.Int64                            // the steps of all schedules
+	nexts    atomic.Int64                            // the number of switches
+	abort    atomic.Pointer[context.CancelCauseFunc] // cancels the current schedule
+	stopping atomic.Bool                             // stop is cancelling the schedule
 	stray    atomic.Pointer[Failure]                 // an operation of a goroutine outside, until a fiber sees it
-	strays   strayList                               // operations of goroutines outside in all schedules
+	strays   strayList                               // the operations of goroutines outside in all schedules
 	given    atomic.Pointer[Failure]                 // why the world has been abandoned
 	giveUp   chan struct{}
 	closed   chan struct{}
-	ran      atomic.Int64   // schedules
-	did      atomic.Int64   // steps in them
-	quit     func(*Failure) // is called if the program has ended its goroutine, in the goroutine that called Explore
-	exited   *Failure       // where it did
+	ran      atomic.Int64   // the number of schedules that were run
+	did      atomic.Int64   // the number of steps in them
+	quit     func(*Failure) // called in the goroutine that called Explore, if the program has ended its goroutine
+	exited   *Failure       // the failure that says where it did
 }
 
 // Stray implements policy.Policy. Goroutines that sim does not control call it; the next step reports what they did.
@@ -47,7 +48,7 @@ type exposed struct {
 // Spec: SM-06 (an outside goroutine is reported)
 func (w *world) Stray(op policy.Op) {
 	if w.stopping.Load() {
-		return // the cancel of stop, which may run outside of any fiber
+		return // the cancellation by stop, which may run outside any fiber
 	}
 	if op.Kind == policy.Deadline {
 		text := "a deadline of package context has passed, in real time, at " + userPlace(op.Stack)
@@ -87,12 +88,12 @@ func (l *strayList) sorted() []string {
 	return all
 }
 
-// strayPatience is the real time that sim waits for a goroutine that might end a deadlock, once, before it reports the
+// strayPatience is the real time that sim waits, once, for a goroutine that might end a deadlock, before it reports the
 // deadlock.
 const strayPatience = 10 * time.Millisecond
 
-// tellStrays adds the operations of goroutines outside to the report of a deadlock. A fiber that waits for such a
-// goroutine looks stuck to sim, because no virtual time passes; the operation of the goroutine comes too late to be the
+// tellStrays adds the operations of goroutines outside to the report of a deadlock. To sim, a fiber that waits for such
+// a goroutine looks stuck, because no virtual time passes. The operation of the goroutine comes too late to be the
 // failure itself.
 //
 // Spec: SM-06 (an outside goroutine is reported)
@@ -105,7 +106,7 @@ func (w *world) tellStrays(f *Failure) {
 }
 
 // caller returns the place of the innermost function on the stack that is not the library's. A goroutine that runs only
-// the library, as of go c.Send(ctx, 1), has none: then caller returns the place of the go statement.
+// the library, such as that of go c.Send(ctx, 1), has none. Then caller returns the place of the go statement.
 func caller() string {
 	var pcs [32]uintptr
 	if at := userPlace(pcs[:runtime.Callers(2, pcs[:])]); at != "" {

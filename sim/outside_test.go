@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir/pace"
 )
 
-// Contexts of package context in a simulation: sim controls what fibers do with them. It does not control deadlines in
-// real time and cancels by goroutines, and the report says so.
+// Contexts of package context in a simulation. Sim controls what fibers do with them. It does not control deadlines in
+// real time and cancellations by goroutines, and the report says so.
 
 // underStandard are the ways in which a fiber depends on a context of package context. Each runs fn under a context
 // that ends with std.
@@ -56,8 +56,8 @@ type key string
 // firstWay lets each fiber run until it waits, the oldest first.
 func firstWay(uint64) Strategy { return Exhaustive(0) }
 
-// A cancel of package context by a fiber races with data as any other operation does, in all orders, and each order can
-// be replayed.
+// A fiber's cancellation of a context of package context races with data like any other operation, in all orders, and
+// each order can be replayed.
 func TestCancelOfPackageContextIsControlled(t *testing.T) {
 	for _, above := range []bool{false, true} {
 		for name, under := range underStandard {
@@ -100,7 +100,7 @@ func TestCancelOfPackageContextIsControlled(t *testing.T) {
 	}
 }
 
-// The cancel takes effect before the next operation of the fiber that called it: that operation no longer meets a
+// The cancellation takes effect before the next operation of the fiber that called it: that operation no longer meets a
 // receiver, in whatever order the fibers run.
 func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 	for name, under := range underStandard {
@@ -275,7 +275,7 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 	}
 }
 
-// A goroutine that cancels a scope of the simulation is reported like one that does anything else.
+// A goroutine that cancels a scope of the simulation is reported like one that uses any other object.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestCancelOfAScopeByAGoroutineIsTold(t *testing.T) {
@@ -305,8 +305,8 @@ func TestGoroutineOfTheLibraryAloneHasAPlace(t *testing.T) {
 	}
 }
 
-// A goroutine that selects what fibers use is reported whatever its cases are, also if the fibers use it only in a
-// select.
+// A goroutine that selects on objects that fibers use is reported whatever its cases are, even if the fibers use them
+// only in a select.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestASelectOutsideIsReportedForEachKindOfCase(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Sends and a receive that began without a wait are cancelled while they meet: each ends in one way, no value is lost
-// or comes twice, and a value whose send has failed was not received.
+// or received twice, and a value whose send has failed was not received.
 func TestOwnAsyncEndsInOneWay(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		own(t, func(ctx context.Context, s *Sim) {

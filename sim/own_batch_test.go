@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// batches is the sequential model of RecvBatch, of a receiver that does nothing else: it splits values that arrive at
+// batches is the sequential model of RecvBatch, for a receiver that does nothing else: it splits values that arrive at
 // the given times. A batch has up to size values, the last of which comes at most linger after the first.
 func batches(arrive []int, size, linger int) (sizes []int) {
 	for i := 0; i < len(arrive); {
@@ -24,8 +24,8 @@ func batches(arrive []int, size, linger int) (sizes []int) {
 	return sizes
 }
 
-// RecvBatch against its model. Values come at even times and linger is odd, so that none comes when a batch ends. The
-// times are decisions of the schedule.
+// RecvBatch compared with its model. Values come at even times and linger is odd, so that none comes when a batch ends.
+// The times are decisions of the schedule.
 func TestOwnRecvBatch(t *testing.T) {
 	for _, capacity := range []int{0, 1, coir.Unbounded} {
 		Test(t, func(ctx context.Context, s *Sim) {
@@ -75,8 +75,8 @@ func TestOwnRecvBatch(t *testing.T) {
 	}
 }
 
-// A RecvBatch that is cancelled while it lingers loses nothing: what it has received it returns, without an error, and
-// the rest is still in the channel.
+// A RecvBatch that is cancelled while it lingers loses nothing: it returns the values that it has received, without an
+// error, and the rest is still in the channel.
 func TestOwnRecvBatchCancelled(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](1)

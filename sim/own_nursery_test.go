@@ -100,8 +100,8 @@ func TestOwnPlaceIsGivenUpAndTakenAgain(t *testing.T) {
 	}
 }
 
-// A wait that is cut short continues immediately, above the limit if need be: otherwise the fiber that holds the place
-// could never be stopped.
+// A wait that is cut short continues immediately, above the limit if necessary: otherwise the fiber that holds the
+// place could never be stopped.
 //
 // Spec: NU-15 (a child that waits for children gives its place up)
 // Spec: NU-20 (a join cut short leaves the fiber running)
@@ -127,7 +127,7 @@ func TestOwnLimitUnderCancelledWaits(t *testing.T) {
 	})
 }
 
-// Fibers that wait for a place when the nursery is cancelled still begin, see the cancel, and end.
+// Fibers that wait for a place when the nursery is cancelled still begin, see the cancellation, and end.
 //
 // Spec: NU-01 (a nursery completes after every child)
 // Spec: NU-06 (cancel wakes every parked child)
@@ -155,7 +155,7 @@ func TestOwnCancelWithALine(t *testing.T) {
 	})
 }
 
-// A cancel ends every wait below, wherever it is, once, for the first cause, and none above.
+// A cancellation ends every wait below, wherever it is, once, for the first cause, and none above.
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 // Spec: NU-06 (cancel wakes every parked child)
@@ -209,7 +209,7 @@ func TestOwnCancelEndsEveryWaitBelow(t *testing.T) {
 	})
 }
 
-// A cancel is not seen behind a shield until the shield has ended.
+// A cancellation is not seen behind a shield until the shield has ended.
 //
 // Spec: NU-08 (cancel wakes each child once)
 func TestOwnShieldHoldsACancelOff(t *testing.T) {
@@ -233,7 +233,7 @@ func TestOwnShieldHoldsACancelOff(t *testing.T) {
 	})
 }
 
-// A panic of a child cancels the others and leaves Run when all have ended; a Go after that panics with what is wrong.
+// A panic of a child cancels the others and leaves Run when all have ended. A Go after that panics, and says why.
 //
 // Spec: NU-02 (Run returns when its nursery is complete)
 // Spec: NU-11 (a child's error cancels its siblings)

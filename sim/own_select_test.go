@@ -13,8 +13,8 @@ import (
 )
 
 // Select under simulation: the claims of select_test.go in the root that do not need goroutines or real time, each as a
-// program in which what the original leaves to luck is a decision. own_test.go has those about channels that become
-// ready; the conformance suite of channels is run under simulation as it is, by TestUnderSimulation in the root.
+// program in which decisions replace the luck of the original. own_test.go has those about channels that become ready;
+// TestUnderSimulation in the root runs the conformance suite of channels under simulation as it is.
 
 var errGone = errors.New("gone")
 
@@ -360,7 +360,7 @@ func TestOwnSelectOfEverySort(t *testing.T) {
 	}, WithClock(ClockRacing))
 }
 
-// A send of a select to a full channel does what the channel's policy says.
+// A send of a select to a full channel follows the channel's policy.
 //
 // Spec: CH-18 (dropped values are counted and handed over)
 func TestOwnSelectSendsByPolicy(t *testing.T) {

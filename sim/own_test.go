@@ -74,7 +74,7 @@ func (g *guard) Begin(schedule int) bool {
 	return g.Strategy.Begin(0)
 }
 
-// compare looks at a repeated schedule once it has been run.
+// compare checks a repeated schedule once it has been run.
 func (g *guard) compare() {
 	if !g.again {
 		return
@@ -336,7 +336,7 @@ func TestOwnSelectsMeetOnce(t *testing.T) {
 	})
 }
 
-// A receiver that waits, one that selects, and a cancel of the selecting one's nursery: the one value goes to one of
+// A waiting receiver, a selecting receiver, and a cancellation of the latter's nursery: the one value goes to one of
 // them, or stays.
 //
 // Spec: NU-08 (cancel wakes each child once)
@@ -401,7 +401,7 @@ func TestOwnSelectorServesEveryChannel(t *testing.T) {
 	})
 }
 
-// A value is either handed over or its sender learns that it was not, whenever the time comes.
+// A value is either handed over, or its sender learns that it was not, whenever the time limit passes.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestOwnTimeoutAgainstData(t *testing.T) {

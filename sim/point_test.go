@@ -12,7 +12,7 @@ import (
 )
 
 // The code of a program is between two operations. Other fibers may run before it and after it, and not only before the
-// operation that it follows. Where that is not enough, they may run at a Point.
+// operation that it follows. If that is not enough, they may run at a Point.
 
 // late returns a program in which one fiber does something that another can see, and then records that it has.
 func late(do func(ctx context.Context, n *coir.Nursery), see func(ctx context.Context) bool) program {

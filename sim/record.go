@@ -9,17 +9,17 @@ import (
 
 // recorder records what happens in a schedule.
 //
-//   - nsteps operations were done. Operation number s is *traced(s), if forgotten() <= s < nsteps.
+//   - nsteps operations have been performed. Operation number s is *traced(s), if forgotten() <= s < nsteps.
 //   - The lengths of trace and cases, which are rings, are powers of two.
-//   - The hash is of all operations, and of nothing that differs from process to process. For each markEvery of them
+//   - The hash covers all operations, and nothing that differs from process to process. For each markEvery of them
 //     there is a byte in hashes.
-//   - lengths is a hash of how long each sleep is. It is compared only with that of another run in the same process:
-//     the hash that tokens have is without it.
+//   - lengths is a hash of the length of each sleep. It is compared only with that of another run in the same process,
+//     and is not part of the hash in tokens.
 //   - Objects are numbered in the order in which operations name them.
 type recorder struct {
 	whole bool // keep all operations, and a log
-	rests bool // also log the code after an operation that has not waited, which is a choice of its own
-	tells bool // also record what only a report needs; see tell.go
+	rests bool // also log the code after an operation that has not waited, which is a separate choice
+	tells bool // also record data that only a report needs; see tell.go
 
 	objects idTable
 	trace   []event // the last operations
@@ -28,16 +28,16 @@ type recorder struct {
 	ncases  int
 	hash    uint64
 	lengths uint64
-	hashes  list[byte] // a byte of it for each markEvery operations
+	hashes  list[byte] // a byte of the hash for each markEvery operations
 
 	log       list[happening] // all happenings, in order, if whole is set
-	chose     int32           // the decision that led to the next happening; -1: none
+	chose     int32           // the decision that led to the next happening, or -1
 	watchable bool            // a selector has been given a case
 
-	sites    []site // of the operations in trace, if tells
+	sites    []site // the places of the operations in trace, if tells
 	made     list[making]
 	marks    list[mark] // of Errorf, Logf and Sometimes
-	branches []branch   // of the decisions, if tells
+	branches []branch   // the branches of the decisions, if tells
 }
 
 // event is an operation in the trace.
@@ -48,16 +48,16 @@ type event struct {
 	cases  span
 	at     time.Duration
 	how    policy.Outcome
-	which  int32 // the chosen case of a select, or the number of values of a TryRecv; -1: not known, or one
+	which  int32 // the chosen case of a select or -1 if unknown, or the number of values of a TryRecv or -1 for one
 }
 
 // happening is a part of a schedule in which one fiber ran without a stop, or a move of the clock. [DPOR] needs to know
 // what made each possible.
 type happening struct {
-	fiber    int32 // search.Clock: the clock
-	step     int32 // of the operation in the trace; -1: the code after a wait, or the beginning of a fiber
-	decision int32 // that caused it; -1: it was the only way
-	wake     int32 // the log entry that ended the wait, or began the fiber; -1: none
+	fiber    int32 // search.Clock for the clock
+	step     int32 // of the operation in the trace; -1 for the code after a wait, or the beginning of a fiber
+	decision int32 // the decision that caused it; -1 if it was the only way
+	wake     int32 // the log entry that ended the wait, or began the fiber; otherwise -1
 	idle     bool  // time moved because no fiber could run
 	watched  bool  // a selector had been given a case before
 	rest     bool  // it is the code after an operation that has not waited
@@ -69,10 +69,10 @@ type choice struct {
 	object int32 // -1: none
 }
 
-// span is the cases of one select, as a part of all.
+// span is the position of the cases of one select among all cases.
 type span struct {
 	first int
-	n     int32 // -1: not known, or not kept
+	n     int32 // -1 if unknown, or not kept
 }
 
 //go:norace
@@ -84,8 +84,8 @@ func (r *recorder) reset() {
 	r.made.n, r.marks.n = 0, 0
 }
 
-// record adds an operation to the trace. A schedule may have any length, so only its last mostKept operations stay, in
-// a ring whose length is a power of two; the hash is of all. If r.whole is set, the whole trace is kept.
+// record adds an operation to the trace. A schedule may have any length, so only its last mostKept operations are kept,
+// in a ring whose length is a power of two. The hash covers all. If r.whole is set, the whole trace is kept.
 //
 // Guarded by TestALongScheduleIsReplayedAndTold.
 //
@@ -109,12 +109,12 @@ const mostKept = 1 << 16
 //go:norace
 func (r *recorder) traced(step int) *event { return &r.trace[step&(len(r.trace)-1)] }
 
-// forgotten returns how many operations, the first ones, were not kept.
+// forgotten returns how many of the first operations were not kept.
 //
 //go:norace
 func (r *recorder) forgotten() int { return max(0, r.nsteps-len(r.trace)) }
 
-// keepCases copies the cases of a select. As with operations, only the last stay.
+// keepCases copies the cases of a select. As with operations, only the last ones are kept.
 //
 //go:norace
 func (r *recorder) keepCases(op policy.Op) span {
@@ -148,8 +148,8 @@ func (r *recorder) outcome(x *fiber, how policy.Outcome, which int) {
 	}
 }
 
-// markHash is called when an operation is recorded and in the hash. It records a byte of the hash from time to time,
-// for the token.
+// markHash is called when an operation has been recorded and added to the hash. From time to time it records a byte of
+// the hash, for the token.
 //
 //go:norace
 func (r *recorder) markHash() {
@@ -160,8 +160,8 @@ func (r *recorder) markHash() {
 	invariant.Check(r.hashes.n == r.nsteps/markEvery, "an operation is not in the hash")
 }
 
-// mixOp mixes an operation on an object into the hash; who says whose it is. All uses of objects have one kind, so the
-// verb tells them apart: by its name, because its address differs from process to process.
+// mixOp mixes an operation on an object into the hash; who identifies the operation's fiber. All uses of objects have
+// the same kind, so the verb distinguishes them: by its name, because its address differs from process to process.
 //
 //go:norace
 func (r *recorder) mixOp(who uint64, object int32, op *policy.Op) {
@@ -190,7 +190,7 @@ func (r *recorder) objectOf(op policy.Op) int32 {
 	return i
 }
 
-// kindOfObject keeps the numbers of channels and of fibers apart.
+// kindOfObject keeps the numbers of channels and of fibers separate.
 //
 //go:norace
 func kindOfObject(k policy.Kind) uint8 {

@@ -9,11 +9,11 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// How the token of a failure is replayed: Replay decodes it (token.go), runs the program under its decisions
-// (world.script), and compares the operations with the hashes that the token has.
+// How the token of a failure is replayed. Replay decodes it (token.go), runs the program under its decisions
+// (world.script), and compares the operations with the hashes in the token.
 
 // Replay runs fn under the schedule of a token. It returns the failure, or nil if fn did not fail. It needs the options
-// [WithFaults] and [WithSteps] of the run that failed; the report has them. If the program or these options have
+// [WithFaults] and [WithSteps] of the run that failed; the report shows them. If the program or these options have
 // changed so that the schedule no longer fits, the kind of the failure is [KindDiverged].
 func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) (*Failure, error) {
 	// Spec: SM-05 (a token replays its schedule)
@@ -61,8 +61,9 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 // changedText begins the text of each replay that diverges.
 const changedText = "the program or its options have changed since: "
 
-// replayed returns the options that decide, beside the token, what the program does, as arguments of Replay after
-// others. The mode of the clock is in the token. Test has no need of them: they are in the source of the test.
+// replayed returns the options that decide, together with the token, what the program does, in the form of further
+// arguments of Replay. The mode of the clock is in the token. Test does not need them, because they are in the source
+// of the test.
 func (set *settings) replayed() string {
 	var b strings.Builder
 	if len(set.faults) > 0 {

@@ -23,7 +23,7 @@ import (
 // token that does not fit says so, and never silently runs something else; and a seed gives the same run every time, on
 // any number of processors.
 
-// failing explores fn until it fails. It returns the failure as it was found, and made smaller; nil if there is none.
+// failing explores fn until it fails. It returns the failure as it was found, and shrunk, or nil if there is none.
 func failing(fn program, opts ...Option) (found, small *Failure) {
 	set := settle(opts)
 	return newWorld(set.mode, set.limit).failing(fn, &set)
@@ -74,8 +74,8 @@ func sameRun(t *testing.T, was, is *Failure, err error) {
 	}
 }
 
-// TestEachFailureReplaysFromItsToken replays failures as they were found and made smaller, by several strategies and
-// many seeds.
+// TestEachFailureReplaysFromItsToken replays failures as they were found and shrunk, by several strategies and many
+// seeds.
 //
 // Spec: SM-05 (a token replays its schedule)
 func TestEachFailureReplaysFromItsToken(t *testing.T) {
@@ -274,7 +274,7 @@ func TestATokenKeepsVeryManyZeros(t *testing.T) {
 	}
 }
 
-// digest is a strategy that hashes all questions to and answers of another one, over all schedules.
+// digest is a strategy that hashes all questions to another one and its answers, over all schedules.
 type digest struct {
 	Strategy
 	sum search.RNG
@@ -360,8 +360,8 @@ func TestAFailureIsShrunkToTheFewestChoices(t *testing.T) {
 	}
 }
 
-// All uses of events and promises have one kind of operation, but a recording tells them apart: a token of a program
-// that resolved a promise does not fit one that rejects it, even where the decisions are the same.
+// All uses of events and promises have one kind of operation, but a recording distinguishes them: a token of a program
+// that resolved a promise does not fit one that rejects it, even if the decisions are the same.
 func TestATokenTellsUsesOfAnObjectApart(t *testing.T) {
 	fn := func(use func(*coir.Promise[int])) program {
 		return func(ctx context.Context, s *Sim) {
@@ -384,8 +384,8 @@ func TestATokenTellsUsesOfAnObjectApart(t *testing.T) {
 	}
 }
 
-// TestTimeBeginsAnewInEachSchedule: a program may decide by the time, as a limit that counts by the hour does. The
-// schedules before it have moved the clock, which must not show.
+// TestTimeBeginsAnewInEachSchedule: a program may decide by the time, as an hourly limit does. The schedules before it
+// have moved the clock, which must not show.
 func TestTimeBeginsAnewInEachSchedule(t *testing.T) {
 	program := func(ctx context.Context, s *Sim) {
 		if now := coir.Now(ctx); now != 0 || s.Now() != 0 {

@@ -14,22 +14,22 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// A report says only what the trace shows. The trace has the operations, with their channel, fiber or nursery, all
-// cases of a select, and how each operation ended. Package report finds out from that why no fiber can continue. Of a
-// very long schedule only the end is kept, which does not show all users of a channel, or to which nursery a name
-// belongs: then the report does not say so.
+// A report states only what the trace shows. The trace has the operations, with their channel, fiber or nursery, all
+// cases of a select, and how each operation ended. From that, package report finds out why no fiber can continue. Of a
+// very long schedule only the end is kept. It may not show all users of a channel, or the nursery to which a name
+// belongs; the report then leaves that out.
 
-// findings is a failure with what its readers need in addition.
+// findings is a failure with additional facts for its readers.
 type findings struct {
 	*Failure
 	names  []string                // of the fibers
-	labels []string                // of the fibers; no two are the same
-	things map[int32]*thing        // channels, locks and the like, by their object
-	number map[int32]int           // fibers by their object
-	nests  map[nest]bool           // which names were given to fibers of which nursery
+	labels []string                // of the fibers; all different
+	things map[int32]*thing        // channels, locks and other objects, by their number
+	number map[int32]int           // fibers, by their number among the objects
+	nests  map[nest]bool           // the names given to fibers of each nursery
 	mixed  map[string]bool         // names of fibers in more than one nursery
-	told   *report.Trace           // what the report shows; traced completes it
-	whole  bool                    // it is complete
+	told   *report.Trace           // the contents of the report; traced completes it
+	whole  bool                    // told is complete
 	shut   map[int32]string        // how and when channels were closed, as words to append to their name
 	taken  map[int32][]report.Hold // which fibers hold an object, the longest first
 }
@@ -85,7 +85,7 @@ func newReport(f *Failure) *findings {
 	return r
 }
 
-// used adds what an operation did, or may have done, to channels, locks and the like to the events of the trace.
+// used adds what an operation did, or may have done, to channels, locks and other objects to the events of the trace.
 func (r *findings) used(s int) {
 	e := &r.trace[s]
 	x := report.Event{Actor: int(e.fiber), Step: r.before + s + 1, Row: -1, Did: -1, Out: outcomes[e.how]}
@@ -94,7 +94,7 @@ func (r *findings) used(s int) {
 	of := int(e.which)
 	if e.op.Kind != policy.Select && e.op.Kind != policy.TrySelect {
 		cases, of = []choice{{e.op, e.object}}, 0
-	} else if x.Guess = e.object >= 0 && e.op.Kind == policy.Select; !known { // a Selector: its operation comes later
+	} else if x.Guess = e.object >= 0 && e.op.Kind == policy.Select; !known { // a Selector, whose operation comes later
 		r.told.Hidden[e.fiber] = true
 	}
 	if e.how == policy.Unknown && r.waitsIn(s) {
@@ -112,7 +112,7 @@ func (r *findings) used(s int) {
 			u.N = max(1, c.op.Take)
 		case policy.Abort:
 			x.Guess = true
-		case policy.SendAsync, policy.RecvAsync: // it is another fiber that waits
+		case policy.SendAsync, policy.RecvAsync: // another fiber waits
 			x.Guess, x.Out = true, report.Failed
 		case policy.Leave, policy.Clone:
 			u.N = 0
@@ -164,7 +164,7 @@ func describe(op policy.Op) string {
 	return op.Word() + " " + shown(op.Name)
 }
 
-// shown returns a name for the report. A name with unprintable characters is quoted: it could break the line, or
+// shown returns a name for the report. It quotes a name with unprintable characters, which could break the line, or
 // control the terminal.
 func shown(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
@@ -173,7 +173,7 @@ func shown(name string) string {
 	return name
 }
 
-// did returns what an operation in the trace did, in a few words, and how it ended, if that is not as usual.
+// did returns what an operation in the trace did, in a few words, and how it ended, unless it ended as usual.
 func (r *findings) did(e *event) string {
 	if c, ok := r.chosen(e); ok {
 		text := e.op.Kind.String() + " → "
@@ -197,7 +197,7 @@ func (r *findings) did(e *event) string {
 	return text
 }
 
-// chosen returns the case that a select did, if that is known.
+// chosen returns the case that a select chose, if known.
 func (r *findings) chosen(e *event) (c choice, ok bool) {
 	cases, known := r.casesOf(e.cases)
 	if e.op.Kind != policy.Select && e.op.Kind != policy.TrySelect || !known || e.which < 0 || int(e.which) >= len(cases) {
@@ -239,7 +239,7 @@ func (r *findings) words(op policy.Op, object int32, of span) string {
 	return op.Word() + " " + r.name(op, object)
 }
 
-// about returns what a case of a select is about.
+// about returns the object of a case of a select.
 func (r *findings) about(c choice) string {
 	switch c.op.Kind {
 	case policy.Wait:
@@ -280,7 +280,7 @@ func (r *findings) head(b *strings.Builder) {
 	fmt.Fprintf(b, ": %s\n", indented(r.Text))
 }
 
-// explain writes what is known of the causes.
+// explain writes the known causes.
 func (r *findings) explain(b *strings.Builder) {
 	r.traced().SayWho(b)
 	r.holdsMutex(b)
@@ -298,7 +298,7 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-// said writes the texts of Errorf that the head does not have.
+// said writes the texts of Errorf that are not in the head.
 func (r *findings) said(b *strings.Builder) {
 	for i, text := range r.errs {
 		if i > 0 || r.Kind != KindError {
@@ -313,7 +313,8 @@ func (r *findings) said(b *strings.Builder) {
 	}
 }
 
-// outside writes what goroutines have done. This comes first: a deadlock that they would have ended is not one.
+// outside writes what goroutines outside have done. This comes first, because a deadlock that they would have ended is
+// not one.
 func (r *findings) outside(b *strings.Builder) {
 	if len(r.strays) > 0 {
 		b.WriteString("  goroutines that are not fibers of the simulation, and so came too late to help, did:\n")
@@ -349,7 +350,7 @@ func (r *findings) waits(b *strings.Builder) {
 	})
 }
 
-// wait adds the fibers that wait, and what for.
+// wait adds the waiting fibers, with what each waits for.
 func (r *findings) wait() {
 	t := r.told
 	for i, c := range r.fibers {
@@ -443,7 +444,7 @@ func (r *findings) wish(c choice) report.Wish {
 	return x
 }
 
-// hold finds out which fibers hold what, and where each took it.
+// hold finds out which fibers hold which objects, and where each took them.
 func (r *findings) hold() {
 	r.taken = map[int32][]report.Hold{}
 	slices.SortStableFunc(r.holds, func(a, b hold) int { return cmp.Compare(a.step, b.step) })
@@ -464,8 +465,8 @@ func (r *findings) hold() {
 	}
 }
 
-// children returns the remaining fibers of the nursery that fiber i joins, as far as they are certain: those whose name
-// only fibers of that nursery have.
+// children returns the remaining fibers of the nursery that fiber i joins, as far as they are known: those with names
+// that only fibers of that nursery have.
 func (r *findings) children(i int) (kids []int) {
 	on := r.fibers[i].on
 	if on < 0 || r.before > 0 {

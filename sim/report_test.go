@@ -47,7 +47,7 @@ func saysNot(t *testing.T, f *Failure, texts ...string) {
 	}
 }
 
-// A select says what it waits for of each of its cases, events and promises too; a wait for a cancel says so.
+// The report names what each case of a select waits for, also events and promises, and that a wait is for a cancel.
 func TestReportOfEventsAndPromises(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		e, p := coir.NewEvent(coir.WithName("ready")), coir.NewPromise[int](coir.WithName("answer"))
@@ -168,7 +168,7 @@ func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
 	saysNot(t, f, "cycle:", "no fiber is left")
 }
 
-// The remaining fibers wait for the worker to end, or for the same as it does: it is certain that no fiber comes.
+// The remaining fibers wait for the worker to end, or for the same thing as it does: it is certain that no fiber comes.
 func TestReportSaysThatNobodyIsLeftWhereThatIsCertain(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		results := coir.NewChan[int](0, coir.WithName("results"))
@@ -247,7 +247,7 @@ func TestReportHasWhatWasSaidBefore(t *testing.T) {
 	}
 }
 
-// A fiber panics, and its sibling does not notice the cancel that follows.
+// A fiber panics, and its sibling does not notice the cancellation that follows.
 func TestReportHasThePanicBehindADeadlock(t *testing.T) {
 	fn := func(end func()) program {
 		return func(ctx context.Context, _ *Sim) {
@@ -327,7 +327,7 @@ func TestReportNamesTheChannelsOfASelect(t *testing.T) {
 	chartOf(t, f)
 }
 
-// The trace has the case that a select did.
+// The trace shows the case that a select chose.
 func TestReportSaysWhatASelectHasTaken(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))
@@ -622,7 +622,7 @@ func TestReportOfTries(t *testing.T) {
 	saysNot(t, f, "| await", "| lock free", "| acquire")
 }
 
-// A sleep for no time lets others run, and is told as what the program has written.
+// A sleep for no time lets others run, and the report shows it as the program has written it.
 func TestReportOfASleepForNoTime(t *testing.T) {
 	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		_ = coir.Sleep(ctx, 0)

@@ -10,22 +10,22 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// roster has the fibers of a schedule. They are numbered in the order of creation.
+// roster keeps the fibers of a schedule. They are numbered in the order of creation.
 //
 //   - fibers[:nfibers] are the fibers that the schedule has had.
 //   - ready[:nready] are the numbers of those that can run, ascending. None of them has ended.
-//   - ways has room for all fibers, and two ways more.
+//   - ways has room for all fibers, and for two more ways.
 type roster struct {
-	ids     idTable // the numbers of fibers, by those in the process
+	ids     idTable // the numbers of fibers, by their numbers in the process
 	fibers  []fiber
 	nfibers int
 	ready   []int32
 	nready  int
-	current int32   // the fiber that runs, or ran last; -1: none
-	next    int32   // the fiber chosen by a Step that returned false; -1: none
+	current int32   // the fiber that runs, or ran last, or -1
+	next    int32   // the fiber chosen by a Step that returned false, or -1
 	woken   inbox   // fibers woken by the clock or from outside, and not in ready yet
-	settled bool    // the fiber that ran last sleeps: if it has been woken it is in ready
-	ways    []int32 // of the decision that is being made: fibers, search.Clock or search.Value
+	settled bool    // the fiber that ran last sleeps; if it has been woken, it is in ready
+	ways    []int32 // the ways of the current decision: fibers, search.Clock or search.Value
 }
 
 // fiber is the world's record of a fiber.
@@ -34,19 +34,19 @@ type fiber struct {
 	op      policy.Op
 	object  int32
 	cases   span // of op, if it is a select
-	pending bool // op has been announced, and is not allowed yet
-	waiting bool // it did op, and has not continued
-	paused  bool // it did op without waiting, and what follows is not allowed yet
+	pending bool // op has been announced, but not allowed yet
+	waiting bool // it has performed op, and has not continued
+	paused  bool // it has performed op without waiting, and may not continue yet
 	took    bool // op has taken something, or given it back
-	acted   bool // it did op, which is step of the trace
+	acted   bool // it has performed op, which is operation number step of the trace
 	told    bool // how was reported by the operation, and is not an inference
 	how     policy.Outcome
 	ended   bool
 	since   time.Duration
 	step    int   // of op
-	served  int   // operations when its wait in op ended; 0: it did not wait
-	gone    int   // of what op took, as much as others have given back before the fiber continued
-	moves   int32 // how often it was chosen
+	served  int   // the number of operations when its wait in op ended; 0 if it did not wait
+	gone    int   // the part of what op took that others have given back before the fiber continued
+	moves   int32 // how many times it was chosen
 	woken   int32 // the log entry that made it ready, if it waited or is new
 	site    site  // of op, if telling
 }
@@ -133,7 +133,8 @@ func (r *roster) remove(i int32) {
 	r.nready--
 }
 
-// place returns how many fibers that can run were created before fiber i. If it can run, that is its place in ready.
+// place returns how many fibers that can run were created before fiber i. If fiber i can run, that is its index in
+// ready.
 //
 //go:norace
 func (r *roster) place(i int32) int {
@@ -153,7 +154,7 @@ func (r *roster) place(i int32) int {
 //go:norace
 func (w *world) Len() int { return w.nready + int(w.woken.n.Load()) }
 
-// inbox holds fibers woken by other goroutines than the running fiber.
+// inbox holds fibers that were woken by goroutines other than that of the running fiber.
 type inbox struct {
 	n      atomic.Int32
 	mu     sync.Mutex

@@ -10,8 +10,8 @@ import (
 )
 
 // The operations of a failure in order, as rows of the table and of the chart. Between them are rows that are not
-// operations: what the program reported, and the numbers that were drawn. The operations that a function of the library
-// does for one call of the program are one row, which has the name of the function: they are not the program's.
+// operations: texts that the program reported, and numbers that were drawn. If a function of the library performs
+// several operations for one call of the program, they are one row, which has the name of the function.
 
 // rows returns the rows, and for each operation of the trace its row, or -1.
 func (r *findings) rows() (all []chart.Step, rowOf []int) {
@@ -27,7 +27,7 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 		rowOf[s] = -1
 		if at.file == "" && r.sites != nil && isThing(e.op.Kind) && !waits {
 			if t := r.things[e.object]; t != nil && t.inside {
-				continue // of a fiber of the library
+				continue // the operation of a fiber of the library
 			}
 		}
 		if c := &calls[e.fiber]; at.call != "" && e.op.Kind < opAdvance {
@@ -64,7 +64,8 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 	return all, rowOf
 }
 
-// acted returns what operation s did, as did does; of one that takes a lock or the like also whether it waited for it.
+// acted returns what operation s did, as did does. For one that takes a lock or another object, it adds whether the
+// operation waited.
 func (r *findings) acted(s int) string {
 	e := &r.trace[s]
 	if e.op.Kind == policy.Use && e.op.Take > 0 && r.siteOf(s).served > 0 {
@@ -86,14 +87,14 @@ func (r *findings) timed(e *event) bool {
 	return e.op.Kind == policy.Sleep || e.op.Kind == policy.Use && e.op.Background
 }
 
-// call is a call of a function of the library by a fiber, which does several operations.
+// call is a fiber's call of a function of the library that performs several operations.
 type call struct {
-	at   site // of its first operation
+	at   site // the place of its first operation
 	row  int
 	text string
 }
 
-// goesOn reports whether an operation belongs to the call. The next call at the same place begins as this one did.
+// goesOn reports whether an operation belongs to the call. The next call at the same place begins in the same way.
 func (c *call) goesOn(at site) bool {
 	return c.at.file == at.file && c.at.line == at.line && c.at.call == at.call && c.at.path != at.path
 }
@@ -122,7 +123,7 @@ func (r *findings) waitsIn(s int) bool {
 	return c.waits && c.step == s
 }
 
-// remark is a row that is no operation, before operation number step.
+// remark is a row that is not an operation. It comes before operation number step.
 type remark struct {
 	chart.Step
 	step int
@@ -143,10 +144,10 @@ func (r *findings) remarks() (all []remark) {
 		if cut := []rune(text); len(cut) > mostSaid {
 			text = string(cut[:mostSaid]) + "…"
 		} else if m.kind == logMark && rest != "" {
-			text += " …" // that of an error is above the table
+			text += " …" // the whole text of an error is above the table
 		}
 		step := chart.Step{Actor: int(m.fiber), Text: m.kind + shown(text), Title: strings.TrimPrefix(m.at.at(), ", ")}
-		if m.kind != logMark { // of those there may be many: they are not kept at any price
+		if m.kind != logMark { // there may be many logs, so rows for them may be left out
 			step.Kind = chart.Said
 		}
 		all = append(all, remark{step, m.step})
@@ -165,8 +166,8 @@ func (r *findings) remarks() (all []remark) {
 
 const mostIndexed = 20
 
-// index writes which fibers and channels a long table is about: of the fibers that do not wait, which have a line
-// above, how many steps each did, and where it was started; and where each channel was made.
+// index writes the fibers and channels of a long table. For each fiber that does not wait (the others have a line
+// above), it writes the number of its steps and where it was started; and for each channel, where it was made.
 func (r *findings) index() string {
 	var b strings.Builder
 	steps, last := make([]int, len(r.fibers)), make([]int, len(r.fibers))

@@ -33,8 +33,8 @@ func verySlowBuild() bool {
 	return invariant.Enabled || !coro.Assembly || os.Getenv("COIR_EMULATOR") != ""
 }
 
-// scaled returns how many of n schedules to run in this build: all, a fifth under the race detector, a twentieth where
-// it is even slower.
+// scaled returns how many of n schedules to run in this build: all, a fifth under the race detector, a twentieth in
+// even slower builds.
 func scaled(n int) int {
 	switch {
 	case soaking():
@@ -55,7 +55,7 @@ func onceInCI(t *testing.T) {
 	}
 }
 
-// large skips what takes too long in a short run of a slow build, and says what is not tested.
+// large skips a test that takes too long in a short run of a slow build, and says what is not tested.
 func large(t *testing.T, what string) {
 	t.Helper()
 	if slowBuild() && testing.Short() && !soaking() {

@@ -23,7 +23,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	run := func() replay.Run {
 		r, g := w.replayed(ctx, s, fn, nil, &course)
 		if g != nil && g.Kind == KindBlocked {
-			r.Steps = cutSteps / 10 // each takes real time, so try few
+			r.Steps = cutSteps / 10 // each run takes real time, so try few
 		}
 		if r.Fails = g != nil && g.Kind == f.Kind; r.Fails {
 			r.Steps = g.Steps
@@ -48,7 +48,7 @@ func (w *world) shrink(ctx context.Context, s *Sim, fn func(context.Context, *Si
 	return best
 }
 
-// replayed is follow. It also returns the decisions and the number of steps.
+// replayed is like follow. It also returns the decisions and the number of steps.
 func (w *world) replayed(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int, rest search.Strategy,
 ) (r replay.Run, f *Failure) {
@@ -60,8 +60,8 @@ func (w *world) replayed(
 	return r, f
 }
 
-// cutSteps bounds the first part to seconds; only very long schedules with very many switches reach it. searchSteps
-// bounds the search for the fewest switches to a part of a second, and joining turns to a few times that.
+// cutSteps limits the first part to seconds; only very long schedules with very many switches reach it. searchSteps
+// limits the search for the fewest switches to a part of a second, and joining turns to a few times that.
 const (
 	cutSteps    = 20_000_000
 	searchSteps = 1_000_000

@@ -37,7 +37,7 @@ func relay(ctx context.Context, s *Sim) {
 	}
 }
 
-// However a failure was found, three decisions are left of it. Where turns are not joined, it is 22 to 55.
+// However a failure was found, three decisions are left of it. If turns were not joined, it would be 22 to 55.
 //
 // Spec: SM-07 (a failing schedule is made smaller)
 func TestShrinkKeepsLittle(t *testing.T) {

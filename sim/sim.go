@@ -14,8 +14,8 @@
 //		})
 //	}
 //
-// Code between two operations is one step. If fibers share data without a channel, sim never lets two of them touch it
-// at the same moment: the race detector finds such races, and a [coir.Point] divides the step.
+// Code between two operations is one step. If fibers share data without a channel, sim never runs two of them at the
+// same moment. The race detector finds such races, and a [coir.Point] divides the step.
 //
 // # What sim does not control
 //
@@ -25,32 +25,32 @@
 //   - A fiber that waits outside of coir fails as [KindBlocked]: in time.Sleep, for a native channel or select, a
 //     sync.WaitGroup, a sync.Cond, or the network.
 //   - A fiber that starts a goroutine, or calls the Run of another runtime, fails as [KindUncontrolled], and so does a
-//     goroutine that uses what a fiber has made. Goroutines that are started are looked for in the first 64 schedules,
-//     and in every eighth after them, unless only one is asked for: a schedule in which one may have been started is
-//     run again.
-//   - A program that does no operation of coir, and draws no number, fails as [KindEmpty].
+//     goroutine that uses an object that a fiber has made. Sim looks for started goroutines in the first 64 schedules
+//     and in every eighth after them, unless it runs only one schedule. If a goroutine may have been started in a
+//     schedule, sim runs that schedule again.
+//   - A program that performs no operation of coir, and draws no number, fails as [KindEmpty].
 //
-// These are not found, and pass:
+// Sim does not find the following, and they pass:
 //
 //   - a wait for a native mutex that ends within half a second, because other parts of the process may cause it at any
 //     time; a longer one is KindBlocked
 //   - a system call that blocks its thread, as reading a file does, and a computation, however long
-//   - a receive that finds its value, or a send that finds room, where the other side is a goroutine that was started
+//   - a receive that finds its value, or a send that finds room, if the other side is a goroutine that was started
 //     before the simulation, and was faster
-//   - a loop that asks again and again, as of an atomic, whether such a goroutine, or one that the fiber has started
-//     and that has ended, has done something; and a wait for such a goroutine by a native mutex
-//   - the function of a time.AfterFunc, unless it uses what a fiber has made
+//   - a loop that polls, for example with an atomic, for something that such a goroutine does, or a goroutine that the
+//     fiber has started and that has ended; and a wait for such a goroutine by a native mutex
+//   - the function of a time.AfterFunc, unless it uses an object that a fiber has made
 //   - a wait after which the fiber has waited for the garbage collector or for a native mutex, or has called a function
-//     of [iter.Pull], before its next operation: only the last wait is known. So such a wait may be found in one
+//     of [iter.Pull], before its next operation: only the last wait is known. So sim may find such a wait in one
 //     schedule and not in another
 //   - a goroutine that is started in a program whose other schedules call as many functions of iter.Pull
 //
-// Waits that have ended are found on 386, amd64 and arm64, and not in a bubble of testing/synctest. Elsewhere only
-// those are found that take half a second, and no goroutine that is started.
+// Sim finds waits that have ended on 386, amd64 and arm64, and not in a bubble of testing/synctest. Elsewhere it finds
+// only waits that take half a second, and no goroutine that is started.
 //
-// The end of a scope, by a cancel or a deadline, is one step: it ends all waits in the scope at that moment. On other
-// runtimes it ends them one after the other, so a fiber that it has woken may run, and may close a channel, before
-// another fiber is woken, which then gets [coir.ErrClosed] in place of the error of the scope. Sim does not show that.
+// The end of a scope, by a cancellation or a deadline, is one step: it ends all waits in the scope at that moment.
+// Other runtimes end them one after the other. So a woken fiber may run, and may close a channel, before another fiber
+// is woken, which then gets [coir.ErrClosed] instead of the error of the scope. Sim does not show that.
 package sim
 
 import (
@@ -71,7 +71,7 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// ClockMode says when virtual time advances.
+// ClockMode is when virtual time advances.
 type ClockMode uint8
 
 // The modes.
@@ -90,9 +90,9 @@ type settings struct {
 	mode      ClockMode
 	limit     int
 	faults    []string
-	failed    func() bool    // reports whether the test has failed by other means than Errorf; nil: there is no test
-	quit      func(*Failure) // is called if the program ends its goroutine
-	sometimes []string       // names of Sometimes that the source has
+	failed    func() bool    // reports whether the test has failed by other means than Errorf; nil without a test
+	quit      func(*Failure) // called if the program ends its goroutine
+	sometimes []string       // names of Sometimes in the source
 	covers    bool           // count the pairs of operations
 }
 
@@ -108,7 +108,7 @@ func WithSchedules(n int) Option {
 func WithSeed(seed uint64) Option { return func(s *settings) { s.seed = seed } }
 
 // WithStrategy sets the strategy, by a function that makes it from the seed. The default is [Default]. [Random] and
-// [Uniform] are such functions; wrap a strategy that takes other arguments:
+// [Uniform] are such functions. Wrap a strategy that takes other arguments:
 //
 //	sim.WithStrategy(func(uint64) sim.Strategy { return sim.Exhaustive(2) })
 func WithStrategy(strategy func(seed uint64) Strategy) Option {
@@ -118,10 +118,10 @@ func WithStrategy(strategy func(seed uint64) Strategy) Option {
 // WithClock sets when virtual time advances. The default is [ClockIdle].
 func WithClock(m ClockMode) Option { return func(s *settings) { s.mode = m } }
 
-// WithSteps sets how many operations a schedule may do before sim suspects that it does not end. From there on the
-// strategy decides nothing: fibers do one operation each in turn, so that those that can end do, and time moves when no
-// fiber can run; with [ClockRacing] also from time to time. A schedule that has not ended after n more operations is a
-// [KindLivelock], and its report says "the last n of them in turn". The default is 10,000.
+// WithSteps sets how many operations a schedule may perform before sim suspects that it does not end. From then on the
+// strategy decides nothing. Fibers perform one operation each in turn, so that those that can end do, and time moves
+// when no fiber can run; with [ClockRacing] also from time to time. A schedule that has not ended after n more
+// operations is a [KindLivelock], and its report says "the last n of them in turn". The default is 10,000.
 func WithSteps(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("sim: WithSteps(%d): a schedule needs at least one operation to do anything", n))
@@ -148,10 +148,10 @@ func settle(opts []Option) settings {
 // Sim is the running simulation, for the program in it.
 type Sim struct {
 	w      *world
-	ctx    context.Context // of the schedule
-	mu     sync.Mutex      // guards what follows, because goroutines that are not fibers may call Errorf too
-	errs   [8]string       // of Errorf, the first ones
-	nerrs  int             // all of them
+	ctx    context.Context // the context of the schedule
+	mu     sync.Mutex      // guards the following fields, because other goroutines may call Errorf too
+	errs   [8]string       // the first texts of Errorf
+	nerrs  int             // the number of all texts
 	sights *sight          // the conditions of Sometimes
 	faults faultPlan
 }
@@ -160,12 +160,13 @@ type Sim struct {
 type sight struct {
 	name string
 	seen bool
-	mark int // position in the trace, if it is there
+	mark int // its position in the trace, if it is in the trace
 	next *sight
 }
 
 // Errorf marks the schedule as failed and continues. The report has the text, even if the schedule later fails in
-// another way; of very many texts it has the first. Errors reported while a failed schedule is torn down are ignored.
+// another way. If there are very many texts, it has the first ones. Errors reported while a failed schedule is torn
+// down are ignored.
 //
 //go:norace
 func (s *Sim) Errorf(format string, args ...any) {
@@ -188,8 +189,8 @@ func (s *Sim) Errorf(format string, args ...any) {
 }
 
 // Fatalf is [Sim.Errorf], and ends the schedule: the calling fiber does not continue, its deferred functions run, and
-// the others are cancelled. Use it instead of the Fatalf of a testing.T: sim then shrinks the schedule, and reports how
-// to replay it.
+// the others are cancelled. Use it instead of the Fatalf of a testing.T, because then sim shrinks the schedule, and
+// reports how to replay it.
 //
 // In a function that is called at a time, such as that of desk's OnDone, it ends that function. It must not be called
 // in the method Ended of a [coir.Watcher]: call Errorf there, and return.
@@ -205,17 +206,17 @@ func (s *Sim) Fatalf(format string, args ...any) {
 	s.w.stop(&Failure{Kind: KindError, Text: s.errs[0]})
 	race.Enable()
 	if by != 0 {
-		runtime.Goexit() // no fiber runs: the clock waits for this goroutine
+		runtime.Goexit() // no fiber runs; the clock waits for this goroutine
 	}
 	panic(errStopped)
 }
 
-// Logf adds a text to the report of a schedule that fails, at the step where it is called; of a text with several lines
-// the first. It formats nothing and prints nothing in other schedules, so it may be called often; but its arguments
+// Logf adds a text to the report of a schedule that fails, at the step where it is called; if the text has several
+// lines, only the first. In other schedules it formats and prints nothing, so it may be called often, but its arguments
 // must have no effects.
 //
-// The texts are those of a second run of the schedule. So there are none if a fiber is blocked outside of coir, or if
-// the schedule does not fail again.
+// The texts come from a second run of the schedule. So there are none if a fiber is blocked outside coir, or if the
+// schedule does not fail again.
 //
 //go:norace
 func (s *Sim) Logf(format string, args ...any) {
@@ -232,7 +233,7 @@ func (s *Sim) Logf(format string, args ...any) {
 
 // Sometimes records whether cond was ever true under this name, in any schedule. If it never was, the test fails,
 // because it does not test what it should. [Test] also fails if the call is never reached: it finds calls in the source
-// of the program's function, if their name is written there. Elsewhere, put the call where it is always reached.
+// of the program's function, if their name is a literal there. Elsewhere, put the call where it is always reached.
 // [Drawn], which runs one schedule, does not check it.
 //
 //go:norace
@@ -264,7 +265,7 @@ func (s *Sim) reached(name string) bool {
 	return false
 }
 
-// Intn returns a number in [0, n), and n must be positive. The number is a decision of the schedule.
+// Intn returns a number in [0, n), where n must be positive. The number is a decision of the schedule.
 //
 //go:norace
 func (s *Sim) Intn(n int) int {
@@ -292,10 +293,10 @@ func (s *Sim) Now() time.Duration { return s.w.clock.Now() }
 
 // Result is the result of an exploration.
 type Result struct {
-	Schedules int           // that were run
+	Schedules int           // schedules that were run
 	Steps     int           // operations in all of them
-	Complete  bool          // the strategy had nothing left to explore: everything in Covered was run
-	Covered   string        // what that was, if Complete
+	Complete  bool          // the strategy had nothing left to explore: all schedules in Covered were run
+	Covered   string        // describes the schedules that were run, if Complete
 	Failure   *Failure      // the first failure, made smaller; nil if there was none
 	Never     []string      // names of Sometimes that were never true, and faults that never fired
 	Elapsed   time.Duration // real time
@@ -326,8 +327,8 @@ func coveredBy(s Strategy) string {
 	return "all that strategy " + s.Name() + " has"
 }
 
-// complete reports whether a strategy with nothing left has run all that it should. One that keeps its path has not if
-// a schedule was too long for it.
+// complete reports whether a strategy with nothing left has run all that it should. A strategy that records its path
+// has not if a schedule was too long for it.
 func complete(s Strategy) bool {
 	switch x := s.(type) {
 	case *dpor:
@@ -340,8 +341,8 @@ func complete(s Strategy) bool {
 	return true
 }
 
-// Explore runs fn under one schedule after the other until one fails, none is left, or as many as [WithSchedules] have
-// run.
+// Explore runs fn under one schedule after the other until one fails, none is left, or the number set by
+// [WithSchedules] has been run.
 func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	set := settle(opts)
 	w := newWorld(set.mode, set.limit)
@@ -435,8 +436,8 @@ const (
 	exitText  = "the program ended its goroutine in this schedule, as t.Fatal does" + useErrorf
 )
 
-// outsideText tells that a testing.T has failed. In a race build that may be a data race, of which only the detector
-// knows: sim sees that the test has failed, and not why.
+// outsideText returns the text for a testing.T that has failed. In a race build that may be a data race, of which only
+// the detector knows: sim sees that the test has failed, but not why.
 func outsideText(detects bool) string {
 	const failed, called = "the test has failed in this schedule", "the program called t.Error or t.Fatal" + useErrorf
 	if !detects {
@@ -451,7 +452,7 @@ func Run(seed uint64, fn func(ctx context.Context, s *Sim), opts ...Option) *Fai
 	return Explore(fn, append(opts, WithSeed(seed), WithStrategy(Random), WithSchedules(1))...).Failure
 }
 
-// guardEvery: one of so many schedules is run a second time, to check that it repeats.
+// guardEvery: one in this many schedules is run a second time, to check that it repeats.
 const guardEvery = 16
 
 // again runs the last schedule a second time. A program that then behaves differently depends on something that sim
@@ -477,7 +478,7 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 }
 
 // confirm runs a failed schedule a second time before it is reported, and records whether it behaved differently.
-// Goroutines outside are not expected to do the same, and Drawn runs only one schedule.
+// Goroutines outside need not repeat themselves, and Drawn runs only one schedule.
 func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) {
 	if _, ok := w.strategy.(*drawn); ok || f.unsure || f.Kind == KindUncontrolled {
 		return
@@ -491,7 +492,7 @@ func (w *world) confirm(ctx context.Context, s *Sim, fn func(context.Context, *S
 const KindNondeterministic Kind = "nondeterministic"
 
 // fork describes where schedule g differs from this one. It also returns the number of the last step that is the same,
-// or 0 if that is not known.
+// or 0 if unknown.
 func (f *Failure) fork(g *Failure) (where string, step int) {
 	from := max(f.before, g.before)
 	for i := from; i < min(f.Steps, g.Steps); i++ {
@@ -521,8 +522,8 @@ func (w *world) close() {
 	_ = w.rt.Close(context.Background())
 }
 
-// follow runs fn once, as schedule does, but makes the decisions of script and not those of the strategy. After their
-// end rest decides; if it is nil, all are 0.
+// follow runs fn once, as schedule does, but makes the decisions of script and not those of the strategy. After the end
+// of script, rest decides; if rest is nil, all decisions are 0.
 func (w *world) follow(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), script []int, rest search.Strategy,
 ) *Failure {
@@ -541,8 +542,8 @@ func (w *world) schedule(ctx context.Context, s *Sim, fn func(context.Context, *
 	s.faults.begin()
 	self := coir.Self(ctx)
 	w.current = w.fiberOf(self)
-	// The next schedule begins at 0, so that a program that looks at the time does the same in each run of a schedule,
-	// and no timer that is left fires.
+	// The next schedule begins at time 0. So a program that reads the time does the same in each run of a schedule, and
+	// no timer that is left fires.
 	defer w.host.Rewind()
 	ctx, w.cancel = coir.WithCancelCause(ctx)
 	defer w.cancel(nil)

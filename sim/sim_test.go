@@ -18,7 +18,7 @@ import (
 )
 
 // What the simulation promises: it runs all schedules and none twice, its clock costs only the steps, it handles many
-// fibers, it is fast enough to run thousands of schedules, and it says of each failure what it is and where.
+// fibers, it is fast enough to run thousands of schedules, and it reports the kind and the place of each failure.
 
 // idle starts fibers that only yield.
 func idle(fibers, yields int) program {
@@ -88,7 +88,7 @@ func (v *visited) Choose(p *Fork) int {
 	return d
 }
 
-// TestExhaustiveCounts compares the number of schedules with what arithmetic gives.
+// TestExhaustiveCounts compares the number of schedules with a computed number.
 //
 // A fiber moves from one stop to the next. It stops before each operation, after each that did not wait, and where it
 // has been made ready: as a new fiber, and after a wait. A Yield does nothing, so there is no stop after it. So a fiber
@@ -344,7 +344,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// TestAStepAllocatesNothing counts what is allocated while one fiber of three yields and selects a hundred thousand
+// TestAStepAllocatesNothing counts the allocations while one fiber of three yields and selects a hundred thousand
 // times, and the others yield as often as the strategy likes. The trace and the list of decisions grow, and Go's
 // collector allocates: some thirty allocations in all, which is less than one for each thousand.
 func TestAStepAllocatesNothing(t *testing.T) {
@@ -488,14 +488,14 @@ func TestReportsNameTheFibers(t *testing.T) {
 	}
 }
 
-// Test is what users call; it must not fail a correct program.
+// Users call Test, which must not fail a correct program.
 func TestTestPassesWhatIsRight(t *testing.T) {
 	Test(t, lostUpdate(true), WithSchedules(200))
 }
 
 type valueKey struct{}
 
-// Operations are announced in whichever context a fiber does them: its own, or one that was derived from it elsewhere.
+// Operations are announced in whichever context a fiber performs them: its own, or one derived from it elsewhere.
 //
 // Spec: SM-01 (a policy is told before each operation)
 func TestOperationsAreAnnouncedInAnyContext(t *testing.T) {
@@ -526,7 +526,7 @@ func TestOperationsAreAnnouncedInAnyContext(t *testing.T) {
 	}
 }
 
-// A bound that no schedule can keep is refused where it is set.
+// A bound that no schedule can keep is rejected when it is set.
 func TestStepsNeedsAtLeastOne(t *testing.T) {
 	for _, n := range []int{0, -5, math.MinInt} {
 		func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The lines are those of the run that is reported, and each step has its own.
+// The lines are those of the reported run, and each step has its own.
 func TestSitesOfOperations(t *testing.T) {
 	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		c := coir.NewChan[int](2, coir.WithName("c"))

@@ -15,13 +15,13 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// TestDeadlocksAreExplained: when a program of the corpus has come to a stop, two snapshots explain it as the report of
-// the schedule does. If that has a cycle, they name the same one: the same fibers, and the same objects. Otherwise they
-// say that every fiber waits, and for what, in the same words.
+// TestDeadlocksAreExplained: when a program of the corpus has stopped, two snapshots explain it as the report of the
+// schedule does. If the report has a cycle, they name the same one: the same fibers, and the same objects. Otherwise
+// they say that every fiber waits, and for what, in the same words.
 //
-// There are two exceptions. A report knows all that a schedule did, and a snapshot only the last users of a channel. If
-// a cycle passes through a channel whose users it does not show, every fiber waits. And if tickers go on, snapshots
-// show that they do, and nothing is told.
+// There are two exceptions. A report knows all operations of a schedule, and a snapshot only the last users of a
+// channel. If a cycle passes through a channel whose users it does not show, every fiber waits. And if tickers
+// continue, snapshots show that they do, and explain nothing.
 //
 // Spec: OB-15 (the wait-for graph names cycles)
 // Spec: SM-08 (nobody able to go on is a deadlock)
@@ -68,7 +68,7 @@ func TestDeadlocksAreExplained(t *testing.T) {
 	}
 }
 
-// stopper is a strategy that decides as another one does, and looks at each deadlock.
+// stopper is a strategy that decides as another one does, and examines each deadlock.
 type stopper struct {
 	Strategy
 	w    *world
@@ -117,7 +117,7 @@ type stop struct {
 }
 
 // compareStop compares the report of a deadlock with what two snapshots explain. It returns what they say, and what is
-// wrong with that.
+// wrong with it.
 func compareStop(w *world) (how, wrong string) {
 	earlier, later := w.rt.Snapshot(snapshot.Options{}), w.rt.Snapshot(snapshot.Options{})
 	f := &Failure{Kind: KindDeadlock}

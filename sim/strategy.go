@@ -11,25 +11,25 @@ type Strategy interface {
 	// Begin is called before each schedule, with its number from 0. It returns false if there is nothing left to
 	// explore.
 	Begin(schedule int) bool
-	// Choose returns a number below p.N. Way 0 changes least.
+	// Choose returns a number below p.N. Way 0 changes the least.
 	Choose(p *Fork) int
 	// Name returns the strategy's name for -sim.strategy.
 	Name() string
 }
 
-// Fork is a place where a schedule can go more than one way.
+// Fork is a point at which a schedule can continue in more than one way.
 type Fork struct {
-	N    int  // ways
+	N    int  // the number of ways
 	GoOn bool // way 0 is that the running fiber continues
 
-	// After is true after an operation that did not wait: the running fiber has done it, and way 0 is to continue with
-	// the code after it. It implies GoOn.
+	// After is true after an operation that did not wait: the running fiber has performed it, and way 0 is to continue
+	// with the code after it. After implies GoOn.
 	After bool
 
 	w *world
 }
 
-// Step returns how many operations the schedule has done.
+// Step returns how many operations the schedule has performed.
 //
 //go:norace
 func (p *Fork) Step() int { return p.w.nsteps }
@@ -84,14 +84,15 @@ func (w *world) Moves(i int) int32 { return w.fibers[i].moves }
 //go:norace
 func (w *world) Logged() int { return w.log.n }
 
-// RoundRobin lets each fiber do one operation in turn. It has one schedule.
+// RoundRobin lets the fibers take turns of one operation each. It has one schedule.
 func RoundRobin() Strategy { return &shared{Strategy: search.RoundRobin()} }
 
 // Random takes each way with the same probability.
 func Random(seed uint64) Strategy { return &shared{Strategy: search.Random(seed, 0)} }
 
-// PCT gives fibers random priorities and always lets the highest run, except at depth-1 random places, where the
-// running fiber falls below all others. It finds bugs that need few switches at the right places, and starvation.
+// PCT gives fibers random priorities and always lets the fiber with the highest run, except at depth-1 random places,
+// where the running fiber falls below all others. It finds bugs that need few switches at the right places, and
+// starvation.
 func PCT(seed uint64, depth int) Strategy {
 	if depth < 1 {
 		panic(fmt.Sprintf("sim: PCT with a depth of %d: write 1 or more; with 1 no fiber is moved", depth))
@@ -103,9 +104,9 @@ func PCT(seed uint64, depth int) Strategy {
 // about the same probability. It learns these numbers from earlier schedules.
 func Uniform(seed uint64) Strategy { return &shared{Strategy: search.Uniform(seed)} }
 
-// Exhaustive runs all orders of coir operations, and of the code between them, with at most bound preemptions, which
-// are switches away from a fiber that could continue. A negative bound means no bound. Code between two operations is
-// one step, unless there is a [coir.Point] in it.
+// Exhaustive runs all orders of coir operations, and of the code between them, with at most bound preemptions. A
+// preemption is a switch away from a fiber that could continue. A negative bound means no bound. Code between two
+// operations is one step, unless there is a [coir.Point] in it.
 func Exhaustive(bound int) Strategy { return &shared{Strategy: search.Exhaustive(bound)} }
 
 // Portfolio takes turns among strategies, because no single strategy finds every bug.

@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// observed is a strategy with a function that looks at each schedule once it has been run.
+// observed is a strategy with a function that examines each schedule once it has been run.
 type observed struct {
 	Strategy
 	w      *world

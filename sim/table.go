@@ -1,7 +1,7 @@
 package sim
 
-// idTable numbers keys in the order in which they are first looked up. It is a hash table that is cleared in one step:
-// a slot is valid if it is of the table's generation.
+// idTable numbers keys in the order in which they are first looked up. It is a hash table that can be cleared in one
+// step: a slot is valid only if it has the table's generation.
 type idTable struct {
 	slots []idSlot
 	n     int32

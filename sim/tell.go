@@ -9,34 +9,34 @@ import (
 	"github.com/coir-go/coir/internal/source"
 )
 
-// What only a report needs, and what takes too long to record in each schedule: the line of each operation, and where
-// channels were made. A schedule can be run again, so sim records them when it has found a failure and made it smaller,
-// in one more run. That is the run that is reported.
+// Facts that only a report needs, and that take too long to record in each schedule: the line of each operation, and
+// where channels were made. A schedule can be run again. So when sim has found a failure and shrunk it, it runs the
+// schedule once more, records these facts, and reports that run.
 //
-// The outcomes of operations are recorded always: that costs a call for each operation, and no memory.
+// The outcomes of operations are always recorded: that costs a call for each operation, and no memory.
 
-// site is where the program did an operation.
+// site is where the program performed an operation.
 type site struct {
-	file   string // empty: not known
+	file   string // empty if unknown
 	line   int
-	call   string // the function of the library that the program called there, if that is more than one operation
-	begins bool   // it is the beginning of the program's function, and no operation
-	sleeps bool   // the program called Sleep there: for 0 that is a Yield
+	call   string // the function of the library that the program called there, if it performs more than one operation
+	begins bool   // the beginning of the program's function, not an operation
+	sleeps bool   // the program called Sleep there, which for 0 is a Yield
 
 	path uint64 // a hash of the lines of the library that led from there to the operation
 
-	served int // operations when its wait in the operation ended; 0: it did not wait, or waits still
+	served int // the number of operations when the wait in the operation ended; 0 if it did not wait, or still waits
 }
 
 // making is where a channel was made.
 type making struct {
-	id     uint64 // of the channel
+	id     uint64 // the number of the channel
 	object int32
-	room   int // how many values it holds
+	room   int // how many values it may hold
 	at     site
 }
 
-// mark is a text that the program gave the trace.
+// mark is a text that the program added to the trace.
 type mark struct {
 	step  int // operations before it
 	fiber int32
@@ -77,14 +77,14 @@ func (r *recorder) site() (at site) {
 	return at
 }
 
-// here returns the line of the program that has called the library. If the program called a function that the library
-// gave it, as the sequence of [coir.Map] does, the call is the one that gave it.
+// here returns the line of the program that has called the library. If the library called back a function that the
+// program had passed to it, such as the sequence of [coir.Map], that line is the call that passed the function.
 //
 //go:norace
 func here() (at site) {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	named := false // it is known which function of the library the program called
+	named := false // whether the function of the library that the program called is known
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
@@ -96,7 +96,7 @@ func here() (at site) {
 			if ok {
 				at.call = call
 			}
-			if at.file == "" { // so far only the library
+			if at.file == "" { // only frames of the library so far
 				at.path = (at.path ^ uint64(f.PC)) * 1099511628211
 				named = ok
 			} else if call != "" {
@@ -114,8 +114,8 @@ func here() (at site) {
 	return at
 }
 
-// inlined returns which function of the package in dir has made the iterator that was inlined into another function,
-// as callOf reads it. The frame of such an iterator is called shop.serve.(*Ordered[...]).All.func1.
+// inlined returns which function of the package in dir has made the iterator that was inlined into another function, as
+// callOf reads it. The frame of such an iterator is called shop.serve.(*Ordered[...]).All.func1.
 //
 //go:norace
 func inlined(function, dir string) string {
@@ -123,15 +123,15 @@ func inlined(function, dir string) string {
 	for name != "" && !exported(name) { // func1, or 1
 		in, name = cutLast(in, ".")
 	}
-	if !strings.HasSuffix(name, "$") { // else it is a function: From[...]
+	if !strings.HasSuffix(name, "$") { // otherwise it is a function: From[...]
 		_, owner := cutLast(in, ".")
 		name = owner + "." + name
 	}
 	return dir + "." + strings.ReplaceAll(name, "$", "[...]")
 }
 
-// callOf reports whether a function is an exported one of the library, and what a report calls it: Ordered.Recv. That
-// is empty if the function is one operation, which says itself what it is.
+// callOf reports whether a function is an exported function of the library, and returns its name in reports, such as
+// Ordered.Recv. The name is empty if the function is one operation, which describes itself.
 //
 //go:norace
 func callOf(function, file string) (call string, ok bool) {
@@ -192,7 +192,7 @@ func composed(name string) bool {
 	return false
 }
 
-// sleepsNot is the For of a Yield that the program called as a Sleep for no time.
+// sleepsNot is the For of a Yield that the program called as a Sleep of 0.
 const sleepsNot = -1
 
 // keepSite records the place of the operation that has just been recorded.
@@ -231,7 +231,7 @@ func (w *world) mark(kind, text string) {
 	w.marks.add(mark{w.nsteps, w.current, kind, text, w.site()})
 }
 
-// markOnce is mark, unless the trace has that text at index i. It returns the index.
+// markOnce is like mark, but does nothing if the trace has that text at index i. It returns the index.
 //
 //go:norace
 func (w *world) markOnce(i int, kind, text string) int {
@@ -242,11 +242,11 @@ func (w *world) markOnce(i int, kind, text string) int {
 	return w.marks.n - 1
 }
 
-// tell copies what was recorded for the report. It is a part of freeze, and like it only copies.
+// tell copies what was recorded for the report. It is part of freeze, and like freeze it only copies.
 //
 //go:norace
 func (f *Failure) tell(w *world) {
-	for k := range w.nready { // fibers whose wait has ended, and which have not run since
+	for k := range w.nready { // the fibers whose wait has ended and that have not run since
 		x := &w.fibers[w.ready[k]]
 		if x.acted && !x.pending && !x.paused && x.how == policy.Unknown && x.step >= f.before {
 			f.trace[x.step-f.before].how = w.woke(x)

@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// The trace has how each operation ended.
+// The trace shows how each operation ended.
 func TestOutcomes(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {
@@ -95,8 +95,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// If one call of the program makes several operations inside of the library, they are one row. Operations between
-// fibers of the library have no rows.
+// If one call of the program makes several operations inside the library, they are one row. Operations between fibers
+// of the library have no rows.
 func TestReportHidesHowTheLibraryWorks(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		prices := pubsub.NewBroadcast[int](coir.WithName("prices"))
@@ -155,7 +155,7 @@ func TestReportHidesHowTheLibraryWorks(t *testing.T) {
 	saysNot(t, f, "try ", "select")
 }
 
-// Channels of one name are told apart, and those without a name are called by the line that made them.
+// Channels with the same name are distinguished, and those without a name are called by the line that made them.
 func TestReportTellsChannelsApart(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		a, b := coir.NewChan[int](1, coir.WithName("jobs")), coir.NewChan[int](0, coir.WithName("jobs"))
@@ -174,7 +174,7 @@ func TestReportTellsChannelsApart(t *testing.T) {
 		fmt.Sprintf(" was first used at sim/tell_test.go:%d\n", line-1))
 }
 
-// What the program reports stands where it reports it, in the table and in the chart.
+// Texts that the program reports are where it reports them, in the table and in the chart.
 func TestErrorsAreRows(t *testing.T) {
 	fn := func(ctx context.Context, s *Sim) {
 		_ = coir.Yield(ctx)

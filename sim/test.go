@@ -82,7 +82,7 @@ func fail(t testing.TB, f *Failure) {
 	t.Fatal(reportOf(t, f))
 }
 
-// reportOf returns the report of a failure in a test, and draws it if -sim.trace asks for that.
+// reportOf returns the report of a failure in a test, and draws the failure if -sim.trace is set.
 func reportOf(t testing.TB, f *Failure) string {
 	t.Helper()
 	f.test = t.Name()

@@ -8,17 +8,17 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// A program with a fiber that sleeps and tries, again and again, never stops, so that a deadlock of its other fibers is
-// found only when the schedule has become too long. It is a deadlock all the same: the fibers that move cannot end the
-// waits of the others. Two conditions tell it from a livelock. Time passes, so that what moves is not a fiber that
-// keeps the others from running. And a fiber that has not moved waits for something that no fiber that moves has ever
-// served.
+// A program with a fiber that sleeps and tries, again and again, never stops. So sim finds a deadlock of its other
+// fibers only when the schedule has become too long. It is a deadlock all the same, because the fibers that move cannot
+// end the waits of the others. Two conditions distinguish it from a livelock. First, time passes, so the moving fibers
+// do not keep the others from running. Second, a fiber that has not moved waits for something that no moving fiber has
+// ever served.
 
-// leastTicks is how often time has to pass in the second half of a schedule that is too long.
+// leastTicks is the least number of times that time has to pass in the second half of a schedule that is too long.
 const leastTicks = 8
 
-// lookBehindTickers makes a livelock a deadlock if all fibers except tickers are deadlocked. The last limit operations
-// are those that all fibers did in turn.
+// lookBehindTickers makes a livelock a deadlock if all fibers except tickers are deadlocked. In the last limit
+// operations, all fibers took turns.
 //
 // Guarded by TestADeadlockBesideATickerIsADeadlock, TestRetriesBesideAnIdleServerAreALivelock.
 func (f *Failure) lookBehindTickers(limit int) {
@@ -39,7 +39,7 @@ func (f *Failure) lookBehindTickers(limit int) {
 	}
 	for i := range moves {
 		if moves[i] && (!waits[i] || r.told.Hidden[i]) {
-			return // it spins, or may serve anything
+			return // the fiber spins, or may serve anything
 		}
 	}
 	if times < leastTicks || !r.told.Abandoned(moves) {
@@ -61,7 +61,7 @@ func (f *Failure) lookBehindTickers(limit int) {
 	f.Text = fmt.Sprintf("only tickers can go on: %s. No other fiber has moved since step %d", strings.Join(names, ", "), since)
 }
 
-// mayWait reports whether an operation waits if it has to.
+// mayWait reports whether an operation can wait.
 func mayWait(op policy.Op) bool {
 	switch op.Kind {
 	case policy.Send, policy.Recv, policy.Select, policy.Sleep, policy.Wait, policy.Join:

@@ -6,18 +6,18 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// timing moves the clock when no fiber can run, and with ClockRacing when a decision says so.
+// timing moves the clock when no fiber can run, and with ClockRacing also by decisions.
 //
 //   - While a schedule runs, time moves only in advance, and by Sim.Advance.
 //   - moved and rushed are not larger than the number of steps.
 //   - patient is at least leastPatience.
 type timing struct {
-	calls   int     // how often time has moved since a fiber could run
+	calls   int     // how many times time has moved since a fiber could run
 	mover   uintptr // the goroutine that moves the clock; 0 if none does
 	idled   bool    // time has moved because no fiber could run, and none has run since
-	ticks   int     // how often in a row this woke only background waits
+	ticks   int     // how many times in a row this has woken only background waits
 	patient int     // the limit of ticks
-	moved   int     // the number of steps when time moved last
+	moved   int     // the number of steps when time last moved
 	rushed  int     // the number of steps when rush last fired all timers
 }
 
@@ -41,14 +41,14 @@ func (w *world) advance() bool {
 	return moved
 }
 
-// leastPatience is the number of ticks in a row that a schedule always gets while nothing else happens.
+// leastPatience is the least number of ticks in a row that a schedule gets while nothing else happens.
 const leastPatience = 8
 
-// skipTicks is called when time has moved because no fiber could run. It counts how often in a row this woke only
-// background waits, such as for the tick of a ticker. The program may need the ticks, so it lets them come one by one
-// for a while. If they do not stop, it moves time to the next other timer, so that ticks are missed, as is allowed, and
-// halves its patience, because the steps of a schedule are limited. If there is no other timer, the program is stuck,
-// and its tickers only hide this.
+// skipTicks is called when time has moved because no fiber could run. It counts how many times in a row this has woken
+// only background waits, for example for the tick of a ticker. The program may need the ticks, so for a while skipTicks
+// lets them come one by one. If they do not stop, it moves time to the next other timer, so that ticks are missed,
+// which is allowed. It then halves its patience, because the steps of a schedule are limited. If there is no other
+// timer, the program is stuck, and its tickers only hide this.
 //
 // Guarded by TestTicksHideNoDeadlock, TestTicksMakeNoLivelock.
 //
@@ -78,7 +78,7 @@ func (w *world) skipTicks() {
 	w.ticks, w.patient = 0, max(w.patient/2, leastPatience)
 }
 
-// onlyTicks reports whether all fibers that can run have waited in the background, and were woken by time.
+// onlyTicks reports whether all fibers that can run were in background waits that time has ended.
 //
 //go:norace
 func (w *world) onlyTicks() bool {
@@ -91,7 +91,8 @@ func (w *world) onlyTicks() bool {
 	return true
 }
 
-// inBackground reports whether the operation of a fiber is a background wait. A select is one if all its times are.
+// inBackground reports whether the operation of a fiber is a background wait. A select is one if all its times are in
+// the background.
 //
 //go:norace
 func (w *world) inBackground(x *fiber) bool {
@@ -111,8 +112,8 @@ func (w *world) inBackground(x *fiber) bool {
 }
 
 // rush is called when time has moved because no fiber could run. In a schedule that has become too long, it sometimes
-// fires all timers together, as they may with ClockRacing. So fibers that poll, and sleep in between, do not use up the
-// steps before a long timer fires. Fibers that sleep equally long still wake together.
+// fires all timers together, as is possible with ClockRacing. So fibers that poll, and sleep in between, do not use up
+// the steps before a long timer fires. Fibers that sleep equally long still wake together.
 //
 //go:norace
 func (w *world) rush() {
@@ -123,8 +124,8 @@ func (w *world) rush() {
 	}
 }
 
-// overdue reports whether an event that happened last at step last should happen again, in a schedule that has become
-// too long.
+// overdue reports whether, in a schedule that has become too long, an event that last happened at step last should
+// happen again.
 //
 //go:norace
 func (w *world) overdue(last int) bool { return w.nsteps-max(last, w.limit) >= max(w.limit/50, 64) }

@@ -12,15 +12,15 @@ import (
 // A token is a schedule as text: "s3." and, in base64, the clock's mode, the trace's hash, the marks, and the decisions
 // that are not 0, each with the number of zeros before it.
 //
-// A mark is a byte of the hash after each 64 operations. If the program has changed, the first mark that differs says
-// where the operations differ for the first time. Short schedules, like most, have none. Of very long ones every second
-// mark is kept, or every fourth, and so on.
+// A mark is a byte of the hash after each 64 operations. If the program has changed, the first mark that differs shows
+// where the operations first differ. Short schedules, like most, have no marks. Of very long ones every second mark is
+// kept, or every fourth, and so on.
 
 const (
 	tokenVersion = "s3."
 	markEvery    = 64
 	mostMarks    = 256
-	hasMarks     = 1 << 7 // in the byte of the mode
+	hasMarks     = 1 << 7 // a flag in the byte of the mode
 )
 
 func encode(mode ClockMode, script []int, hash uint64, marks []byte) string {
@@ -37,7 +37,7 @@ func encode(mode ClockMode, script []int, hash uint64, marks []byte) string {
 	return replay.Token(tokenVersion, fields, script)
 }
 
-// strideOf returns which of n marks a token keeps: 1 for every one, 2 for every second.
+// strideOf returns which of n marks a token keeps: 1 for every mark, 2 for every second.
 func strideOf(n int) int {
 	every := 1
 	for n/every > mostMarks {
@@ -50,7 +50,7 @@ func strideOf(n int) int {
 type recording struct {
 	mode   ClockMode
 	hash   uint32
-	every  int // operations between two marks
+	every  int // the number of operations between two marks
 	marks  []byte
 	script []int
 }
@@ -86,13 +86,13 @@ func decode(token string) (r recording, err error) {
 	return r, nil
 }
 
-// differs says where the operations of a run differ from the recorded ones, as the end of a sentence.
+// differs describes where the operations of a run differ from the recorded ones, as the end of a sentence.
 func (r *recording) differs(marks []byte, steps int) string {
 	from := 0
 	for i, want := range r.marks {
-		at := (i+1)*r.every/markEvery - 1 // the mark of the run
+		at := (i+1)*r.every/markEvery - 1 // the index of the mark in the run
 		if at >= len(marks) {
-			break // it ended before
+			break // the run ended before that
 		}
 		if marks[at] != want {
 			return fmt.Sprintf("between step %d and step %d", from+1, from+r.every)

@@ -80,7 +80,7 @@ func TestDamagedMarks(t *testing.T) {
 	}
 }
 
-// Fatalf ends the schedule where it stands, in any fiber. The failure is made smaller, and replayed.
+// Fatalf ends the schedule at its step, in any fiber. The failure is shrunk, and replayed.
 func TestFatalf(t *testing.T) {
 	for _, where := range []string{"main", "child"} {
 		t.Run(where, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestErrorOfTheTestHasAToken(t *testing.T) {
 	expect(t, text, failed, true, "the program called t.Error or t.Fatal. Use s.Errorf", "| intn 3 → 2 ", "-sim.replay=s3.")
 }
 
-// A call of Sometimes that no schedule reaches fails the test, as one does whose condition was never true.
+// A call of Sometimes that no schedule reaches fails the test, and so does one whose condition was never true.
 func TestSometimesThatIsNeverReached(t *testing.T) {
 	text, _ := told(t, nil, func(ctx context.Context, s *Sim) {
 		s.Sometimes(true, "begun")

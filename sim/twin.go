@@ -12,29 +12,29 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// Why here and not there. Beside the schedule that fails, a report shows its twin: a schedule that passes, and has as
-// many of the first decisions as possible in common with it. The first decision in which the two differ is the one that
-// matters: before it the program could still end well. Package replay finds the twin.
+// Beside the schedule that fails, a report shows its twin: a schedule that passes, and shares as many of the first
+// decisions as possible with it. The first decision in which the two differ is the one that matters: before it the
+// program could still end well. Package replay finds the twin.
 
-// twin is what was found of the twin of a failure.
+// twin is the result of the search for the twin of a failure.
 type twin struct {
 	replay.Pair
-	passed *Failure // the schedule that passes, as a failure is kept; nil: none was found
+	passed *Failure // the schedule that passes, kept like a failure; nil if none was found
 }
 
 // branch is a decision, as a report shows it.
 type branch struct {
-	step   int32 // operations before it
+	step   int32 // the number of operations before it
 	by     int32 // the fiber that ran
 	to     int32 // the fiber that runs now, or search.Clock or search.Value
-	of     int   // ways
+	of     int   // the number of ways
 	chosen int
 	goOn   bool   // the fiber that ran could continue
-	fault  string // whether this one happens, if not empty
-	whole  bool   // of a fault: in the whole schedule
+	fault  string // if not empty, the decision is whether this fault happens
+	whole  bool   // the decision is whether the fault happens in the schedule at all
 }
 
-// branch records the decision that is being made.
+// branch records the current decision.
 //
 //go:norace
 func (w *world) branch(d int, goOn bool) {
@@ -59,10 +59,10 @@ func (w *world) branchFault(name string, whole bool) {
 	}
 }
 
-// twinLimits bounds the search for a twin to a part of a second.
+// twinLimits limits the search for a twin to a part of a second.
 var twinLimits = replay.Limits{Steps: 300_000, Schedules: 2000, All: 40_000}
 
-// twin searches the twin of a failure. It returns nil if the failure is of a sort that may not come again.
+// twin searches for the twin of a failure. It returns nil if a failure of this kind may not come again.
 func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *twin {
 	if _, ok := w.strategy.(*drawn); ok || f.Kind == KindUncontrolled || f.branches == nil {
 		return nil
@@ -74,7 +74,7 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	run := func(script []int, rule int) replay.Run {
 		r, g := w.replayed(ctx, s, fn, script, search.Rule(rule))
 		if g != nil && g.Kind == KindBlocked {
-			r.Steps = twinLimits.Steps // that takes real time: try no more
+			r.Steps = twinLimits.Steps // that takes real time, so try no more
 		}
 		return r
 	}
@@ -86,7 +86,7 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	again := run(t.Twin, 0)
 	w.tells = false
 	if again.Fails || w.ndec <= t.At {
-		return nil // it depends on more than its decisions
+		return nil // the failure depends on more than its decisions
 	}
 	t.passed = new(Failure)
 	w.tells = true
@@ -98,7 +98,7 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 // way returns which way the schedule went at a decision, as a sentence.
 func (r *findings) way(at int) string {
 	t := &r.branches[at]
-	step := int(t.step) - r.before // the operation that comes next
+	step := int(t.step) - r.before // the index of the next operation
 	switch {
 	case t.fault != "" && t.whole:
 		if t.chosen == 0 {
@@ -138,7 +138,7 @@ func (r *findings) way(at int) string {
 	return r.labels[t.to] + verb
 }
 
-// passing returns the twin, as the chart has it; nil if there is none.
+// passing returns the twin in the form of the chart, or nil if there is none.
 func (r *findings) passing() *chart.Twin {
 	t := r.twin
 	if t == nil || t.passed == nil || t.At >= len(r.branches) || t.At >= len(t.passed.branches) {
@@ -152,7 +152,8 @@ func (r *findings) passing() *chart.Twin {
 }
 
 // failedAt returns the number of the step at which the schedule fails: that of the last fiber that began to wait, not
-// counting those that wait for time; or that of the first error, or the last. What never ends has none, so it is 0.
+// counting those that wait for time; or that of the first error; or the last step. It returns 0 for a schedule that
+// does not end.
 func (r *findings) failedAt() (step int) {
 	switch {
 	case r.Kind == KindDeadlock:
@@ -174,8 +175,8 @@ func (r *findings) failedAt() (step int) {
 	return r.Steps
 }
 
-// parted returns the first rows that two schedules do not have in common, which part after a step. The operation of
-// that step is one of them if it ended in another way.
+// parted returns the first rows that two schedules do not have in common, given the step after which they diverge. The
+// operation of that step is one of these rows if its outcome differs.
 func parted(here, there []chart.Step, step int) (i, j int) {
 	first := func(rows []chart.Step, number int) int {
 		for i := range rows {

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// readThenWrite has two fibers that read, and then write what they read and one more.
+// readThenWrite has two fibers that each read a number, and then write the number that follows it.
 func readThenWrite(ctx context.Context, s *Sim) {
 	n := 0
 	mu := locks.NewMutex(coir.WithName("mu"))
@@ -122,7 +122,7 @@ func doomed(ctx context.Context, s *Sim) {
 	s.Errorf("always")
 }
 
-// The report describes each sort of decision, for both schedules, and marks it in the table.
+// The report describes each kind of decision, for both schedules, and marks it in the table.
 func TestTwins(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -15,12 +15,12 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// A program may do its work where sim does not see it: in a goroutine, in a wait outside of coir, or without any
-// operation of coir. Such a schedule fails, whether the work took a microsecond or a minute. The function watch finds a
-// wait that takes long. A wait that has ended is found before the next operation of the fiber: see coro.Waited. To find
-// a goroutine that a fiber starts, sim compares how many goroutines the process had started before and after the
-// schedule. The count does not say which fiber started one, nor where, so sim runs the schedule again, and counts after
-// each step.
+// A program may do its work where sim does not see it: in a goroutine, in a wait outside coir, or without any operation
+// of coir. Such a schedule fails, whether the work took a microsecond or a minute. The function watch finds a wait that
+// takes long. Sim finds a wait that has ended before the next operation of the fiber: see coro.Waited. To find a
+// goroutine that a fiber starts, sim compares how many goroutines the process had started before and after the
+// schedule. The count does not show which fiber started one, nor where, so sim runs the schedule again, and counts
+// after each step.
 
 // unseen finds work that sim does not see.
 //
@@ -28,11 +28,11 @@ import (
 //   - starts[:nstarts] has an entry for each call of look in the running schedule. An entry that is false stays false
 //     in all runs of the schedule.
 type unseen struct {
-	last    site // of the last operation, if the trace is recorded
-	sees    bool // sim can find waits outside of coir that have ended
+	last    site // the place of the last operation, if the trace is recorded
+	sees    bool // sim can find waits outside coir that have ended
 	acts    bool // a schedule had a step or a decision, or used the simulation otherwise
 	sample  [1]metrics.Sample
-	born    int64 // goroutines that the process had started when the schedule began
+	born    int64 // the number of goroutines that the process had started when the schedule began
 	usual   int64 // a schedule that starts no more goroutines than this is not run again
 	hunts   int
 	counts  bool // count the goroutines that are started in each step
@@ -69,11 +69,11 @@ var waitWords = [...]string{
 	coro.Polled:    "for the network, or a pipe of the system",
 }
 
-// seesWaits reports whether sim can find waits that have ended. In a bubble of testing/synctest it cannot, because
-// there the runtime notes other reasons for waits.
+// seesWaits reports whether sim can find waits that have ended. In a bubble of testing/synctest it cannot, because the
+// runtime notes other reasons for waits there.
 func seesWaits() bool { return bubble.Here() == 0 && tellsWaits() }
 
-// look checks whether the running fiber, number i, has waited outside of coir or started a goroutine since its last
+// look checks whether the running fiber, number i, has waited outside coir or started a goroutine since its last
 // operation. It is called before an operation, and when the program's function has returned.
 //
 // Spec: SM-06 (an outside goroutine is reported)
@@ -95,8 +95,8 @@ func (w *world) look(i int32, how coro.Wait) {
 	}
 }
 
-// between returns words for the operations between which something happened, if they are known. The place of what
-// happened is not: it is over, and its stack is gone.
+// between returns words for the operations between which something happened, if they are known. The place of the event
+// itself is unknown, because its stack is gone.
 //
 //go:norace
 func between(last, now site) string {
@@ -163,7 +163,7 @@ func (w *world) created() int64 {
 }
 
 // countStarts counts the goroutines that were started in the step that ends here. If there were some in all runs so
-// far, it checks whether the running fiber has started one.
+// far, it checks whether the running fiber has started one of them.
 //
 //go:norace
 func (w *world) countStarts(i int32) {
@@ -216,7 +216,7 @@ func (w *world) startedHere() string {
 		at, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		file, number := cutLast(at, ":")
 		line, _ := strconv.Atoi(number)
-		if !ours(creator, file) { // ours includes iter.Pull, whose coroutine does not run by itself
+		if !ours(creator, file) { // ours includes iter.Pull, whose coroutine does not run on its own
 			return place(file, line)
 		}
 	}
@@ -224,12 +224,12 @@ func (w *world) startedHere() string {
 }
 
 const (
-	startTries = 4 // runs of a schedule to find the step in which a goroutine is started
-	huntTries  = 8 // further runs, on one processor, that are not interrupted
+	startTries = 4 // the number of runs of a schedule to find the step in which a goroutine is started
+	huntTries  = 8 // the number of further runs, on one processor, that are not interrupted
 	mostRuns   = 4 * huntTries
 	mostHunts  = 8
 	startsFor  = 64 // the number of first schedules that are checked for goroutines
-	startEvery = 8  // later, only each eighth is checked, because counting goroutines takes half a microsecond
+	startEvery = 8  // after that, only each eighth is checked, because counting goroutines takes half a microsecond
 	settleFor  = 100 * time.Microsecond
 
 	preemptAfter = 2 * time.Millisecond // a run that took longer may have been interrupted
@@ -248,16 +248,16 @@ func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *
 	return w.strangers(ctx, s, fn, w.schedule(ctx, s, fn))
 }
 
-// strangers is called after a schedule, whose failure is was. If the schedule passed or was empty, and goroutines were
-// started meanwhile, strangers runs it again. It returns a failure if a fiber has started one of them, and was
-// otherwise.
+// strangers is called after a schedule with the result was. If the schedule passed or was empty, and goroutines were
+// started meanwhile, strangers runs it again. If a fiber has started one of the goroutines, it returns a failure, and
+// otherwise was.
 //
 // Other parts of the process may start goroutines at any time. So strangers continues only while there is a step in
-// which each run starts one. Such a goroutine may end before the step does, and is then not found. So the last runs
-// have one processor: there the goroutine cannot begin before the fiber stops, so that it still runs at the end of the
-// step, or the fiber has waited for it. A busy machine may interrupt the fiber earlier, so there are several such runs,
+// which each run starts one. Such a goroutine may end before the step does, and is then not found. So the last runs use
+// one processor. There the goroutine cannot begin before the fiber stops, so it still runs at the end of the step,
+// unless the fiber has waited for it. A busy machine may interrupt the fiber earlier, so there are several such runs,
 // and more if they take so long that they may have been interrupted. A wait for a mutex is no sign of a goroutine,
-// because desk waits in this way for goroutines of its own.
+// because package desk waits in this way for its own goroutines.
 func (w *world) strangers(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), was *Failure,
 ) *Failure {
@@ -266,7 +266,7 @@ func (w *world) strangers(
 	}
 	n := w.created() - w.born
 	for until := time.Now().Add(settleFor); n > w.usual && time.Now().Before(until); {
-		runtime.Gosched() // the library may not have counted a goroutine of its own yet
+		runtime.Gosched() // the library may not yet have counted one of its own goroutines
 		n = w.created() - w.born
 	}
 	if n <= w.usual {

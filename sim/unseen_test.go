@@ -16,8 +16,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Work that is done where sim does not see it fails, in the same way whether it is fast or slow, in each run: alone,
-// beside other fibers, and between operations.
+// Work that sim does not see fails, in the same way whether it is fast or slow, in each run: alone, beside other
+// fibers, and between operations.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestWorkOutsideFailsHoweverFast(t *testing.T) {
@@ -113,7 +113,7 @@ func takes(d time.Duration) {
 	}
 }
 
-// The report of a wait that has ended says between which operations it was, and its token replays it.
+// The report of a wait that has ended names the operations between which it was, and its token replays it.
 //
 // Spec: SM-05 (a token replays its schedule)
 func TestAWaitThatHasEndedHasAPlace(t *testing.T) {
@@ -140,7 +140,7 @@ func TestAWaitThatHasEndedHasAPlace(t *testing.T) {
 	says(t, f, "fiber main waits outside of coir, in time.Sleep, after the operation at "+at+".")
 }
 
-// A program that does no operation of coir has tested nothing, and fails. One that only draws numbers is explored.
+// A program that performs no operation of coir has tested nothing, and fails. One that only draws numbers is explored.
 func TestAProgramWithoutOperationsFails(t *testing.T) {
 	f := found(t, KindEmpty, func(context.Context, *Sim) {})
 	says(t, f, "the simulation saw no operation of coir")
@@ -160,7 +160,7 @@ func TestAProgramWithoutOperationsFails(t *testing.T) {
 	}
 }
 
-// A program that neither waits outside of coir nor starts a goroutine passes, even while other code starts very many.
+// A program that neither waits outside coir nor starts a goroutine passes, even while other code starts very many.
 func TestWhatDoesNotWaitOutsidePasses(t *testing.T) {
 	var stop atomic.Bool
 	var noise sync.WaitGroup

@@ -12,28 +12,28 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// A world runs one schedule after the other, on one worker and a clock of its own. It is the policy of that worker's
+// A world runs one schedule after the other, on one worker and its own clock. It is the policy of that worker's
 // runtime: it sees every operation before it happens, and decides which fiber continues.
 //
-// A schedule is the sequence of its decisions. A decision is a number below the number of ways to continue; 0 is always
-// the way that changes least: the running fiber continues, or if it cannot, the next one in the order of creation.
-// Where there is only one way there is no decision. There is a decision before each operation, and one after an
-// operation that has not waited: a fiber that has waited continues only when chosen. So a schedule without switches is
-// a sequence of zeros, and a token need only keep the others.
+// A schedule is the sequence of its decisions. A decision is a number below the number of ways to continue. 0 is always
+// the way that changes the least: the running fiber continues or, if it cannot, the next fiber in the order of
+// creation. If there is only one way, there is no decision. There is a decision before each operation, and one after
+// each operation that has not waited: a fiber that has waited continues only when it is chosen. So a schedule without
+// switches is a sequence of zeros, and a token need only list the other numbers.
 //
 // The fibers of the world call everything here, one at a time. In race builds that order is hidden from the detector,
 // as the scheduler's is, so that it sees the races of the program under test. So all that runs inside a schedule is
 // marked //go:norace, and uses neither maps nor append.
 type world struct {
 	rt    *coir.Runtime
-	host  policy.Runtime // rt, as its policy sees it
+	host  policy.Runtime // rt as its policy sees it
 	clock *coir.Clock
 	mode  ClockMode
-	limit int // steps
+	limit int // the most steps before the fibers act in turn
 
 	options string // see settings.replayed
 
-	// Of the current schedule.
+	// The current schedule.
 	sim     *Sim
 	running bool
 	cancel  context.CancelCauseFunc
@@ -43,15 +43,15 @@ type world struct {
 	// fiber that ran last may still be on its way to sleep when a deadlock is found.
 	idle func()
 
-	// What it does, each part in its own file.
+	// The parts of a world, each in its own file.
 	roster   // the fibers, and which of them can run
 	chooser  // decides
 	recorder // records what happens
 	timing   // moves the clock
 	holdings // which fiber holds what
-	devices  // what packages that simulate a device keep
-	exposed  // what goroutines outside use
-	unseen   // looks for what sim does not see
+	devices  // the state of packages that simulate a device
+	exposed  // the state that goroutines outside use
+	unseen   // finds work that sim does not see
 }
 
 func newWorld(mode ClockMode, limit int) *world {
@@ -124,7 +124,7 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	if w.fail != nil {
 		return w.unwind(i)
 	}
-	if op.Kind == policy.Start { // its begin was decided when it was chosen, and nothing has happened since
+	if op.Kind == policy.Start { // Next has decided that it begins, and nothing has happened since
 		w.went(i)
 		return true
 	}
@@ -153,7 +153,7 @@ func (w *world) Stepped(f policy.Fiber) bool {
 }
 
 // goesOn decides whether fiber i, which runs, continues: with the operation that it has announced or, if after is true,
-// with the code after it. If not, next is the fiber that runs instead.
+// with the code after it. If not, w.next is the fiber that runs instead.
 //
 //go:norace
 func (w *world) goesOn(i int32, after bool) bool {
@@ -203,7 +203,7 @@ func (w *world) Next() policy.Fiber {
 			if moved {
 				w.rush()
 			}
-			// Only deadlines that no fiber waits under are left, and functions that the clock calls. If those arm a
+			// Only deadlines under which no fiber waits are left, and functions that the clock calls. If those arm a
 			// timer again, this may continue forever.
 			for w.calls = 0; moved && w.nready == 0 && w.settled; w.calls++ {
 				moved = w.calls < w.limit && w.fail == nil && w.advance()
@@ -241,8 +241,8 @@ func (w *world) Next() policy.Fiber {
 	}
 }
 
-// lineUp appends the fibers that can run to the n ways that there are: those created after fiber i, and those created
-// before it. If time may move now, that is the last way. It returns how many ways there are.
+// lineUp appends the ways to continue to the n ways that there are: the fibers that can run, first those created after
+// fiber i, then those created before it, and last the clock, if time may move now. It returns the number of ways.
 //
 //go:norace
 func (w *world) lineUp(n int, i int32) int {
@@ -263,8 +263,8 @@ func (w *world) lineUp(n int, i int32) int {
 	return n
 }
 
-// unsettled reports whether the fiber that ran last may still be on its way to sleep. If it has been woken, it is not
-// in ready yet. The worker must then settle it, and call Next again.
+// unsettled reports whether the fiber that ran last may still be on its way to sleep. If that fiber has been woken, it
+// is not in ready yet. The worker must then settle it, and call Next again.
 //
 // Guarded by TestExhaustiveCounts.
 //
@@ -275,7 +275,7 @@ func (w *world) unsettled() bool {
 	return !was
 }
 
-// run makes fiber i, which can run, the running one.
+// run makes fiber i, which can run, the running fiber.
 //
 //go:norace
 func (w *world) run(i int32) policy.Fiber {
@@ -334,7 +334,7 @@ func (w *world) Ended(f policy.Fiber, how policy.Outcome, which int) {
 	if !w.running || w.stopping.Load() {
 		return
 	}
-	i := w.current // most often
+	i := w.current // usually the running fiber
 	if i < 0 || policy.Fiber(w.fibers[i].f) != f {
 		i = w.fiberOf(f)
 	}
@@ -350,12 +350,12 @@ func (w *world) Ended(f policy.Fiber, how policy.Outcome, which int) {
 func (w *world) woke(x *fiber) policy.Outcome {
 	how := w.host.Woken(x.f)
 	if how == policy.TimedOut && x.op.Kind != policy.Send && x.op.Kind != policy.Recv {
-		return policy.Done // it waited for that time
+		return policy.Done // it waited for the time that has passed
 	}
 	return how
 }
 
-// Waits implements policy.Policy. The operation is the last in the trace, as one of the running fiber.
+// Waits implements policy.Policy. The operation is the last one in the trace, announced by the running fiber.
 //
 //go:norace
 func (w *world) Waits(f policy.Fiber, op policy.Op) {
@@ -364,7 +364,7 @@ func (w *world) Waits(f policy.Fiber, op policy.Op) {
 	x.since, x.step = w.clock.Now(), w.nsteps-1
 }
 
-// stop ends the schedule as a failure: it cancels the nursery, and all fibers run to their end without further
+// stop ends the schedule as a failure. It cancels the nursery, and all fibers then run to their end without further
 // decisions.
 //
 //go:norace
@@ -372,8 +372,8 @@ func (w *world) stop(f *Failure) {
 	if w.fail == nil {
 		w.fail = f
 		f.freeze(w)
-		w.stopping.Store(true) // cancelling is an operation too, but not one of the program
-		race.EnterUser()       // contexts of package context may be its children, and have their own synchronisation
+		w.stopping.Store(true) // the cancellation is an operation too, but not one of the program
+		race.EnterUser()       // the nursery may have children of package context, which synchronise on their own
 		w.cancel(errStopped)
 		race.LeaveUser()
 		w.stopping.Store(false)
@@ -409,9 +409,9 @@ func (w *world) stuck() {
 
 const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's clock"
 
-// interrupt ends every wait of a failed schedule, when no fiber can run and no timer is set: the waits that are left
-// are under contexts that stop does not cancel. It always finds one, because a fiber that waits for others to end
-// waits, in the end, for one that waits for something else.
+// interrupt ends every wait of a failed schedule, when no fiber can run and no timer is set. The waits that are left
+// are under contexts that stop does not cancel. It always finds one: a fiber that waits for other fibers to end
+// depends, in the end, on one that waits for something else.
 //
 // Spec: SM-09 (a failed schedule is brought to its end)
 //
@@ -424,8 +424,8 @@ func (w *world) interrupt() {
 	}
 }
 
-// unwind lets fiber i continue after a failure, in turn with the others. It ends a fiber that takes too long by a
-// panic, but not in the operation that ends it, nor while it waits for others to end.
+// unwind lets fiber i continue after a failure, in turn with the others. If the fiber takes too long, unwind ends it by
+// a panic, but not in the operation that ends it, nor while it waits for others to end.
 //
 //go:norace
 func (w *world) unwind(i int32) bool {
@@ -436,10 +436,10 @@ func (w *world) unwind(i int32) bool {
 	return true
 }
 
-// end ends the running fiber, whose schedule has failed.
+// end ends the running fiber of a schedule that has failed.
 //
 //go:norace
 func end() {
-	race.EnterUser() // the panic leaves the hidden section that the policy is called in
+	race.EnterUser() // the panic leaves the hidden section in which the policy is called
 	panic(errStopped)
 }

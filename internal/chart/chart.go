@@ -27,11 +27,11 @@ type Chart struct {
 	Steps   []Step
 	Starts  []Start
 	Arrows  []Arrow
-	Cycle   []int // actors each of which waits for the next, and the last for the first
-	Twin    *Twin // a schedule that passed; nil: none is known
+	Cycle   []int // actors that each wait for the next one, and the last for the first
+	Twin    *Twin // a schedule that passed; nil if none is known
 }
 
-// Twin is a schedule that passed. Its first steps are those of the schedule of the chart. Then one decision differs.
+// Twin is a schedule that passed. Its first steps are those of the schedule of the chart; then one decision differs.
 type Twin struct {
 	*Chart        // an actor that both schedules start has the same index in both
 	There  int    // the index of the first step in the twin's Steps that differs; len(Steps) if there is none
@@ -43,16 +43,16 @@ type Twin struct {
 // Actor is a column.
 type Actor struct {
 	Name  string
-	Short string // its name where there is little room; empty: Name
+	Short string // its name if there is little room; if empty, Name
 	Title string // the tooltip
 	Ended bool
 	Why   string // what it waits for at the end, or how it failed; or empty
 	Since int    // the step at which that began; negative if it is not among Steps
 
-	Request bool // it is no goroutine, but a request that one served before it was the next actor
+	Request bool // not a goroutine, but a request that a goroutine served before it was the next actor
 }
 
-// Label returns the name of the actor where there is little room.
+// Label returns the name of the actor for places with little room.
 func (a *Actor) Label() string {
 	if a.Short != "" {
 		return a.Short
@@ -60,12 +60,12 @@ func (a *Actor) Label() string {
 	return a.Name
 }
 
-// Object is a channel, a lock or the like.
+// Object is a channel, a lock or a similar object.
 type Object struct {
 	Name string
 	Sort string // channel, lock
 	Made string // where it was made
-	Room int    // how many values a channel holds; negative if not known
+	Room int    // how many values a channel holds; negative if unknown
 }
 
 // Step is a row.
@@ -88,7 +88,7 @@ type Step struct {
 	// Until is the step that ended the wait of the actor in this step, or len(Steps) if the wait did not end. It is 0
 	// if the actor did not wait.
 	Until int
-	Did   []Use // what it did to objects
+	Did   []Use // its effects on objects
 	Wants []Use // what it waited for
 }
 
@@ -105,14 +105,14 @@ type Effect int
 // Effects of uses.
 const (
 	Touch   Effect = iota // unknown
-	Put                   // values into a channel
-	Get                   // values out of it
+	Put                   // puts values into a channel
+	Get                   // gets values out of it
 	Shut                  // closes it
 	Hold                  // takes a lock
 	Release               // gives it back
 )
 
-// Kind is what a step is about. It decides its color.
+// Kind is the kind of a step. It determines the step's color.
 type Kind int
 
 // Kinds of steps.
@@ -120,11 +120,11 @@ const (
 	Plain   Kind = iota
 	Channel      // an operation on a channel
 	Lock
-	Fault // injected, and not done by the program
+	Fault // injected, not an operation of the program
 	Said  // not a step but a text of the program, with the number 0
 )
 
-// Start says which step started an actor.
+// Start is a step that started an actor.
 type Start struct{ Step, Actor int }
 
 // Arrow leads from a step to the step whose wait it ended. It ends in the row of the later of the two, in the column of
@@ -147,7 +147,7 @@ const (
 	Wake                     // a signal, or the last Done
 )
 
-// Grouped returns a number with a comma before each three digits.
+// Grouped returns a number with a comma before each group of three digits.
 func Grouped(n int) string {
 	s := fmt.Sprint(n)
 	for at := len(s) - 3; at > 0; at -= 3 {

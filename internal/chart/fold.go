@@ -13,7 +13,7 @@ type Run struct{ From, Length, Times int }
 const longestPeriod = 8
 
 // Fold cuts a sequence into runs. It folds a single element that occurs at least twice in a row, and a longer sequence
-// that occurs at least three times: fewer are not worth a fold. same compares an element with a later one.
+// that occurs at least three times; fewer are not worth a fold. same compares an element with a later one.
 func Fold[T any](all []T, same func(first, later T) bool) (runs []Run) {
 	for at := 0; at < len(all); {
 		best := Run{at, 1, 1}

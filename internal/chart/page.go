@@ -25,7 +25,7 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
-// foldFrom is the number of steps from which repetitions are folded.
+// foldFrom is the number of steps from which on repetitions are folded.
 const foldFrom = 100
 
 // Write writes the page.
@@ -108,7 +108,7 @@ type pageFold struct {
 	Last  int
 }
 
-// words gives each text a number.
+// words numbers texts.
 type words struct {
 	all    []string
 	number map[string]int

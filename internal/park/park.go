@@ -2,8 +2,8 @@
 //
 // # The difficulty
 //
-// A peer, a close, a cancel, a timer and a callback may all try to end a wait at the same time, while the waiter is
-// still on its way to sleep. With separate words (a state, a pending flag, a ticket) the protocol has at least six
+// A peer, a close, a cancellation, a timer and a callback may all try to end a wait at the same time, while the waiter
+// is still on its way to sleep. With separate words (a state, a pending flag, a ticket) the protocol has at least six
 // faults, D1 to D6 in promela/word.pml: wakes are lost, a running fiber is resumed a second time, a stale waker ends
 // the next wait, two wakers both believe that they delivered.
 //

@@ -100,7 +100,7 @@ type Runtime interface {
 	Interrupt(f Fiber) bool
 	// TimedOut reports whether the last wait of f, which can run, ended because its time had passed.
 	TimedOut(f Fiber) bool
-	// Woken returns how the last wait of f, which can run, ended. A Sleep ends with TimedOut.
+	// Woken returns how the last wait of f, which can run, ended. A wait for a time ends with TimedOut.
 	Woken(f Fiber) Outcome
 	// Outside is for a policy that finds no fiber able to run. It looks for a context of package context that may still
 	// end: one with a deadline, for which deadline is true, or one that is cancelled within patience. It returns the

@@ -384,7 +384,7 @@ func (r *run) cases(op *Op) *cases {
 	return cs
 }
 
-// happened checks a case that has happened, and that no other case must still be able to happen.
+// happened checks case i, which has happened.
 func (cs *cases) happened(k *call, i int, err error) {
 	r, w := cs.r, cs.r.w
 	d := cs.op.Cases[i]

@@ -199,7 +199,7 @@ func (t *Task) Parks() (on any, ok bool) {
 	return fr.kit.On, true
 }
 
-// Place is what the worker that runs a task does.
+// Place is where a task is: on a worker or not.
 type Place uint8
 
 // The places of a task.
