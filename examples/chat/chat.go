@@ -1,7 +1,7 @@
-// Package chat is a chat server on package netio: what one client writes, all clients read, in the same order.
+// Package chat is a chat server on package netio: all clients read what each client writes, in the same order.
 //
-// A client that reads too slowly holds up no other. It has a queue of lines that it has not read, and when that is full
-// the client is dropped: its connection is closed, and it is counted.
+// A slow reader does not delay the other clients. Each client has a queue of lines that it has not read. When the queue
+// is full, the server drops the client: it closes the connection and counts the client in [Stats].
 package chat
 
 import (
@@ -17,56 +17,56 @@ import (
 )
 
 const (
-	// Greeting is the line that the server writes first. From then on the client reads all that is said.
+	// Greeting is the line that the server writes first. After it, a client reads every line that the server accepts.
 	Greeting = "welcome"
 
-	longest = 512              // bytes of a line
-	batch   = 4 << 10          // bytes that are written together
-	grace   = 10 * time.Second // in which a client that has left reads the rest
+	longest = 512              // the longest line, in bytes
+	batch   = 4 << 10          // the most bytes written together
+	grace   = 10 * time.Second // how long a client that has left may take to read the rest
 )
 
 // Server passes lines between its clients.
 type Server struct {
 	queue  int
-	events *coir.Chan[event] // for the room
+	events *coir.Chan[event] // read by the room
 
 	clients, messages, deliveries, dropped atomic.Int64
 
-	onAccept func(line string) // for tests
+	onAccept func(line string) // set by tests
 }
 
-// New makes a server that keeps up to queue lines for a client.
+// New makes a server that queues up to queue unread lines for each client.
 func New(queue int) *Server {
 	return &Server{queue: queue, events: coir.NewChan[event](64, coir.WithName("events"))}
 }
 
-// Stats are figures of a server.
+// Stats are the figures of a server.
 type Stats struct {
-	Clients    int64 // that are there now
-	Messages   int64 // that were accepted
-	Deliveries int64 // to one client each
-	Dropped    int64 // clients that were too slow
+	Clients    int64 // connected now
+	Messages   int64 // accepted so far
+	Deliveries int64 // lines queued, counted once for each client
+	Dropped    int64 // clients dropped because they were too slow
 }
 
-// Stats returns the figures up to now.
+// Stats returns the current figures.
 func (s *Server) Stats() Stats {
 	return Stats{s.clients.Load(), s.messages.Load(), s.deliveries.Load(), s.dropped.Load()}
 }
 
-// String returns the figures in a line.
+// String returns the figures in one line.
 func (s Stats) String() string {
 	return fmt.Sprintf("%d clients, %d messages, %d deliveries, %d clients dropped",
 		s.Clients, s.Messages, s.Deliveries, s.Dropped)
 }
 
-// client is a connection.
+// client is a connection to a client.
 type client struct {
 	conn *netio.Conn
-	out  *coir.Chan[string] // lines to write. Only the room sends to it, and closes it
-	at   int                // among the clients of the room, or -1
+	out  *coir.Chan[string] // lines to write; only the room sends to it and closes it
+	at   int                // index in the room's list of clients, or -1
 }
 
-// event is an action of a client in the room.
+// event tells the room what a client did.
 type event struct {
 	from *client
 	what what
@@ -93,14 +93,14 @@ func (s *Server) Serve(ctx context.Context, l *netio.Listener) error {
 			}
 			n.Go("client", func(ctx context.Context) error {
 				s.serve(ctx, conn)
-				return nil // the failure of one connection is no other's
+				return nil // one failed connection must not end the others
 			})
 		}
 	})
 }
 
-// room passes what clients say to all of them. It is one fiber, which owns the list of clients, so it needs no lock. It
-// waits for no client.
+// room passes what clients say to all clients. It is one fiber, which owns the list of clients, so it needs no lock. It
+// never waits for a client.
 func (s *Server) room(ctx context.Context) error {
 	var all []*client
 	defer func() { s.clients.Add(-int64(len(all))) }()
@@ -127,19 +127,19 @@ func (s *Server) room(ctx context.Context) error {
 				remove(c)
 			}
 		case says:
-			if c.at < 0 { // it has been dropped
+			if c.at < 0 { // the client was dropped
 				continue
 			}
 			s.messages.Add(1)
 			if s.onAccept != nil {
 				s.onAccept(e.line)
 			}
-			for i := len(all) - 1; i >= 0; i-- { // remove fills the gap with one that has got the line
+			for i := len(all) - 1; i >= 0; i-- { // backwards, because remove moves the last client into the gap
 				c := all[i]
 				if errors.Is(c.out.TrySend(e.line), coir.ErrWouldBlock) {
 					remove(c)
 					s.dropped.Add(1)
-					_ = c.conn.Close() // ends what its fibers wait for
+					_ = c.conn.Close() // ends the operations of the client's fibers
 					continue
 				}
 				s.deliveries.Add(1)
@@ -159,7 +159,7 @@ func (s *Server) serve(ctx context.Context, conn *netio.Conn) {
 		}
 		n.Go("write", func(ctx context.Context) error {
 			if err := c.write(ctx); err != nil {
-				_ = conn.Close() // so that the reader ends too
+				_ = conn.Close() // ends the client's reader too
 			}
 			return nil
 		})
@@ -169,13 +169,13 @@ func (s *Server) serve(ctx context.Context, conn *netio.Conn) {
 	})
 }
 
-// read passes the client's lines to the room, until there are no more.
+// read passes the client's lines to the room until there are no more.
 func (s *Server) read(ctx context.Context, c *client) error {
 	in := bufio.NewReaderSize(reader{ctx, c.conn}, longest)
 	for {
 		line, err := in.ReadSlice('\n')
 		if err != nil {
-			return nil // it has left, has been dropped, or writes what is no line
+			return nil // the client has left, was dropped, or wrote an overlong line
 		}
 		if err := s.events.Send(ctx, event{c, says, string(line)}); err != nil {
 			return err
@@ -191,7 +191,7 @@ type reader struct {
 
 func (r reader) Read(p []byte) (int, error) { return r.conn.ReadContext(r.ctx, p) }
 
-// write writes the lines for the client, many of them at once if there are many.
+// write writes the client's lines. If several are queued, it writes them together.
 func (c *client) write(ctx context.Context) error {
 	var b []byte
 	for {
@@ -212,7 +212,7 @@ func (c *client) write(ctx context.Context) error {
 			return err
 		}
 		if b = b[:0]; cap(b) > longest {
-			b = nil // most clients are idle most of the time
+			b = nil // frees the memory: most clients are idle most of the time
 		}
 	}
 }

@@ -2,8 +2,8 @@
 
 package chat
 
-// Clients that are late, slow, reset and leave, in any order: those that stay read all that was accepted since they
-// came, in its order; those that are too slow are closed and counted.
+// Clients are late, are slow, lose connections and leave, in any order. Clients that stay read every line accepted
+// since they joined, in order. Clients that are too slow are disconnected and counted.
 
 import (
 	"bufio"
@@ -28,20 +28,20 @@ import (
 
 const address = "chat:7000"
 
-// guest is a client of a simulation.
+// guest is a simulated client.
 type guest struct {
 	name   string
-	says   int           // lines
-	takes  time.Duration // before it reads another line
-	leaves bool          // when it has said all
+	says   int           // number of lines
+	takes  time.Duration // how long it takes to read a line
+	leaves bool          // leaves after its last line
 
 	got     []string
 	greeted bool
-	failed  error // of what it says: the system returns a reset once, to a read or to a write
-	err     error // that ended it
+	failed  error // the error of a read or a write; the system reports a reset once, to one of the two
+	err     error // the error that ended the guest
 }
 
-// visit says what the guest has to say, and reads until the server closes the connection.
+// visit says the guest's lines, and reads until the server closes the connection.
 func (g *guest) visit(ctx context.Context) {
 	conn, err := netio.Dial("tcp", address)
 	for errors.Is(err, syscall.ECONNREFUSED) && coir.Sleep(ctx, time.Second) == nil {
@@ -73,7 +73,7 @@ func (g *guest) listen(ctx context.Context, conn net.Conn) error {
 	for {
 		line, err := in.ReadString('\n')
 		if errors.Is(err, io.EOF) {
-			return nil // perhaps in the middle of a line, if the client has been dropped
+			return nil // perhaps in the middle of a line, if the server dropped the client
 		}
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (g *guest) listen(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// TestClients: an hour is enough for all that is under way, because the clock is virtual.
+// TestClients runs for an hour of virtual time, in which all work ends.
 func TestClients(t *testing.T) {
 	schedules := 8_000
 	if testing.Short() {
@@ -129,14 +129,14 @@ func TestClients(t *testing.T) {
 		sim.WithFaults("netio delay", "netio partial read", "netio small buffer", "netio refuse", "netio reset"))
 }
 
-// check compares what guests have read with what was accepted.
+// check compares the lines that each guest has read with the accepted lines.
 func check(s *sim.Sim, st Stats, guests []*guest, accepted []string) {
 	if int(st.Messages) != len(accepted) || st.Clients < 0 {
 		s.Errorf("%v, and %d accepted", st, len(accepted))
 	}
 	cut := 0
 	for _, g := range guests {
-		// What it has read is a part of what was accepted, without a gap.
+		// The lines that the guest has read are a part of the accepted lines, without a gap.
 		at := 0
 		if len(g.got) > 0 {
 			at = slices.Index(accepted, g.got[0])
@@ -153,7 +153,7 @@ func check(s *sim.Sim, st Stats, guests []*guest, accepted []string) {
 		if stayed && len(g.got) > 0 && at+len(g.got) != len(accepted) {
 			s.Errorf("%s stayed, and has read %q, of %q", g.name, g.got, accepted)
 		}
-		// What it says comes after its greeting, so it reads its own lines.
+		// A guest reads its own lines, because it says them after its greeting.
 		if stayed && !slices.Contains(g.got, g.name+" 0") {
 			s.Errorf("%s stayed, and has not read its own lines, but %q, of %q", g.name, g.got, accepted)
 		}
@@ -170,13 +170,14 @@ func check(s *sim.Sim, st Stats, guests []*guest, accepted []string) {
 	}
 }
 
-// stays reports whether a guest has read its own last line.
+// stays reports whether the guest has read its own last line.
 func stays(g *guest, accepted []string) bool {
 	last := fmt.Sprintf("%s %d", g.name, g.says-1)
 	return slices.Contains(accepted, last) && slices.Contains(g.got, last)
 }
 
-// TestADroppedClientIsClosed: one that never reads is dropped when its queue is full, and no other waits for it.
+// TestADroppedClientIsClosed checks that a client that never reads is dropped when its queue is full, and that no other
+// client waits for it.
 func TestADroppedClientIsClosed(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		server := New(4)
@@ -186,7 +187,7 @@ func TestADroppedClientIsClosed(t *testing.T) {
 				return err
 			}
 			n.Go("serve", func(ctx context.Context) error { return server.Serve(ctx, l.(*netio.Listener)) })
-			mute, err := join(ctx, address) // it does not read any more
+			mute, err := join(ctx, address) // it does not read again
 			if err != nil {
 				return err
 			}
@@ -197,7 +198,7 @@ func TestADroppedClientIsClosed(t *testing.T) {
 			}
 			defer func() { _ = speaker.conn.Close() }()
 			line := strings.Repeat("x", 500)
-			for range 64<<10/len(line) + 20 { // what the connection holds, and the queue
+			for range 64<<10/len(line) + 20 { // more than the connection and the queue hold
 				if err := speaker.talk(ctx, line, 1, 1); err != nil {
 					s.Errorf("the speaker: %v", err)
 					break
@@ -207,7 +208,7 @@ func TestADroppedClientIsClosed(t *testing.T) {
 				s.Errorf("%v", st)
 			}
 			for err = nil; err == nil; {
-				_, err = mute.conn.Read(make([]byte, 1<<20)) // what is left, and then the end
+				_, err = mute.conn.Read(make([]byte, 1<<20)) // the remaining data, and then the end
 			}
 			n.Cancel(nil)
 			return nil
@@ -218,10 +219,11 @@ func TestADroppedClientIsClosed(t *testing.T) {
 	}, sim.WithSchedules(10), sim.WithSteps(100_000))
 }
 
-// TestManyConnections: real ones, whose clients are another process, because both ends would be too many descriptors.
+// TestManyConnections uses real connections. Another process runs the clients, because both ends need too many
+// descriptors for one.
 func TestManyConnections(t *testing.T) {
 	const speakers, messages = 10, 5
-	if to := os.Getenv("CHAT_TEST_SERVER"); to != "" { // this is that process
+	if to := os.Getenv("CHAT_TEST_SERVER"); to != "" { // this is the other process
 		clients, _ := strconv.Atoi(os.Getenv("CHAT_TEST_CLIENTS"))
 		took, err := Load(t.Context(), to, clients, speakers, messages, func() error { return nil })
 		if err != nil {

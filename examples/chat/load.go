@@ -13,9 +13,10 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// Load connects clients to the server at an address, and calls joined when the server has greeted all of them. Then the
-// first of them, speakers, say the given number of messages each, one when the one before has come back. Load returns
-// how long it took until all clients had read all messages, and an error if they did not read the same.
+// Load connects clients to the server at an address, and calls joined when the server has greeted all of them. Then
+// each of the first clients, speakers in number, says the given number of messages, and waits for each to come back
+// before it says the next. Load returns how long it took until all clients had read all messages. It returns an error
+// if the clients did not all read the same.
 func Load(
 	ctx context.Context, address string, clients, speakers, messages int, joined func() error,
 ) (took time.Duration, err error) {
@@ -69,14 +70,14 @@ func count(n int) func(yield func(int) bool) {
 	}
 }
 
-// member is a client of a server.
+// member is a client of the server.
 type member struct {
 	reader
 	in    *bufio.Reader
 	heard uint64 // a hash of all lines, in order
 }
 
-// join connects to the server, and waits for its greeting.
+// join connects to the server and waits for its greeting.
 func join(ctx context.Context, address string) (*member, error) {
 	conn, err := new(netio.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -95,7 +96,8 @@ func join(ctx context.Context, address string) (*member, error) {
 	return m, nil
 }
 
-// talk says a number of lines, each when the one before has come back, and reads until it has read all.
+// talk says a number of lines, waiting for each to come back before it says the next. It reads until it has read all
+// lines.
 func (m *member) talk(ctx context.Context, prefix string, say, all int) error {
 	m.ctx = ctx
 	said, hash := 0, fnv.New64a()

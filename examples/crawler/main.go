@@ -1,9 +1,11 @@
-// Crawler visits every page that can be reached from the first one, each once, a bounded number at a time.
+// Crawler visits every page that can be reached from the first one. It visits each page once, and a bounded number of
+// pages at a time.
 //
-// The difficulty is knowing when to end. An empty frontier does not mean that the crawl is done: a fetch that still
-// runs may find more pages. The usual solution is a counter. Here the endpoints of a pipe count: each page in the
-// frontier carries a writer to the frontier, which stays open until the page has been fetched and its links have been
-// sent. When the last writer is closed nothing is queued and nothing runs, and the frontier closes.
+// The difficulty is knowing when to end. An empty frontier does not mean that the crawl is complete: a fetch that is
+// still running may find more pages. The usual solution is a counter. Here the writers of a pipe are counted instead:
+// each page in the frontier carries a writer to the frontier, which stays open until the page has been fetched and its
+// links have been sent. When the last writer is closed, no page is queued and no fetch is running, and the frontier
+// closes.
 package main
 
 import (
@@ -20,24 +22,24 @@ import (
 
 type crawler struct {
 	fetch    func(ctx context.Context, page int) (links []int, err error)
-	places   int           // fetches at the same time
+	places   int           // fetches that may run at a time
 	patience time.Duration // time limit for one page
 	overall  time.Duration
 }
 
-// job is a page to fetch. Its holder closes the writer when the page is done.
+// job is a page to fetch. Its holder closes the writer after the fetch.
 type job struct {
 	page     int
 	frontier *coir.Writer[job]
 }
 
-// visit is the result of a page. Only the fiber that fetches the page writes it; it is read after Run.
+// visit is the result of a page. Only the fiber that fetches the page writes it, and it is read after Run has returned.
 type visit struct {
 	links []int
 	err   error
 }
 
-// crawl visits the pages that can be reached from page 0. If the time runs out it returns the visits so far, and an
+// crawl visits the pages that can be reached from page 0. If the time runs out, it returns the visits so far and an
 // error that is context.DeadlineExceeded.
 func (c *crawler) crawl(ctx context.Context) (map[int]*visit, error) {
 	ctx, cancel := coir.WithTimeout(ctx, c.overall)
@@ -66,8 +68,8 @@ func (c *crawler) crawl(ctx context.Context) (map[int]*visit, error) {
 	return visits, err
 }
 
-// visit fetches a page and sends its links to the frontier. A page that cannot be fetched is recorded, and does not
-// stop the others.
+// visit fetches a page and sends its links to the frontier. If a page cannot be fetched, visit records the error, and
+// the crawl continues.
 func (c *crawler) visit(ctx context.Context, j job, v *visit) error {
 	defer j.frontier.Close()
 	limited, cancel := coir.WithTimeout(ctx, c.patience)
@@ -81,13 +83,13 @@ func (c *crawler) visit(ctx context.Context, j job, v *visit) error {
 	return nil
 }
 
-// site is a web site in memory.
+// site is a simulated web site in memory.
 type site struct {
 	links [][]int // the links of each page
 	slow  []bool
 }
 
-// newSite makes a site from a seed: one page in fifty answers after an hour.
+// newSite makes a site from a seed. One page in fifty takes an hour to answer.
 func newSite(seed uint64, pages int) *site {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := &site{links: make([][]int, pages), slow: make([]bool, pages)}

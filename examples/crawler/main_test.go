@@ -1,7 +1,7 @@
 package main
 
-// Every page that can be reached is fetched once, never too many at a time, and the crawl ends by itself: when no work
-// is left, or when its time runs out. Only tests of a time limit wait for time.
+// Every page that can be reached is fetched once, with a bounded number of fetches at a time. The crawl ends when no
+// work is left or when its time runs out. Only tests of a time limit wait for time.
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func TestEveryReachablePageIsFetchedOnce(t *testing.T) {
 	}
 }
 
-// All places are used: each fetch ends only when all of them have begun.
+// All places are used: each fetch ends only when as many fetches as there are places have begun.
 func TestAsManyAreFetchedAtOnceAsThereArePlaces(t *testing.T) {
 	var begun atomic.Int32
 	all := coir.NewChan[int](0)
@@ -87,16 +87,16 @@ func TestAsManyAreFetchedAtOnceAsThereArePlaces(t *testing.T) {
 	}
 }
 
-// A page that takes too long is given up, and the others are not.
+// A page that takes too long is abandoned; the other pages are not.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestASlowPageTimesOut(t *testing.T) {
-	links := [][]int{{1, 2}, {3}, {4}, {}, {}} // page 3 can only be reached through the slow one
+	links := [][]int{{1, 2}, {3}, {4}, {}, {}} // page 3 can only be reached through the slow page
 	c := patient(func(ctx context.Context, page int) ([]int, error) {
 		if page == 1 {
 			return nil, coir.Sleep(ctx, time.Hour)
 		}
-		return links[page], nil // immediately: it cannot be late
+		return links[page], nil // at once, so it cannot be late
 	})
 	c.patience = 10 * time.Millisecond
 	visits, err := c.crawl(t.Context())
@@ -113,7 +113,7 @@ func TestASlowPageTimesOut(t *testing.T) {
 	}
 }
 
-// A crawl of an endless site ends when its time runs out, and returns what it has seen.
+// A crawl of an endless site ends when its time runs out, and returns the pages visited so far.
 func TestTheWholeCrawlHasADeadline(t *testing.T) {
 	c := patient(func(ctx context.Context, page int) ([]int, error) { return []int{page + 1, page + 2}, coir.Yield(ctx) })
 	c.overall = 10 * time.Millisecond
@@ -123,12 +123,12 @@ func TestTheWholeCrawlHasADeadline(t *testing.T) {
 	}
 }
 
-// patient returns a crawler whose time never runs out.
+// patient returns a crawler that never runs out of time.
 func patient(fetch func(context.Context, int) ([]int, error)) *crawler {
 	return &crawler{fetch: fetch, places: places, patience: time.Hour, overall: time.Hour}
 }
 
-// reachable computes the reachable pages without coir.
+// reachable computes the set of reachable pages without coir.
 func (s *site) reachable() map[int]bool {
 	seen, queue := map[int]bool{0: true}, []int{0}
 	for len(queue) > 0 {

@@ -1,9 +1,9 @@
 // Package etl extracts items from a source, transforms several of them at a time, and loads them in batches, in the
 // order of the source.
 //
-// Every stage is bounded: a slow one holds up the source, and nothing is kept in memory but the items on their way.
-// Each item that was read is accounted for. To stop early and lose nothing, end the source; to stop immediately, cancel
-// the context.
+// Every stage is bounded: a slow stage slows down the source, and memory holds only the items in progress. Every item
+// that was read is counted. To stop early without losing items, end the source; to stop immediately, cancel the
+// context.
 package etl
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Config has the parts of a pipeline, and their bounds.
+// Config has the parts of a pipeline and their limits.
 type Config[In, Out any] struct {
-	Extract   func(ctx context.Context) (In, error) // the next item; io.EOF if there are no more
+	Extract   func(ctx context.Context) (In, error) // returns the next item, or io.EOF after the last
 	Transform func(ctx context.Context, item In) (Out, error)
 	Load      func(ctx context.Context, batch []Out) error // must not keep the batch
 
-	Parallel int           // calls of Transform at a time
+	Parallel int           // how many calls of Transform may run at a time
 	Batch    int           // the largest batch
-	Linger   time.Duration // how long a batch that is not full waits for more
+	Linger   time.Duration // how long an incomplete batch waits for more items
 }
 
 // Report counts items.
@@ -31,11 +31,11 @@ type Report struct {
 	Read     int
 	Loaded   int
 	Rejected int // Transform returned an error
-	Lost     int // read, and then the pipeline failed or was cancelled
+	Lost     int // read, but the pipeline failed or was cancelled
 }
 
-// Run moves all items of the source. If the source fails, the items before the failure are loaded, and Run returns the
-// error. If Load fails or ctx ends, Run drops what is on its way and returns the error.
+// Run moves all items of the source. If the source fails, Run loads the items before the failure and returns the error.
+// If Load fails or ctx ends, Run drops the items in progress and returns the error.
 func Run[In, Out any](ctx context.Context, c Config[In, Out]) (Report, error) {
 	p := &pipeline[In, Out]{
 		Config:      c,
@@ -56,7 +56,7 @@ type pipeline[In, Out any] struct {
 	Report
 	transformed *coir.Ordered[Out]
 	rows        *coir.Chan[Out]
-	failed      error // of the source
+	failed      error // the error of the source
 }
 
 // extract starts a fiber for each item.
@@ -83,12 +83,12 @@ func (p *pipeline[In, Out]) extract(ctx context.Context) error {
 	})
 }
 
-// gather passes on what was transformed, in order.
+// gather passes on the transformed items, in order.
 func (p *pipeline[In, Out]) gather(ctx context.Context) error {
 	defer p.rows.Close()
 	for row, err := range p.transformed.All(ctx) {
 		if ctx.Err() != nil {
-			break // that may be why Transform failed
+			break // the cancellation may be why Transform failed
 		}
 		if err != nil {
 			p.Rejected++

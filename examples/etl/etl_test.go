@@ -1,6 +1,6 @@
 package etl
 
-// Whatever fails, every item that was read is accounted for, and those that are loaded come in order, each once.
+// Whatever fails, every item that was read is counted. The loaded items are in order, and none is loaded twice.
 
 import (
 	"context"
@@ -22,14 +22,14 @@ var (
 	errRejected = errors.New("rejected")
 )
 
-// TestRun runs a pipeline whose parts take their time and fail, and that may be cancelled.
+// TestRun runs a pipeline whose functions take time and fail. Some schedules also cancel it.
 func TestRun(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		const items, parallel, batch = 5, 2, 2
 		c := Config[int, int]{Parallel: parallel, Batch: batch, Linger: time.Second}
 		var loaded []int
 		read, broken := 0, false
-		var rejected [items + 1]bool // by item
+		var rejected [items + 1]bool // indexed by item
 		var running atomic.Int64
 		c.Extract = func(context.Context) (int, error) {
 			if s.Fault("source") {
@@ -112,7 +112,7 @@ func TestRun(t *testing.T) {
 	}, sim.WithFaults("source", "reject", "load", "cancel"), sim.WithSchedules(3000))
 }
 
-// TestLinger: a batch that is not full is loaded when it has waited for long enough.
+// TestLinger checks that an incomplete batch is loaded after it has waited for long enough.
 func TestLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

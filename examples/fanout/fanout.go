@@ -1,9 +1,9 @@
-// Package fanout is an HTTP service that sends each request on to several backends, and answers with what they return
-// in time.
+// Package fanout is an HTTP service that sends each request to several backends, and returns the answers that arrive in
+// time.
 //
-// A request has a deadline. A call that is slow, or fails, is made a second time after a while; the first that succeeds
-// counts, and the other is cancelled. All requests share a bounded number of calls. The service stops gracefully:
-// requests that it has accepted are answered.
+// A request has a deadline. If a call is slow or fails, a second call follows after a delay. The first call that
+// succeeds counts, and the other is cancelled. A limit on the number of calls is shared by all requests. The service
+// stops gracefully: it answers the requests that it has accepted.
 package fanout
 
 import (
@@ -24,10 +24,10 @@ import (
 // Config has the parameters of a gateway.
 type Config struct {
 	Backends []func(ctx context.Context, query string) (string, error)
-	Deadline time.Duration // of a request
-	Hedge    time.Duration // after which a call is made a second time
-	Calls    int           // that may run at a time, over all requests
-	Grace    time.Duration // for requests that run when the service is stopped
+	Deadline time.Duration // the time limit of a request
+	Hedge    time.Duration // the delay before the second call
+	Calls    int           // how many calls may run at a time, over all requests
+	Grace    time.Duration // how long running requests may take after the service is stopped
 }
 
 // Answer is the answer of one backend.
@@ -36,7 +36,7 @@ type Answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Gateway sends requests on to backends.
+// Gateway sends requests to backends.
 type Gateway struct {
 	Config
 	calls *locks.Semaphore
@@ -47,7 +47,7 @@ func New(c Config) *Gateway {
 	return &Gateway{Config: c, calls: locks.NewSemaphore(c.Calls, coir.WithName("calls"))}
 }
 
-// Ask asks all backends. It returns the answers or errors that there are before the deadline, in the order of the
+// Ask asks all backends. It returns the answers and errors that arrive before the deadline, in the order of the
 // backends.
 func (g *Gateway) Ask(ctx context.Context, query string) []Answer {
 	ctx, cancel := coir.WithTimeout(ctx, g.Deadline)
@@ -61,7 +61,7 @@ func (g *Gateway) Ask(ctx context.Context, query string) []Answer {
 				if err != nil {
 					answers[i].Error = err.Error()
 				}
-				return nil // the others go on
+				return nil // an error must not cancel the other calls
 			}, coir.WithIndex(i))
 		}
 		return nil
@@ -69,7 +69,7 @@ func (g *Gateway) Ask(ctx context.Context, query string) []Answer {
 	return answers
 }
 
-// hedged calls a backend, and once more after a while.
+// hedged calls a backend, and calls it again after a delay unless the first call has succeeded.
 func (g *Gateway) hedged(ctx context.Context, backend int, query string) (string, error) {
 	call := func(ctx context.Context) (string, error) {
 		if err := g.calls.Acquire(ctx, 1); err != nil {
@@ -86,7 +86,7 @@ func (g *Gateway) hedged(ctx context.Context, backend int, query string) (string
 	})
 }
 
-// ServeHTTP answers a request with the answers of the backends as JSON. If none has answered, the status says so.
+// ServeHTTP replies with the answers of the backends as JSON. The status is 502 if no backend has answered.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answers := g.Ask(r.Context(), r.URL.Query().Get("q"))
 	w.Header().Set("Content-Type", "application/json")
@@ -103,8 +103,8 @@ func status(answers []Answer) int {
 	return http.StatusBadGateway
 }
 
-// Serve accepts connections until ctx ends. Then it answers the requests that it has, for as long as Grace, and returns
-// nil if that was long enough.
+// Serve accepts connections until ctx ends. Then it answers the requests that it has accepted, and returns nil if that
+// takes no longer than Grace.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{Handler: g, ReadHeaderTimeout: time.Minute}
 	return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -115,7 +115,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 			return nil
 		}, coir.OnGoroutine())
 		n.Go("stop", func(ctx context.Context) error {
-			_ = coir.WaitCancel(ctx) // the end of ctx, or an error of the listener
+			_ = coir.WaitCancel(ctx) // returns when ctx ends or the listener fails
 			ctx, cancel := coir.WithTimeout(coir.Shield(ctx), g.Grace)
 			defer cancel()
 			if err := srv.Shutdown(ctx); err != nil {

@@ -1,6 +1,6 @@
 package fanout
 
-// Whatever the backends do, a request is answered by its deadline, and no call outlives it.
+// Whatever the backends do, a request is answered by its deadline, and all its calls have ended by then.
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 
 var errRefused = errors.New("refused")
 
-// TestAsk: requests that share two calls are each answered in time, with an answer or an error of each backend, and no
-// call is left when they have been answered.
+// TestAsk makes several requests, whose calls share two places. Each request is answered in time, with an answer or an
+// error for each backend, and then none of its calls is left.
 func TestAsk(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		const deadline, hedge, calls = 10 * time.Second, 2 * time.Second, 2
@@ -72,7 +72,7 @@ func TestAsk(t *testing.T) {
 	}, sim.WithFaults("refuse", "slow"), sim.WithSchedules(3000))
 }
 
-// TestCancel: a client that leaves takes its calls with it.
+// TestCancel checks that when a client leaves, its calls end.
 func TestCancel(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		var running atomic.Int64
@@ -104,8 +104,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestPanic: a backend that panics fails its request and not the process. The panic comes out of Ask, in the goroutine
-// of the request, where net/http recovers it.
+// TestPanic checks that a panic of a backend fails its request and not the process. Ask panics in the goroutine of the
+// request, where net/http recovers.
 func TestPanic(t *testing.T) {
 	g := New(Config{Deadline: time.Minute, Hedge: time.Millisecond, Calls: 1})
 	g.Backends = append(g.Backends, func(context.Context, string) (string, error) { panic("a bug") })
@@ -118,7 +118,7 @@ func TestPanic(t *testing.T) {
 	t.Error("Ask returns")
 }
 
-// TestServe: when the service is stopped, the request that it is answering is answered, and Serve returns.
+// TestServe checks that when the service is stopped, it answers the current request, and Serve returns.
 func TestServe(t *testing.T) {
 	asked, goOn := coir.NewEvent(), make(chan struct{})
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,7 +1,7 @@
-// Package hub is a chat: what one member says all members hear, in the same order.
+// Package hub is a chat: all members receive what each member says, in the same order.
 //
-// Members come and leave at any time. A member that is slow holds up no other: it misses the oldest messages that it
-// has not read yet, and is told how many. When the chat is closed, members get the messages that they have not read.
+// Members join and leave at any time. A slow member does not delay the others: it misses the oldest messages that it
+// has not read, and a line tells it how many. When the chat is closed, members still receive their unread messages.
 package hub
 
 import (
@@ -30,7 +30,7 @@ type Hub struct {
 	lines *pubsub.Broadcast[string]
 }
 
-// New makes a hub that keeps up to keep messages for a slow member.
+// New makes a hub that keeps up to keep unread messages for each member.
 func New(keep int) *Hub {
 	return &Hub{keep: keep, lines: pubsub.NewBroadcast[string](coir.WithName("lines"))}
 }
@@ -38,11 +38,12 @@ func New(keep int) *Hub {
 // Len returns the number of members.
 func (h *Hub) Len() int { return h.lines.Len() }
 
-// Close ends the chat: members get the messages that they have not read, and then their Join returns. A message that is
-// being passed on meanwhile may reach only some of them.
+// Close ends the chat. Members receive their unread messages, and then their Join returns. A message that is being
+// published during Close may reach only some members.
 func (h *Hub) Close() { h.lines.Close() }
 
-// Join makes c a member, and serves it until it leaves or the hub is closed, which are no errors, or ctx ends.
+// Join makes c a member and serves it. It returns nil when the member leaves or the hub is closed, and an error if ctx
+// ends.
 func (h *Hub) Join(ctx context.Context, name string, c Conn) error {
 	sub := h.lines.Subscribe(h.keep, coir.WithOverflow(coir.OverflowDropOldest), coir.WithName("lines for "+name))
 	defer func() {
@@ -72,7 +73,7 @@ func (h *Hub) hear(ctx context.Context, name string, c Conn) error {
 		}
 		err = h.lines.Publish(ctx, name+": "+text)
 		if errors.Is(err, coir.ErrClosed) {
-			return nil // there may still be messages to tell
+			return nil // the member may still have unread messages
 		}
 		if err != nil {
 			return err
@@ -80,7 +81,7 @@ func (h *Hub) hear(ctx context.Context, name string, c Conn) error {
 	}
 }
 
-// tell writes what the members say, and how much the member has missed.
+// tell writes the messages to the member, and the number of messages that it has missed.
 func tell(ctx context.Context, sub *pubsub.Subscription[string], c Conn) error {
 	told := uint64(0)
 	for {
@@ -100,8 +101,8 @@ func tell(ctx context.Context, sub *pubsub.Subscription[string], c Conn) error {
 	}
 }
 
-// Serve makes each connection that it accepts a member, whose name is the first line, until ctx ends. Then it closes
-// the hub, and returns when the members have read their messages, or grace has passed.
+// Serve accepts connections until ctx ends, and makes each of them a member whose name is its first line. Then it
+// closes the hub, and returns when the members have read their messages or grace has passed.
 func (h *Hub) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
 	members, cancel := coir.WithCancel(coir.Shield(ctx))
 	defer cancel()
@@ -123,7 +124,7 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener, grace time.Duration) er
 				defer func() { _ = conn.Close() }()
 				c := &lineConn{conn, bufio.NewReader(conn)}
 				if name, err := c.ReadLine(ctx); err == nil {
-					_ = h.Join(member, name, c) // the failure of one connection is no other's
+					_ = h.Join(member, name, c) // one failed connection must not end the others
 				}
 				return nil
 			}, coir.OnGoroutine())
@@ -131,20 +132,20 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener, grace time.Duration) er
 	})
 }
 
-// lineConn is a Conn on a network.
+// lineConn is a Conn on a network connection.
 type lineConn struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-// ReadLine reads the next line. The end of ctx interrupts it.
+// ReadLine reads the next line. It is interrupted when ctx ends.
 func (c *lineConn) ReadLine(ctx context.Context) (string, error) {
 	defer context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })()
 	line, err := c.in.ReadString('\n')
 	return strings.TrimSpace(line), err
 }
 
-// WriteLine writes a line. The end of ctx interrupts it.
+// WriteLine writes a line. It is interrupted when ctx ends.
 func (c *lineConn) WriteLine(ctx context.Context, line string) error {
 	defer context.AfterFunc(ctx, func() { _ = c.SetWriteDeadline(time.Unix(1, 0)) })()
 	_, err := io.WriteString(c, line+"\n")

@@ -1,6 +1,6 @@
 package hub
 
-// Members come, speak, leave and are slow in any order: all hear the same, and what one misses is counted.
+// Members join, speak, leave and are slow in any order. All receive the same messages, and missed messages are counted.
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// scripted is a member that says a few lines, and takes its time to read.
+// scripted is a member that says a few lines, and takes time to read.
 type scripted struct {
 	name   string
 	says   []string
@@ -53,7 +53,7 @@ func TestJoin(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		const keep = 2
 		h := New(keep)
-		log := h.lines.Subscribe(coir.Unbounded) // what was said, in order
+		log := h.lines.Subscribe(coir.Unbounded) // all messages, in order
 		members := []*scripted{
 			{name: "Ada", says: []string{"a", "b"}},
 			{name: "Bob", says: []string{"c"}, stays: true},
@@ -81,7 +81,8 @@ func TestJoin(t *testing.T) {
 			said = append(said, line)
 		}
 		for _, m := range members {
-			// A line that was being passed on when the hub was closed is the last, and reached only some.
+			// If a line was being published when the hub was closed, it is the last line, and only some members
+			// received it.
 			at := 0
 			for k, line := range m.got {
 				i := slices.Index(said[at:], line)
@@ -107,7 +108,7 @@ func TestJoin(t *testing.T) {
 	}, sim.WithSchedules(3000))
 }
 
-// TestCancel: a member whose context ends has left, and Join returns the error.
+// TestCancel checks that a member leaves when its context ends, and that Join returns the error.
 func TestCancel(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		h := New(4)
@@ -128,7 +129,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestServe: members that are connected hear each other, and a stop gives them what was said before it.
+// TestServe checks that connected members receive each other's messages, and after a stop what was said before it.
 func TestServe(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -158,7 +159,7 @@ func TestServe(t *testing.T) {
 			}
 		}
 	}
-	idle, err := net.Dial("tcp", l.Addr().String()) // has no name, and must not hold up the stop
+	idle, err := net.Dial("tcp", l.Addr().String()) // sends no name, and must not delay the stop
 	if err != nil {
 		t.Fatal(err)
 	}

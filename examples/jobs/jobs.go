@@ -1,8 +1,9 @@
-// Package jobs is a job queue: workers take urgent jobs before others, a job that fails is tried again later, and each
-// job that was accepted ends with a result or an error.
+// Package jobs is a job queue. Workers take urgent jobs first, a job that fails is retried later, and each accepted job
+// ends with a result or an error.
 //
-// Each worker has a connection of its own. A worker whose job panics, or that cannot connect, is started anew; if that
-// happens too often the queue fails. Attempts keep a rate. A job that waits for its next attempt holds no worker.
+// Each worker has its own connection. A worker that cannot connect, or whose job panics, is restarted; if that happens
+// too often, the queue fails. The rate of attempts is limited. A job that waits for its next attempt does not occupy a
+// worker.
 package jobs
 
 import (
@@ -17,15 +18,15 @@ import (
 )
 
 var (
-	// ErrClosed is returned by Submit when the queue accepts no more jobs.
+	// ErrClosed is returned by Submit when the queue no longer accepts jobs.
 	ErrClosed = coir.ErrClosed
-	// ErrCrashed is the error of a job that panicked. It is not tried again.
+	// ErrCrashed is the error of a job that panicked. The job is not retried.
 	ErrCrashed = errors.New("jobs: the job has panicked")
-	// ErrLost is the error of a job that the queue accepted and did not try.
+	// ErrLost is the error of a job that the queue accepted but never tried.
 	ErrLost = errors.New("jobs: the queue has ended before the job was tried")
 )
 
-// Priority is that of a job.
+// Priority is the priority of a job.
 type Priority int
 
 // The priorities, the most urgent first.
@@ -37,19 +38,19 @@ const (
 
 // Config has the parameters of a queue.
 type Config struct {
-	// Connect returns the function that does the jobs of a worker.
+	// Connect opens a worker's connection, and returns the function that performs the worker's jobs.
 	Connect func(ctx context.Context) (func(ctx context.Context, job string) (string, error), error)
 
 	Workers  int
-	Waiting  int           // jobs of each priority that wait for a worker
-	Attempts int           // that a job has
-	Backoff  time.Duration // before the second attempt; it doubles with each
-	Every    time.Duration // the distance of two attempts, of all workers
-	Burst    int           // attempts that may follow each other without it
-	Restarts int           // of workers, within a minute
+	Waiting  int           // how many jobs of each priority may wait for a worker
+	Attempts int           // how many times a job is tried
+	Backoff  time.Duration // delay before the second attempt; doubles for each further attempt
+	Every    time.Duration // average time between attempts, over all workers
+	Burst    int           // how many attempts may start at once
+	Restarts int           // how many restarts of workers are allowed in a minute
 }
 
-// Ticket stands for a job that was accepted. Its Wait returns the result.
+// Ticket represents an accepted job. Its Wait returns the result.
 type Ticket = coir.Promise[string]
 
 // Queue is a job queue.
@@ -60,7 +61,7 @@ type Queue struct {
 	out    [priorities]*coir.Reader[*job]
 }
 
-// job is a job that was accepted. Its writer keeps the queue open until the job has ended, since it may come back.
+// job is an accepted job. Its writer keeps the queue open until the job has ended, because the job may be queued again.
 type job struct {
 	text     string
 	attempts int
@@ -78,7 +79,7 @@ func (j *job) end(result string, err error) {
 	j.ticket.Resolve(result)
 }
 
-// New makes a queue. It accepts jobs, which wait for Run.
+// New makes a queue. The queue accepts jobs at once; they wait until Run is called.
 func New(c Config) *Queue {
 	q := &Queue{Config: c, rate: pace.NewLimiter(c.Every, c.Burst, coir.WithName("rate"))}
 	for p := range q.intake {
@@ -88,7 +89,7 @@ func New(c Config) *Queue {
 	return q
 }
 
-// Submit adds a job. While too many wait, it waits too.
+// Submit adds a job. If too many jobs are waiting, Submit waits for room.
 func (q *Queue) Submit(ctx context.Context, p Priority, text string) (*Ticket, error) {
 	j := &job{text: text, ticket: coir.NewPromise[string](coir.WithName(text)), back: q.intake[p].Clone()}
 	if err := j.back.Send(ctx, j); err != nil {
@@ -98,15 +99,15 @@ func (q *Queue) Submit(ctx context.Context, p Priority, text string) (*Ticket, e
 	return j.ticket, nil
 }
 
-// Stop ends the intake. Run returns when the accepted jobs have ended.
+// Stop makes the queue refuse new jobs. Run returns when the accepted jobs have ended.
 func (q *Queue) Stop() {
 	for _, w := range q.intake {
 		w.Close()
 	}
 }
 
-// Run does the jobs until Stop, or until ctx ends or workers fail too often. Then no accepted job is left without a
-// result or an error. It may be called once.
+// Run performs the jobs until Stop is called, ctx ends, or workers fail too often. When it returns, every accepted job
+// has a result or an error. It may be called only once.
 func (q *Queue) Run(ctx context.Context) error {
 	for _, r := range q.out {
 		defer r.Close()
@@ -123,7 +124,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	})
 }
 
-// work does jobs until there are no more. Those that fail wait in n for their next attempt.
+// work performs jobs until there are no more. Jobs that fail wait for their next attempt in fibers of n.
 func (q *Queue) work(ctx context.Context, n *coir.Nursery) error {
 	do, err := q.Connect(ctx)
 	if err != nil {
@@ -143,7 +144,7 @@ func (q *Queue) work(ctx context.Context, n *coir.Nursery) error {
 	}
 }
 
-// next returns the next job, an urgent one if there is one.
+// next returns the next job, of the most urgent priority that has one.
 func (q *Queue) next(ctx context.Context) (j *job, err error) {
 	var cases [priorities]coir.Case
 	for p, r := range q.out {
@@ -160,7 +161,7 @@ func (q *Queue) next(ctx context.Context) (j *job, err error) {
 	return j, err
 }
 
-// try makes an attempt. It reports whether the job needs another one; otherwise the job has ended.
+// try makes one attempt. It reports whether the job needs another attempt; otherwise the job has ended.
 func (q *Queue) try(ctx context.Context, do func(context.Context, string) (string, error), j *job) (again bool) {
 	result, err := "", ErrCrashed
 	defer func() {
@@ -177,7 +178,7 @@ func (q *Queue) try(ctx context.Context, do func(context.Context, string) (strin
 	return err != nil && j.attempts < q.Attempts && ctx.Err() == nil
 }
 
-// retry queues a job again after a while.
+// retry queues the job again after a delay.
 func (q *Queue) retry(ctx context.Context, j *job) error {
 	backoff := q.Backoff << (j.attempts - 1)
 	err := coir.Sleep(ctx, backoff/2+coir.Jitter(ctx, backoff/2))

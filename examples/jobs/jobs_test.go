@@ -1,10 +1,10 @@
 package jobs
 
-// Whatever fails, every job that was accepted ends, with a result or an error, and so does the queue.
+// Whatever fails, every accepted job ends with a result or an error, and the queue ends too.
 //
-// TestQueue is also an example of its own, of a test under package sim: the program runs unchanged, in thousands of
-// orders, on virtual time, with faults that the schedule decides; Errorf says what must not happen, and Sometimes what
-// must happen in some order for the test to be worth something.
+// TestQueue is also an example of a test under package sim. The program runs unchanged, in thousands of orders, on
+// virtual time, with faults that the schedule injects. Errorf reports what must never happen. Sometimes names what must
+// happen in at least one schedule; otherwise the test checks too little.
 
 import (
 	"context"
@@ -31,7 +31,7 @@ var (
 func TestQueue(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		const workers, attempts, burst, clients = 2, 2, 2, 4
-		var mu sync.Mutex // guards made and times; held between two operations only
+		var mu sync.Mutex // guards made and times; never held during an operation that may wait
 		made := map[string]int{}
 		var times []time.Duration
 		var running atomic.Int64
@@ -75,7 +75,7 @@ func TestQueue(t *testing.T) {
 				return nil
 			})
 			for i := range clients {
-				n.Go("client", func(client context.Context) error { // is not cancelled
+				n.Go("client", func(client context.Context) error { // its context is never cancelled
 					submit := client
 					if s.Fault("impatient") {
 						var leave context.CancelFunc
@@ -140,7 +140,8 @@ func TestQueue(t *testing.T) {
 	}, sim.WithFaults("fail", "panic", "refuse", "cancel", "impatient"), sim.WithSchedules(3000))
 }
 
-// TestUrgent: an urgent job overtakes those that wait, and a job that waits for its next attempt is overtaken by all.
+// TestUrgent checks that an urgent job overtakes waiting jobs, and that a job that waits for its next attempt lets all
+// others pass.
 func TestUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string

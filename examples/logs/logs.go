@@ -1,8 +1,8 @@
-// Package logs counts the requests in log files. All files are read at the same time, and their lines are parsed
-// several batches at a time. While it runs it reports its progress.
+// Package logs counts the requests in log files. It reads all files at the same time, parses several batches of lines
+// at a time, and reports its progress.
 //
-// Memory is bounded by the batches on their way, whatever the size of the files. When the context ends, Run returns
-// what it has counted so far.
+// Memory holds only the batches in progress, so it is bounded whatever the size of the files. When the context ends,
+// Run returns the counts so far.
 package logs
 
 import (
@@ -17,24 +17,24 @@ import (
 	"github.com/coir-go/coir/stream"
 )
 
-// Config has the files, and how they are read.
+// Config has the files, and the parameters for reading them.
 type Config struct {
-	Files    []func() (io.ReadCloser, error) // open a file; a line has a host, a status and the bytes that were sent
-	Parallel int                             // batches that are parsed at a time
+	Files    []func() (io.ReadCloser, error) // each opens a file; a line has a host, a status and a number of bytes
+	Parallel int                             // how many batches are parsed at a time
 	Batch    int                             // lines in a batch
-	Progress func(lines int)                 // called while Run runs
-	Every    time.Duration                   // how often
+	Progress func(lines int)                 // called from time to time while Run runs
+	Every    time.Duration                   // time between calls of Progress
 }
 
 // Report has the counts.
 type Report struct {
 	Lines  int
-	Bad    int // lines that make no sense
+	Bad    int // lines that cannot be parsed
 	Bytes  int
-	Status map[int]int // requests by status
+	Status map[int]int // number of requests by status
 }
 
-// Run counts the requests in the files. If a file cannot be read, it returns the counts so far, and the error.
+// Run counts the requests in the files. If a file cannot be read, Run returns the counts so far and the error.
 func Run(ctx context.Context, c Config) (Report, error) {
 	batches := make([]stream.Stream[[]string], len(c.Files))
 	for i, f := range c.Files {
@@ -60,13 +60,13 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	return total, err
 }
 
-// lines returns the lines of a file, which is open while they are read.
+// lines returns the lines of a file. The file is open while its lines are read.
 func lines(open func() (io.ReadCloser, error)) stream.Stream[string] {
 	return stream.Using(func(context.Context) (io.ReadCloser, error) { return open() },
 		func(r io.ReadCloser) stream.Stream[string] { return stream.Lines(r) })
 }
 
-// parse counts what is in a batch.
+// parse counts the requests in a batch.
 func parse(_ context.Context, lines []string) (Report, error) {
 	r := Report{Lines: len(lines), Status: make(map[int]int)}
 	for _, line := range lines {
@@ -84,7 +84,7 @@ func parse(_ context.Context, lines []string) (Report, error) {
 	return r, nil
 }
 
-// add adds what was counted in a batch.
+// add adds the counts of a batch.
 func (r *Report) add(b Report) {
 	r.Lines += b.Lines
 	r.Bad += b.Bad

@@ -1,6 +1,6 @@
 package logs
 
-// Whatever fails, what was counted is of whole batches, files are closed, and the failure is returned.
+// Whatever fails, the counts cover whole batches, files are closed, and Run returns the error.
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-// memory is a file in memory that counts those that are open.
+// memory is an open file in memory. open counts the open files.
 type memory struct {
 	io.Reader
 	open *atomic.Int64

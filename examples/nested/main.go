@@ -1,8 +1,9 @@
-// Nested shows what a bounded pool cannot do: tasks that start other tasks in the same pool and wait for them.
+// Nested shows a program that deadlocks in a bounded worker pool: tasks start other tasks in the same pool and wait for
+// them.
 //
-// There are 16 places and 100 tasks, and each task starts 100 children under the same limit and waits for them. In a
-// pool of 16 workers the first 16 tasks would hold every place, waiting for children that never get one. Here a task
-// that waits gives up its place, so the program ends.
+// There are 16 places and 100 tasks. Each task starts 100 children under the same limit and waits for them. In a pool
+// of 16 workers the first 16 tasks would occupy every worker while they wait for children that can never start. Here a
+// task that waits gives up its place, so the program ends.
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 const (
 	places   = 16
 	tasks    = 100
-	children = 100 // of each task
+	children = 100 // started by each task
 )
 
 func main() {
@@ -40,7 +41,7 @@ func run(out io.Writer) error {
 				return task(ctx, n, &running, &waiting)
 			}, coir.WithIndex(i))
 		}
-		return nil // Run waits for all of them
+		return nil // Run waits for all tasks
 	})
 	if err != nil {
 		return err
@@ -49,21 +50,21 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// task starts its children and waits for each. It counts as running except where it waits.
+// task starts its children and waits for each of them. It counts as running except while it waits.
 func task(ctx context.Context, n *coir.Nursery, running, waiting *gauge) error {
 	fibers := make([]*coir.Fiber, children)
 	for i := range fibers {
 		fibers[i] = n.Go("child", func(ctx context.Context) error {
 			running.add(1)
 			defer running.add(-1)
-			return coir.Yield(ctx) // the work
+			return coir.Yield(ctx) // stands for the child's work
 		}, coir.WithIndex(i))
 	}
 	waiting.add(1)
 	defer waiting.add(-1)
 	for _, f := range fibers {
 		running.add(-1)
-		err := f.Wait(ctx) // gives up the place, and has one again when it returns
+		err := f.Wait(ctx) // gives up the task's place while it waits, and takes one again before it returns
 		running.add(1)
 		if err != nil {
 			return err

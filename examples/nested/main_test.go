@@ -1,6 +1,6 @@
 package main
 
-// The program always ends, and its limit holds while more tasks than that wait.
+// The program always ends, and its limit holds although more tasks than the limit wait.
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// There are two workers and never a third: a task that kept its worker while it waits would keep it from the children.
+// The runtime has two workers and never a third. If a waiting task kept its worker, its children could not run.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)

@@ -1,10 +1,10 @@
 // Pipeline is a supervised pipeline, source -> parse -> enrich -> sink, that accounts for every record that it reads.
 //
-// A stage that fails is restarted after a delay, a few times (stage.go). It keeps the record that it failed on and
-// begins with that one. An operation that returns an error has not happened, so no record is lost or duplicated.
-// Settings come through a conflated channel and are applied before the next record. Lookups are slow, so several run
-// concurrently; the records still come out in order (pipeline.go). This program runs the pipeline with an input and
-// injected failures.
+// A stage that fails is restarted after a delay, up to a limit (stage.go). It keeps the record on which it failed and
+// starts again with that record. An operation that returns an error has had no effect, so no record is lost or
+// duplicated. Settings arrive through a conflated channel and are applied before the next record. Lookups are slow, so
+// several run concurrently, but the records still come out in order (pipeline.go). This program runs the pipeline with
+// a generated input and injected failures.
 package main
 
 import (
@@ -49,7 +49,7 @@ func run(out io.Writer) error {
 	return err
 }
 
-// input returns that many lines: every hundredth is a setting, and one in seventy is not a number.
+// input returns the given number of lines. Every hundredth line is a setting, and one in seventy is not a number.
 func input(lines int) []string {
 	in := make([]string, lines)
 	for i := range in {
@@ -65,7 +65,7 @@ func input(lines int) []string {
 	return in
 }
 
-// failOnce makes each stage fail once, at the given record or the first one after it. Each stage is one fiber.
+// failOnce makes each stage fail once, at the given record or the first one after it. Each stage runs in one fiber.
 func failOnce(at map[string]int) func(string, int) error {
 	failed := map[string]*bool{}
 	for stage := range at {

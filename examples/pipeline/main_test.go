@@ -17,7 +17,7 @@ import (
 
 var errInjected = errors.New("injected")
 
-// The program prints what the README shows: three restarts of stages, and three of each of four lookups.
+// The program prints what the README shows: three restarts of stages, and three restarts of each of four lookups.
 func TestItAccountsForEveryRecord(t *testing.T) {
 	var out strings.Builder
 	if err := run(&out); err != nil {
@@ -29,7 +29,7 @@ func TestItAccountsForEveryRecord(t *testing.T) {
 	}
 }
 
-// A stage that fails as often as it may, at one record or at several, loses and duplicates nothing.
+// A stage that fails as often as the limit allows, at one record or at several, loses and duplicates nothing.
 func TestAStageThatRecoversLosesNothing(t *testing.T) {
 	for _, stage := range []string{"parse", "enrich", "sink"} {
 		for name, at := range map[string][]int{"first": {0, 0, 0}, "last": {99, 99, 99}, "several": {1, 40, 80}} {
@@ -58,7 +58,7 @@ func TestAStageThatRecoversLosesNothing(t *testing.T) {
 	}
 }
 
-// A stage that fails once more is given up: the pipeline ends with its error, and the records in it are accounted for.
+// A stage that fails more often is given up. The pipeline ends with its error, and the records in it are accounted for.
 //
 // Spec: CH-26 (a failed send keeps its value)
 // Spec: CH-37 (abort is the hard close)
@@ -91,7 +91,7 @@ func TestCancelLosesNothing(t *testing.T) {
 		p.lookup = func(ctx context.Context, r record) error {
 			if r.number == at {
 				cancel()
-				return coir.Sleep(ctx, time.Hour) // until the cancel arrives
+				return coir.Sleep(ctx, time.Hour) // returns when the pipeline is cancelled
 			}
 			return coir.Yield(ctx)
 		}
@@ -106,7 +106,8 @@ func TestCancelLosesNothing(t *testing.T) {
 	}
 }
 
-// Lookups that end out of order do not change the order of the records: each even one waits for the odd one behind it.
+// Lookups that end out of order do not change the order of the records. Here each even record waits for the next odd
+// one.
 //
 // Spec: CH-51 (fiber handles arrive in the order sent)
 func TestTheOrderIsKept(t *testing.T) {
@@ -144,7 +145,7 @@ func TestTheOrderIsKept(t *testing.T) {
 	}
 }
 
-// No record is looked up under a setting older than the one in force when it was read, even while stages fail.
+// No record is looked up under a setting older than the one in force when it was read, even if stages fail.
 //
 // Spec: SE-08 (SelectPriority takes the first ready case)
 func TestASettingIsInForceBeforeTheNextRecord(t *testing.T) {
@@ -184,7 +185,7 @@ func plain(records int) *pipeline {
 	return p
 }
 
-// failAt makes the stage fail at each of the records in turn, or at the first one after it.
+// failAt makes the stage fail at each of the given records, or at the first record after each.
 func failAt(stage string, at []int) func(string, int) error {
 	return func(s string, number int) error {
 		if s != stage || len(at) == 0 || number < at[0] {

@@ -14,18 +14,18 @@ const (
 	beside = 8  // concurrent lookups
 )
 
-// record is a line of the input, and its number there. Each stage fills in its part.
+// record is a line of the input with its number. Each stage fills in some of the fields.
 type record struct {
 	number int
 	text   string
 	cents  int
-	rate   int   // the setting that it was looked up under
+	rate   int   // the setting under which it was looked up
 	err    error // the error of its lookup
 }
 
 type pipeline struct {
 	input   []string                             // records, and settings such as "rate 3"
-	fault   func(stage string, number int) error // the error to inject into a stage; called only by that stage
+	fault   func(stage string, number int) error // returns the error to inject into a stage; only that stage calls it
 	lookup  func(context.Context, record) error
 	deliver func(record)
 
@@ -34,15 +34,15 @@ type pipeline struct {
 	rates         *coir.Chan[int]
 	rate          int // used only by the enrich stage
 
-	// The fate of the records. Once run has returned, read is the sum of the next three.
+	// The fate of the records. Once run has returned, read is the sum of the other three.
 	read        atomic.Int64
 	delivered   atomic.Int64
-	rejected    atomic.Int64 // the record is at fault
-	undelivered atomic.Int64 // the pipeline is at fault: it has failed, or was cancelled
+	rejected    atomic.Int64 // the record was bad
+	undelivered atomic.Int64 // the pipeline failed or was cancelled
 	restarted   atomic.Int64
 }
 
-// run returns when everything has ended and every record is accounted for.
+// run returns when all fibers have ended and every record is accounted for.
 func (p *pipeline) run(ctx context.Context) error {
 	left := coir.OnUndelivered(func(record) { p.undelivered.Add(1) })
 	p.lines = coir.NewChan[record](queue, coir.WithName("lines"), left)
@@ -56,7 +56,7 @@ func (p *pipeline) run(ctx context.Context) error {
 		p.stage(n, "sink", p.enriched.Recv, p.sink, func() bool { return true })
 		return nil
 	})
-	p.lines.Abort(err) // what a failed pipeline leaves behind goes to OnUndelivered
+	p.lines.Abort(err) // passes the records left in a failed pipeline to OnUndelivered
 	p.parsed.Abort(err)
 	for range p.enriched.All(context.Background()) {
 		p.undelivered.Add(1)
@@ -64,7 +64,7 @@ func (p *pipeline) run(ctx context.Context) error {
 	return err
 }
 
-// source reads the input. A setting overtakes the queued records, and is replaced by a newer one.
+// source reads the input. A setting overtakes queued records. A newer setting replaces one that was not yet applied.
 func (p *pipeline) source(ctx context.Context) error {
 	defer p.lines.Close()
 	for number, text := range p.input {
@@ -80,7 +80,7 @@ func (p *pipeline) source(ctx context.Context) error {
 		}
 		p.read.Add(1)
 		if err := p.lines.Send(ctx, record{number: number, text: text}); err != nil {
-			p.undelivered.Add(1) // it is still ours
+			p.undelivered.Add(1) // the failed Send did not pass on the record
 			return err
 		}
 	}
@@ -95,8 +95,8 @@ func (p *pipeline) parse(ctx context.Context, r record) (err error) {
 	return p.parsed.Send(ctx, r)
 }
 
-// nextParsed receives a record after applying the newest setting. So no record is looked up under a setting older than
-// the one in force when it was read.
+// nextParsed applies the newest setting and then receives a record. So no record is looked up under a setting older
+// than the one in force when it was read.
 func (p *pipeline) nextParsed(ctx context.Context) (r record, err error) {
 	for {
 		which, err := coir.SelectPriority(ctx, p.rates.RecvCase(&p.rate), p.parsed.RecvCase(&r))
@@ -106,8 +106,8 @@ func (p *pipeline) nextParsed(ctx context.Context) (r record, err error) {
 	}
 }
 
-// enrichIn looks up each record in a fiber of n, several concurrently. Each lookup has its own supervisor, so a record
-// that cannot be looked up does not stop the others.
+// enrichIn looks up each record in a fiber of n, several concurrently. Each lookup has its own supervisor, so a failed
+// lookup does not stop the others.
 func (p *pipeline) enrichIn(n *coir.Nursery) func(context.Context, record) error {
 	return func(ctx context.Context, r record) error {
 		r.rate = p.rate
@@ -121,7 +121,7 @@ func (p *pipeline) enrichIn(n *coir.Nursery) func(context.Context, record) error
 func (p *pipeline) sink(ctx context.Context, r record) error {
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // that may be why the lookup failed
+		return ctx.Err() // the cancellation may be why the lookup failed
 	case r.err != nil:
 		p.rejected.Add(1)
 	default:

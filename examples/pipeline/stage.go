@@ -14,8 +14,8 @@ const (
 	delay    = time.Millisecond
 )
 
-// stage starts a supervised fiber that takes one record after the other through step. It keeps a record until step has
-// returned nil. When there are no more records, or the stage is given up, it calls end.
+// stage starts a supervised fiber that passes one record after another to step. The fiber keeps a record until step has
+// returned nil for it. It calls end when there are no more records, or when the stage is given up.
 func (p *pipeline) stage(n *coir.Nursery, name string, next func(context.Context) (record, error),
 	step func(context.Context, record) error, end func() bool,
 ) {

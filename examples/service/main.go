@@ -1,7 +1,7 @@
 // Service is a service with a bounded queue, workers that are restarted when they fail, a configuration that changes at
-// run time, a time limit on each operation, and a planned stop.
+// run time, a time limit on each operation, and a graceful stop.
 //
-// docs/guide/service.md explains it. This program sends it a few requests, one of which makes a worker panic.
+// docs/guide/service.md explains it. This program sends the service a few requests; one of them makes a worker panic.
 package main
 
 import (
@@ -53,7 +53,8 @@ func greet(ctx context.Context, config, job string) (string, error) {
 
 var errSlow = errors.New("the service has not stopped in time")
 
-// shutDown stops a service that f runs. If that takes longer than grace it returns an error, which cancels the nursery.
+// shutDown stops the service that f runs. If that takes longer than grace, shutDown returns an error, which cancels the
+// nursery.
 func shutDown(ctx context.Context, s *Service, f *coir.Fiber, grace time.Duration) error {
 	s.Stop()
 	which, err := coir.Select(ctx, f.DoneCase(nil), coir.After(grace))

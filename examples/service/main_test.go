@@ -21,7 +21,7 @@ var (
 	errGone    = errors.New("the parent has gone")
 )
 
-// faulty returns a service whose backends have the faults of s. They answer with the configuration, and count their
+// faulty returns a service whose backends fail as s decides. They answer with the configuration, and count their
 // panics.
 func faulty(s *sim.Sim, panics *atomic.Int64) *Service {
 	return New(Settings{
@@ -45,8 +45,8 @@ func faulty(s *sim.Sim, panics *atomic.Int64) *Service {
 	})
 }
 
-// TestService makes clients, a change of the configuration and a planned stop meet in many orders, with backends that
-// refuse, panic and are slow.
+// TestService runs clients, a change of the configuration and a graceful stop in many orders, with backends that refuse
+// requests, panic and are slow.
 func TestService(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		var panics atomic.Int64
@@ -96,14 +96,14 @@ func TestService(t *testing.T) {
 	}, sim.WithFaults("refuse", "panic", "slow"))
 }
 
-// isCancelFor reports whether err is a cancel that shows the cause.
+// isCancelFor reports whether err is a cancellation error that has the given cause.
 func isCancelFor(err, cause error) bool {
 	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) &&
 		strings.HasSuffix(err.Error(), "cancelled: "+cause.Error())
 }
 
-// TestCancel: when the parent is cancelled everything ends immediately, Run returns the cancel with its cause, and no
-// client is left waiting.
+// TestCancel checks that when the parent is cancelled, everything ends at once, Run returns the cancellation with its
+// cause, and no client is left waiting.
 func TestCancel(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		v := faulty(s, nil)
@@ -112,7 +112,7 @@ func TestCancel(t *testing.T) {
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			parent, cancel := coir.WithCancelCause(ctx)
 			for i := range errs {
-				n.Go("client", func(ctx context.Context) error { // is not cancelled
+				n.Go("client", func(ctx context.Context) error { // its context is never cancelled
 					_, errs[i] = v.Do(ctx, "job")
 					return nil
 				}, coir.WithIndex(i))
@@ -135,7 +135,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestAStopThatTakesTooLong: if the service does not end in time, it is cancelled.
+// TestAStopThatTakesTooLong checks that a service that does not stop in time is cancelled.
 func TestAStopThatTakesTooLong(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		v := faulty(s, nil)
@@ -158,11 +158,10 @@ func TestAStopThatTakesTooLong(t *testing.T) {
 	}, sim.WithFaults("slow"))
 }
 
-// TestWhoseDeadline: a queue that is full for too long is not mistaken for the client's own deadline, nor the other way
-// round.
+// TestWhoseDeadline checks that a client can tell its own deadline from a queue that is full for too long.
 func TestWhoseDeadline(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
-		v := New(Settings{Admission: time.Second}) // there are no workers
+		v := New(Settings{Admission: time.Second}) // no workers
 		if _, err := v.Do(ctx, "job"); err != ErrBusy {
 			s.Errorf("a full queue is %v", err)
 		}
@@ -185,8 +184,8 @@ func TestItAnswers(t *testing.T) {
 	}
 }
 
-// TestInABubble: fibers run in a bubble of synctest, on the bubble's own runtime. The service reports on time, and is
-// stopped.
+// TestInABubble runs the service in a synctest bubble, where fibers run on the bubble's own runtime. The service
+// reports at the right times, and is stopped.
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := coir.NewRuntime()
@@ -211,7 +210,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// TestTheGuideQuotesTheProgram: docs/guide/service.md quotes this program word for word.
+// TestTheGuideQuotesTheProgram checks that docs/guide/service.md quotes this program word for word.
 func TestTheGuideQuotesTheProgram(t *testing.T) {
 	var all strings.Builder
 	for _, name := range []string{"service.go", "supervise.go", "main.go", "main_test.go"} {
@@ -237,7 +236,7 @@ func TestTheGuideQuotesTheProgram(t *testing.T) {
 	}
 }
 
-// shown returns the block of a file that begins with these words.
+// shown returns the block of code in a file that begins with the given words.
 func shown(t *testing.T, name, begins string) string {
 	t.Helper()
 	_, after, _ := strings.Cut(read(t, name), begins)

@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// ErrBusy is returned to a client if the queue has no room for too long.
+	// ErrBusy is returned to a client if the queue is full for too long.
 	ErrBusy = errors.New("service: busy")
-	// ErrLost is returned to a client whose request was accepted and will not be answered. It may have had its effect.
+	// ErrLost is returned to a client whose request was accepted but will not be answered. It may have had an effect.
 	ErrLost = errors.New("service: the request was lost")
 )
 
@@ -33,7 +33,7 @@ type Settings struct {
 	Admission time.Duration                              // how long a client waits for room in the queue
 	Patience  time.Duration                              // how long a request may take
 	Connect   func(ctx context.Context) (Backend, error) // each worker has its own backend
-	Every     time.Duration                              // between two reports
+	Every     time.Duration                              // time between reports
 	Report    func(waiting int)
 }
 
@@ -65,7 +65,7 @@ func (s *Service) Do(ctx context.Context, job string) (string, error) {
 	r := request{job: job, reply: coir.NewChan[answer](1, coir.WithName("reply"))}
 	err := s.queue.SendTimeout(ctx, r, s.Admission)
 	if errors.Is(err, coir.ErrTimeout) && ctx.Err() == nil {
-		return "", ErrBusy // not the client's own deadline
+		return "", ErrBusy // the queue was full; ctx has not ended
 	}
 	if err != nil {
 		return "", err
@@ -90,8 +90,8 @@ func (s *Service) Configure(config string) {
 // worker is the state that survives a restart.
 type worker struct {
 	*Service
-	configs *coir.Chan[string] // only this worker's
-	config  string             // the current one
+	configs *coir.Chan[string] // only this worker receives from it
+	config  string             // the current configuration
 }
 
 // work answers requests until there are no more.
@@ -105,16 +105,16 @@ func (w *worker) work(ctx context.Context) error {
 		which, err := coir.SelectPriority(ctx, w.configs.RecvCase(&w.config), w.queue.RecvCase(&r))
 		switch {
 		case which < 0:
-			return err // cancelled
+			return err // ctx was cancelled
 		case err != nil:
-			return nil // the queue is closed, and empty
+			return nil // the queue is closed and empty
 		case which == 1:
 			w.answer(ctx, backend, r)
 		}
 	}
 }
 
-// answer answers one request, in time.
+// answer answers one request within the time limit.
 func (w *worker) answer(ctx context.Context, backend Backend, r request) {
 	defer r.reply.Close() // even if the backend panics
 	ctx, cancel := coir.WithTimeout(ctx, w.Patience)
@@ -126,7 +126,7 @@ func (w *worker) answer(ctx context.Context, backend Backend, r request) {
 // Run serves until Stop, and returns nil once the accepted requests have been answered. If ctx is cancelled or a worker
 // is given up, Run ends early and returns that error.
 func (s *Service) Run(ctx context.Context) error {
-	defer s.queue.Abort(nil) // nothing receives any longer
+	defer s.queue.Abort(nil) // nothing receives from the queue any longer
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("report", s.report)
 		err := coir.Run(ctx, func(_ context.Context, crew *coir.Nursery) error {
@@ -142,7 +142,7 @@ func (s *Service) Run(ctx context.Context) error {
 	})
 }
 
-// report ends only by a cancel, which is no error.
+// report runs until it is cancelled, which is not an error.
 func (s *Service) report(ctx context.Context) error {
 	for coir.Sleep(ctx, s.Every) == nil {
 		s.Report(s.queue.Len())

@@ -10,10 +10,10 @@ import (
 
 const (
 	restarts = 3
-	pause    = 10 * time.Millisecond // before the first restart; twice as long before each further one
+	pause    = 10 * time.Millisecond // before the first restart; doubles before each further one
 )
 
-// supervise runs work until it returns nil. If work fails or panics, supervise restarts it, a few times.
+// supervise runs work until it returns nil. If work fails or panics, supervise restarts it, up to a limit.
 func supervise(ctx context.Context, name string, work func(context.Context) error) error {
 	for restart := 0; ; restart++ {
 		err := attempt(ctx, name, work)
@@ -21,7 +21,7 @@ func supervise(ctx context.Context, name string, work func(context.Context) erro
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return err // the service is being stopped
+			return err // the service is being cancelled
 		case restart == restarts:
 			return fmt.Errorf("%s is given up after %d restarts: %w", name, restarts, err)
 		}
@@ -31,8 +31,8 @@ func supervise(ctx context.Context, name string, work func(context.Context) erro
 	}
 }
 
-// attempt runs work once, in its own nursery. A panic of work, or of a fiber in a nursery that it opened, is an error
-// like any other.
+// attempt runs work once, in its own nursery. It returns a panic of work, or of a fiber in a nursery that work opened,
+// as an error.
 func attempt(ctx context.Context, name string, work func(context.Context) error) (err error) {
 	defer func() {
 		switch v := recover().(type) {

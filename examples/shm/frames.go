@@ -13,17 +13,17 @@ import (
 
 const (
 	frameSize = 640 * 480
-	frames    = 8 // that are in memory at the same time
+	frames    = 8 // in memory at the same time
 	header    = 16
 )
 
-// Report says how a link between the two processes has ended.
+// Report describes a link between the two processes after it has ended.
 type Report struct {
-	Frames int    // that were sent or received
-	First  uint64 // the number of the first of them
-	Broken int    // frames that were received with other contents than were sent
-	Copied uint64 // frames whose bytes were copied, because memory could not be shared
-	End    error  // nil if the other process has closed the link
+	Frames int    // frames sent or received
+	First  uint64 // the number of the first frame
+	Broken int    // received frames whose contents differ from those sent
+	Copied uint64 // frames whose bytes were copied because memory could not be shared
+	End    error  // nil if the other process closed the link
 }
 
 func (r Report) String() string {
@@ -31,10 +31,10 @@ func (r Report) String() string {
 		r.Frames, r.First, r.Broken, r.Copied, r.End)
 }
 
-// Watch is called with what happens.
+// Watch has functions that are called for events.
 type Watch struct {
-	Frame func(number uint64) // a frame was sent or received; may be nil
-	End   func(Report)        // a link has ended
+	Frame func(number uint64) // called after each frame that was sent or received; may be nil
+	End   func(Report)        // called after each link
 }
 
 func (w Watch) frame(number uint64) {
@@ -46,7 +46,7 @@ func (w Watch) frame(number uint64) {
 // Dial connects to the consumer.
 type Dial func(ctx context.Context) (*netio.Conn, error)
 
-// Produce sends frames until ctx ends, and connects again when the consumer has ended.
+// Produce sends frames until ctx ends. When a link ends, it connects again.
 func Produce(ctx context.Context, dial Dial, every time.Duration, watch Watch) error {
 	number := uint64(1)
 	for {
@@ -57,7 +57,7 @@ func Produce(ctx context.Context, dial Dial, every time.Duration, watch Watch) e
 			number += uint64(r.Frames)
 			watch.End(r)
 		}
-		if err := coir.Sleep(ctx, 10*time.Millisecond); err != nil { // then there may be a consumer again
+		if err := coir.Sleep(ctx, 10*time.Millisecond); err != nil { // by then a consumer may be running again
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func send(ctx context.Context, conn *netio.Conn, every time.Duration, watch Watc
 		r.Copied = out.Stats().Copied
 	}()
 	for {
-		b, err := out.Get(ctx) // waits while the consumer has all of them
+		b, err := out.Get(ctx) // waits while the consumer has all buffers
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func send(ctx context.Context, conn *netio.Conn, every time.Duration, watch Watc
 	}
 }
 
-// Consume receives frames until ctx ends, from one producer after the other.
+// Consume receives frames from one producer after another until ctx ends.
 func Consume(ctx context.Context, l *netio.Listener, watch Watch) error {
 	for {
 		conn, err := l.AcceptContext(ctx)
@@ -122,13 +122,13 @@ func receive(ctx context.Context, conn *netio.Conn, watch Watch, r *Report) erro
 			return err
 		}
 		r.look(b.Bytes())
-		b.Release() // from here it is the producer's again
+		b.Release() // returns the buffer to the producer
 		watch.frame(r.First + uint64(r.Frames) - 1)
 	}
 	return nil
 }
 
-// look checks a frame that was received.
+// look checks a received frame.
 func (r *Report) look(frame []byte) {
 	number := binary.LittleEndian.Uint64(frame)
 	if r.Frames == 0 {

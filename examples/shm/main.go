@@ -1,5 +1,5 @@
-// Command shm has a producer and a consumer of frames in two processes, which share memory. Either may be killed and
-// started again while the other runs.
+// Command shm passes frames from a producer to a consumer in another process, through shared memory. Either may be
+// killed and started again while the other runs.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 		case *produce:
 			return Produce(ctx, dialer(*socket), *every, Watch{End: printReport})
 		case *consume:
-			_ = os.Remove(*socket) // of a consumer that was killed
+			_ = os.Remove(*socket) // may be left from a consumer that was killed
 			l, err := netio.Listen("unix", *socket)
 			if err != nil {
 				return err
@@ -43,7 +43,7 @@ func main() {
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // stop is not needed any more
+		os.Exit(1) //nolint:gocritic // the process ends, so stop need not run
 	}
 }
 

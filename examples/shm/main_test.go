@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// The test binary is also the program: with this variable it runs main with the arguments.
+// The test binary is also the program: if this variable is set, it runs main with the arguments.
 const program = "COIR_SHM_EXAMPLE"
 
 func TestMain(m *testing.M) {
@@ -55,14 +55,14 @@ func socketPath(t *testing.T) string {
 	return filepath.Join(dir, "s")
 }
 
-// others is the other process, one life after the other.
+// others is the other process, which is killed and started again. Each time is called a life.
 type others struct {
 	t     *testing.T
 	args  []string
 	lives int
 	seen  int // frames in this life
 	cmd   *exec.Cmd
-	next  uint64 // the number of the first frame in this life, if the numbers go on
+	next  uint64 // the number of the first frame in this life, if numbers continue
 	done  func()
 }
 
@@ -70,14 +70,14 @@ func (o *others) start() {
 	o.seen, o.cmd = 0, start(o.t, o.args...)
 }
 
-// frame kills the process in the midst of its work.
+// frame kills the process while it is sending or receiving.
 func (o *others) frame(uint64) {
 	if o.seen++; o.seen == 20 {
 		kill(o.cmd)
 	}
 }
 
-// end checks the report of a life, and begins the next one.
+// end checks the report of a life, and begins the next life.
 func (o *others) end(r Report) {
 	if !errors.Is(r.End, shm.ErrGone) || r.Frames < 20 || r.Broken > 0 || r.First != o.next {
 		o.t.Errorf("life %d: %v", o.lives, r)
@@ -89,7 +89,8 @@ func (o *others) end(r Report) {
 	o.start()
 }
 
-// The producer is killed and started again: the consumer receives what was sent, and then from the next one.
+// The producer is killed and started again. The consumer receives the frames that were sent, and then the frames of the
+// new producer.
 func TestProducerIsKilled(t *testing.T) {
 	path := socketPath(t)
 	l, err := netio.Listen("unix", path)
@@ -107,7 +108,7 @@ func TestProducerIsKilled(t *testing.T) {
 	}
 }
 
-// The consumer is killed and started again: the producer goes on with the next one.
+// The consumer is killed and started again. The producer continues with the next frame.
 func TestConsumerIsKilled(t *testing.T) {
 	path := socketPath(t)
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {

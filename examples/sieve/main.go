@@ -1,9 +1,9 @@
-// Sieve finds primes with a chain of fibers, one for each prime found so far: each passes on the numbers that its prime
-// does not divide.
+// Sieve finds primes with a chain of fibers, one for each prime found so far. Each fiber passes on the numbers that its
+// prime does not divide.
 //
-// The chain has no natural end, because the numbers never run out. It is stopped from its exit: primes closes the last
-// reader when it has enough, the filter before it learns on its next send that the reader is gone, ends and closes its
-// own reader, and so on up to the source. Nothing is cancelled, and no fiber is left.
+// The chain has no natural end, because there are infinitely many numbers. It is stopped from its exit. When primes has
+// enough, it closes the last reader. The filter before it learns at its next send that the reader is closed, ends, and
+// closes its own reader, and so on up to the source. Nothing is cancelled, and no fiber is left.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-const ahead = 1 // numbers that a filter may be ahead of the next one; more may be wasted work
+const ahead = 1 // how many numbers a filter may be ahead of the next one; a larger number may waste work
 
 func main() {
 	if err := run(os.Stdout, 1000); err != nil {
@@ -39,7 +39,7 @@ func primes(ctx context.Context, count int) ([]int, error) {
 	var found []int
 	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		numbers := source(n)
-		defer func() { numbers.Close() }() // the last reader: this stops the whole chain
+		defer func() { numbers.Close() }() // closing the last reader stops the whole chain
 		for len(found) < count {
 			prime, err := numbers.Recv(ctx)
 			if err != nil {
@@ -53,7 +53,7 @@ func primes(ctx context.Context, count int) ([]int, error) {
 	return found, err
 }
 
-// source counts up from 2 until the reader is gone.
+// source sends the numbers from 2 on until the reader is closed.
 func source(n *coir.Nursery) *coir.Reader[int] {
 	w, r := coir.Pipe[int](ahead)
 	n.Go("source", func(ctx context.Context) error {
@@ -89,7 +89,7 @@ func filter(n *coir.Nursery, numbers *coir.Reader[int], prime int) *coir.Reader[
 	return r
 }
 
-// unlessClosed drops the error that says that the other side is gone, because the chain ends that way.
+// unlessClosed drops the error of a send to a closed reader, because that is how the chain ends.
 func unlessClosed(err error) error {
 	if errors.Is(err, coir.ErrClosed) {
 		return nil

@@ -1,6 +1,6 @@
 package main
 
-// The primes are correct, and every fiber of the chain has ended by itself.
+// The primes are correct, and every fiber of the chain ends by itself.
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func isPrime(number int) bool {
 	return true
 }
 
-// The chain is stopped from its exit: each fiber learns that its reader is gone, and returns nil. None is cancelled.
+// The chain is stopped from its exit: each fiber learns that its reader is closed, and returns nil. None is cancelled.
 //
 // Spec: CH-46 (the last Close of a side tells the other)
 func TestEveryFiberEndsByItself(t *testing.T) {
@@ -81,7 +81,7 @@ func TestItCanBeCancelled(t *testing.T) {
 	}
 }
 
-// endings counts how fibers end.
+// endings counts the fibers that started, ended and failed.
 type endings struct{ started, ended, failed atomic.Int64 }
 
 func (e *endings) FiberStarted(*coir.Fiber) { e.started.Add(1) }

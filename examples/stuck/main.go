@@ -1,8 +1,8 @@
-// Command stuck is a program that does not go on, in one of several ways:
+// Command stuck is a program that gets stuck in one of several ways:
 //
 //	go run ./examples/stuck -bug locks
 //
-// It serves what it does on http://localhost:7117 (package inspect). See README.md.
+// It serves a page about its state on http://localhost:7117 (package inspect). See README.md.
 package main
 
 import (
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// bugs are the bodies of a Run, by what is wrong with each.
+// bugs are the bodies of a Run, one for each bug.
 var bugs = map[string]func(ctx context.Context, n *coir.Nursery) error{
 	"locks":    twoLocks,
 	"pipeline": pipeline,
@@ -59,7 +59,7 @@ var bugs = map[string]func(ctx context.Context, n *coir.Nursery) error{
 	"all":      allWait,
 }
 
-// twoLocks takes two locks in both orders.
+// twoLocks has fibers that take two locks in opposite orders.
 func twoLocks(ctx context.Context, n *coir.Nursery) error {
 	alice, bob := locks.NewMutex(coir.WithName("alice")), locks.NewMutex(coir.WithName("bob"))
 	met := locks.NewBarrier(3)
@@ -91,7 +91,7 @@ func twoLocks(ctx context.Context, n *coir.Nursery) error {
 	return nil
 }
 
-// pipeline has two stages that send to each other, both full.
+// pipeline has two stages that send to each other when both channels are full.
 func pipeline(ctx context.Context, n *coir.Nursery) error {
 	parsed := coir.NewChan[int](4, coir.WithName("parsed"))
 	again := coir.NewChan[int](0, coir.WithName("again"))
@@ -119,7 +119,7 @@ func pipeline(ctx context.Context, n *coir.Nursery) error {
 	return nil
 }
 
-// receiverGone has a consumer that returns at the first bad value. It does not fail, so nothing is cancelled.
+// receiverGone has a consumer that returns at the first bad value. It returns nil, so nothing is cancelled.
 func receiverGone(ctx context.Context, n *coir.Nursery) error {
 	orders := coir.NewChan[int](8, coir.WithName("orders"))
 	n.Go("producer", func(ctx context.Context) error {
@@ -162,12 +162,12 @@ func slowReceiver(ctx context.Context, n *coir.Nursery) error {
 	return nil
 }
 
-// nativeCalls has fibers that block their workers on a channel of Go.
+// nativeCalls has fibers that block their workers on a native channel.
 func nativeCalls(ctx context.Context, n *coir.Nursery) error {
 	never := make(chan int)
 	for i := range 3 {
 		n.Go("query", func(ctx context.Context) error {
-			select { // the fiber holds its worker: coir does not see this wait
+			select { // the fiber holds its worker, because coir does not see this wait
 			case <-never:
 			case <-ctx.Done():
 			}
@@ -178,7 +178,7 @@ func nativeCalls(ctx context.Context, n *coir.Nursery) error {
 	return nil
 }
 
-// neverYields has a fiber that computes and calls nothing of coir.
+// neverYields has a fiber that computes and never calls coir.
 func neverYields(ctx context.Context, n *coir.Nursery) error {
 	var stop atomic.Bool
 	context.AfterFunc(ctx, func() { stop.Store(true) })
@@ -191,7 +191,7 @@ func neverYields(ctx context.Context, n *coir.Nursery) error {
 	return nil
 }
 
-// ignoredCancel has a fiber that waits where a cancel does not reach it.
+// ignoredCancel has a fiber that waits for something that a cancellation does not end.
 func ignoredCancel(ctx context.Context, n *coir.Nursery) error {
 	drained := coir.NewEvent(coir.WithName("drained"))
 	context.AfterFunc(ctx, func() { drained.Set() })
@@ -206,7 +206,7 @@ func ignoredCancel(ctx context.Context, n *coir.Nursery) error {
 	return nil
 }
 
-// lostAnswer waits for the answer to a payment, which never comes. It is told when it is a minute old.
+// lostAnswer waits for the answer to a payment that never comes. Its ticket is reported when it is a minute old.
 func lostAnswer(_ context.Context, n *coir.Nursery) error {
 	payments := desk.New[string](desk.WithName("payments"))
 	n.Go("order", func(ctx context.Context) error {
@@ -242,7 +242,7 @@ func allWait(ctx context.Context, n *coir.Nursery) error {
 	return nil
 }
 
-// idle is a part of the program that is well: it does something every second.
+// idle is a healthy part of the program: it does something every second.
 func idle(n *coir.Nursery) {
 	n.Go("heartbeat", func(ctx context.Context) error {
 		for {

@@ -22,7 +22,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// told is what explanations say of each bug. T stands for a time, L for a line, N for a number.
+// told has the explanation of each bug. T stands for a time, L for a line, N for a number.
 var told = map[string]string{
 	"locks": "certain: [deadlock] transfer[0] waits to lock bob, held by transfer[1], which waits to lock alice, held " +
 		"by transfer[0]: a deadlock, for T; spawned at stuck/main.go:L, stuck/main.go:L; audit, main wait for them, " +
@@ -47,11 +47,11 @@ var told = map[string]string{
 		"wait for them, the oldest for T",
 }
 
-// left is how many fibers each program has in the end.
+// left is the number of fibers that are left in each program.
 var left = map[string]int{"locks": 5, "pipeline": 4, "gone": 3, "full": 4, "native": 5, "hog": 3, "cancel": 4, "ticket": 3, "all": 4}
 
-// settled takes snapshots until two in a row show the same waits of that many fibers, and only the fibers that hold a
-// worker do not wait.
+// settled takes snapshots until two in a row show the same waits of the given number of fibers, and every fiber waits
+// or holds a worker.
 func settled(t *testing.T, rt *coir.Runtime, fibers int) *snapshot.Snapshot {
 	t.Helper()
 	var last []uint64
@@ -74,7 +74,7 @@ func settled(t *testing.T, rt *coir.Runtime, fibers int) *snapshot.Snapshot {
 	return nil
 }
 
-// later moves the times of a snapshot, as if it had been taken later and all waits had begun long ago.
+// later changes a snapshot as if it had been taken d later and all waits had begun age earlier.
 func later(s *snapshot.Snapshot, d, age time.Duration) {
 	s.Taken = s.Taken.Add(d)
 	for i := range s.Fibers {
@@ -89,7 +89,7 @@ func later(s *snapshot.Snapshot, d, age time.Duration) {
 	}
 }
 
-// steady returns a text without what differs from run to run.
+// steady returns the text without the parts that differ from run to run.
 func steady(text string) string {
 	for _, r := range []struct{ from, to string }{
 		{`\b\d+(\.\d+)?(ms|s|m\d+s|m)\b`, "T"}, {`\.go:\d+`, ".go:L"}, {`fiber \d+,`, "fiber N,"}, {`worker\[\d\]`, "worker[N]"},
@@ -99,7 +99,7 @@ func steady(text string) string {
 	return text
 }
 
-// dump returns what is shown of a bug, some time after it has come to a stop.
+// dump returns the dump of a program with a bug, some time after it got stuck.
 func dump(t *testing.T, name string) *inspect.Dump {
 	t.Helper()
 	return dumpIn(t.Context(), t, name)
@@ -121,7 +121,7 @@ func dumpIn(ctx context.Context, t *testing.T, name string) *inspect.Dump {
 	return &inspect.Dump{Snapshot: after, Explanations: snapshot.Explain(earlier, after)}
 }
 
-// A program that runs under a timeout is explained before that has passed. One that sleeps is well.
+// A program that runs under a timeout is explained before the timeout ends. A program that sleeps is not reported.
 func TestAHangUnderATimeoutIsExplained(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -164,7 +164,7 @@ func TestEachBugIsExplained(t *testing.T) {
 	}
 }
 
-// The page says the same. With COIR_PICTURES=DIR a picture of each bug is written to DIR.
+// The page gives the same explanations. If COIR_PICTURES is a directory, the test writes a picture of each bug there.
 func TestThePageExplainsEachBug(t *testing.T) {
 	b := chromium.Open(t)
 	for _, name := range slices.Sorted(maps.Keys(bugs)) {
@@ -188,7 +188,7 @@ func TestThePageExplainsEachBug(t *testing.T) {
 	b.Quiet()
 }
 
-// cropped returns a picture without the rows at its end that are like the last one.
+// cropped returns the picture without the rows at its end that are equal to the last one.
 func cropped(t *testing.T, picture []byte) []byte {
 	t.Helper()
 	all, err := png.Decode(bytes.NewReader(picture))
@@ -222,7 +222,7 @@ func cropped(t *testing.T, picture []byte) []byte {
 	return b.Bytes()
 }
 
-// words returns the words of a text without what differs from run to run, and without the colon after how sure it is.
+// words returns the words of a text, without the parts that differ from run to run and the colon after the certainty.
 func words(text string) string {
 	text = strings.Join(strings.Fields(steady(text)), " ")
 	return strings.NewReplacer("certain: ", "certain ", "likely: ", "likely ").Replace(text)

@@ -1,8 +1,9 @@
-// Package webhook is an HTTP service for jobs that others do: it passes a job to a provider together with a callback
-// address, waits, and answers its own client when the provider has called back.
+// Package webhook is an HTTP service for jobs that an external provider performs. It passes a job to the provider
+// together with a callback address, waits, and replies to its own client when the provider has called back.
 //
-// The callback address has the id of a ticket of package desk. It cannot be guessed, so it needs no other secret, and
-// it serves once. A provider that calls back too late, twice, or with a made-up id gets an error that says which.
+// The callback address contains the id of a ticket of package desk. The id cannot be guessed, so no other secret is
+// needed, and it can be used once. A provider that calls back too late, twice, or with a made-up id gets an error that
+// says which.
 package webhook
 
 import (
@@ -18,12 +19,12 @@ import (
 
 // Config has the parameters of a service.
 type Config struct {
-	// Start passes a job to the provider, which does it and calls back with the id. It returns when the provider has
-	// accepted the job.
+	// Start passes a job to the provider, which performs it and calls back with the id. Start returns when the provider
+	// has accepted the job.
 	Start func(ctx context.Context, job string, id desk.ID) error
 
-	Limit time.Duration // for the provider's answer
-	Jobs  int           // that may be waited for at the same time. More are refused
+	Limit time.Duration // how long to wait for the provider's answer
+	Jobs  int           // how many jobs may be waiting at the same time; more are refused
 }
 
 // Service waits for the results of jobs.
@@ -38,7 +39,7 @@ func New(c Config) *Service {
 	return &Service{c, jobs}
 }
 
-// Do has the provider do a job, and returns the result.
+// Do passes a job to the provider, and waits for the result.
 func (s *Service) Do(ctx context.Context, job string) (string, error) {
 	t, err := s.waiting.OpenTimeout(ctx, s.Limit, coir.WithName(job))
 	if err != nil {
@@ -60,7 +61,7 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Callback passes the result of a job on to the caller of Do. The id is text from outside.
+// Callback passes the result of a job to the caller of Do. The id is untrusted text.
 func (s *Service) Callback(id, result string) error {
 	parsed, err := desk.ParseID(id)
 	if err != nil {
@@ -69,14 +70,14 @@ func (s *Service) Callback(id, result string) error {
 	return s.waiting.Resolve(parsed, result)
 }
 
-// Stats returns what has happened so far.
+// Stats returns the figures of the service's desk.
 func (s *Service) Stats() desk.Stats { return s.waiting.Stats() }
 
-// maxBody bounds a job, and a result.
+// maxBody is the largest size of a job or a result, in bytes.
 const maxBody = 1 << 20
 
-// Handler serves the two sides: clients send a job to POST /jobs and get its result, providers send the result to POST
-// /callbacks/{id}.
+// Handler serves clients and providers. A client sends a job to POST /jobs, and the response is the result. A provider
+// sends the result to POST /callbacks/{id}.
 func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /jobs", func(w http.ResponseWriter, r *http.Request) {
@@ -99,10 +100,10 @@ func serve(w http.ResponseWriter, r *http.Request, do func(body string) (string,
 		http.Error(w, err.Error(), status(err))
 		return
 	}
-	_, _ = io.WriteString(w, text) // the client may have left
+	_, _ = io.WriteString(w, text) // an error means that the client has left
 }
 
-// status returns the HTTP status of an error.
+// status returns the HTTP status for an error.
 func status(err error) int {
 	var start *StartError
 	switch {

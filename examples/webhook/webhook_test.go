@@ -18,8 +18,8 @@ import (
 
 var errRefused = errors.New("refused")
 
-// Clients, a provider that may refuse, be slow, forget a job or call back twice, and a forger. Each client gets its own
-// result or the right error, each callback is counted, and nothing stays behind.
+// The test has clients, a forger, and a provider that may refuse, be slow, forget a job or call back twice. Each client
+// gets its own result or the right error, each callback is counted, and no ticket stays open.
 func TestService(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		const clients = 3
@@ -105,7 +105,7 @@ func TestService(t *testing.T) {
 			return nil
 		})
 		st := svc.Stats()
-		// The id of the forger that can be parsed is that of no desk, or of this one.
+		// If the forger's id can be parsed, it is an unknown id or one of this desk.
 		if err != nil || st.Open != 0 ||
 			int(st.Resolved+st.Late+st.Duplicate+st.Unknown+st.Foreign) != callbacks+1 {
 			s.Errorf("%v, %d callbacks, %+v", err, callbacks, st)
@@ -144,7 +144,7 @@ func TestOverHTTP(t *testing.T) {
 			return
 		}
 		ids <- id
-		if job != "slow" { // it calls back before it has answered, which must not matter
+		if job != "slow" { // the callback arrives before the response, which must not matter
 			if code, text := post(t, r.Context(), base+"/callbacks/"+id, "done "+job); code != http.StatusOK {
 				t.Errorf("the callback: %d %s", code, text)
 			}

@@ -1,6 +1,7 @@
-// Command cmd serves package chat on TCP until an interrupt. Connect with nc.
+// Command cmd serves package chat on TCP until it is interrupted. Connect with nc.
 //
-// With -bench it measures itself: a second process connects that many clients, and both print their figures.
+// With -bench it measures itself: a second process connects the given number of clients, and both processes print their
+// figures.
 package main
 
 import (
@@ -43,11 +44,11 @@ func main() {
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // stop is not needed any more
+		os.Exit(1) //nolint:gocritic // the process ends, so stop need not run
 	}
 }
 
-// serve serves, until ctx ends or the measurement is done.
+// serve serves until ctx ends or the measurement is complete.
 func serve(ctx context.Context) error {
 	if *bench > 0 {
 		*listen = "localhost:0"
@@ -72,7 +73,7 @@ func serve(ctx context.Context) error {
 	return err
 }
 
-// measure runs the clients in a process of their own: two ends of 10,000 connections are too many descriptors for one.
+// measure runs the clients in another process: the two ends of 10,000 connections need too many descriptors for one.
 func measure(ctx context.Context, s *chat.Server, address string, before uint64) error {
 	cmd := exec.CommandContext(ctx, os.Args[0], "-load", address, "-bench", strconv.Itoa(*bench), "-messages",
 		strconv.Itoa(*messages))
@@ -101,7 +102,7 @@ func measure(ctx context.Context, s *chat.Server, address string, before uint64)
 	})
 }
 
-// memory returns what heap and stacks use.
+// memory returns the bytes that the heap and the stacks use.
 func memory() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -109,12 +110,12 @@ func memory() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// clients connects clients to a server, and measures how fast messages reach all of them.
+// clients connects clients to the server, and measures how fast messages reach all of them.
 func clients(ctx context.Context) error {
 	began := time.Now()
 	took, err := chat.Load(ctx, *load, *bench, speakers, *messages, func() error {
 		fmt.Printf("clients: %d connected in %v\n", *bench, time.Since(began).Round(time.Millisecond))
-		_, err := io.Copy(io.Discard, os.Stdin) // until the server has measured its memory
+		_, err := io.Copy(io.Discard, os.Stdin) // returns when the server has measured its memory
 		return err
 	})
 	if err != nil {

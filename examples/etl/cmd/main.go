@@ -1,6 +1,6 @@
-// Command cmd reads names from its input, one a line, looks each of them up, and prints one SQL statement for each
-// batch. The lookups are slow, so eight run at a time. After an interrupt or SIGTERM it reads no more lines, and
-// loads those that it has read.
+// Command cmd reads names from its input, one on each line, looks each of them up, and prints one SQL statement for
+// each batch. The lookups are slow, so eight run at a time. After an interrupt or SIGTERM it stops reading, and loads
+// the lines that it has read.
 package main
 
 import (

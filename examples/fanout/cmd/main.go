@@ -1,4 +1,4 @@
-// Command cmd serves package fanout for the backends whose addresses are its arguments, until SIGTERM or an interrupt.
+// Command cmd serves package fanout until SIGTERM or an interrupt. Its arguments are the addresses of the backends.
 package main
 
 import (

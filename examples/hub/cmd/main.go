@@ -1,4 +1,4 @@
-// Command cmd serves package hub on TCP, until SIGTERM or an interrupt. Connect with nc; the first line is your name.
+// Command cmd serves package hub on TCP until SIGTERM or an interrupt. Connect with nc; the first line is your name.
 package main
 
 import (

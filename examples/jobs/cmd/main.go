@@ -1,6 +1,6 @@
-// Command cmd runs the shell commands that it reads, one a line, as jobs of package jobs. Those that begin with "!" are
-// urgent. At the end of the input, or after SIGTERM or an interrupt, it waits for the jobs that it has accepted; a
-// second signal kills it.
+// Command cmd runs the shell commands that it reads, one on each line, as jobs of package jobs. Commands that begin
+// with "!" are urgent. At the end of the input, or after SIGTERM or an interrupt, it waits for the jobs that it has
+// accepted. A second signal kills it.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 func main() {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	context.AfterFunc(stop, cancel) // a second signal has its usual effect
+	context.AfterFunc(stop, cancel) // after this a second signal kills the process
 	if err := run(stop, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -37,7 +37,7 @@ func run(stop context.Context, in io.Reader, out io.Writer) error {
 	})
 	defer context.AfterFunc(stop, q.Stop)()
 	input := make(chan error, 1)
-	go func() { // no child of a nursery: it may wait for a line when all else has ended
+	go func() { // not a fiber: Run must not wait for it, because it may be waiting for a line
 		input <- submit(q, in, out)
 		q.Stop()
 	}()
@@ -48,11 +48,11 @@ func run(stop context.Context, in io.Reader, out io.Writer) error {
 	case err := <-input:
 		return err
 	default:
-		return nil // stopped
+		return nil // the queue was stopped
 	}
 }
 
-// submit submits each line, until the queue is stopped.
+// submit submits each line until the queue is stopped.
 func submit(q *jobs.Queue, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -77,7 +77,7 @@ func submit(q *jobs.Queue, in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// shell does a job.
+// shell performs a job: it runs the command.
 func shell(ctx context.Context, command string) (string, error) {
 	return coir.Blocking(ctx, func() (string, error) {
 		text, err := exec.CommandContext(ctx, "sh", "-c", command).CombinedOutput()

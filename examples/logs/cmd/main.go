@@ -1,5 +1,5 @@
-// Command cmd makes log files, 1 GiB of them with -size 1024, and counts the requests in them. It shows its progress.
-// After an interrupt or SIGTERM it prints what it has counted so far.
+// Command cmd generates log files, 1 GiB in total with -size 1024, and counts the requests in them. It shows its
+// progress. After an interrupt or SIGTERM it prints the counts so far.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command cmd serves package webhook on localhost:8080, with a provider of its own that turns text to upper case after
+// Command cmd serves package webhook on localhost:8080. It is its own provider, which converts text to upper case after
 // a second.
 package main
 
@@ -24,7 +24,7 @@ func main() {
 	defer cancel()
 	if err := coir.Run(stop, serve); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // cancel is not needed any more
+		os.Exit(1) //nolint:gocritic // the process ends, so cancel need not run
 	}
 }
 
@@ -47,7 +47,7 @@ func serve(_ context.Context, n *coir.Nursery) error {
 	return nil
 }
 
-// provide does a job as a provider elsewhere would, and calls back.
+// provide does a job as an external provider would, and calls back.
 func provide(ctx context.Context, job string, id desk.ID) error {
 	if err := coir.Sleep(ctx, time.Second); err != nil {
 		return err
