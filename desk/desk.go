@@ -23,12 +23,12 @@ import (
 // tickets in them cheaper.
 type Desk[T any] struct {
 	name   string
-	number uint16 // in the IDs
+	number uint16 // the desk's part of its IDs
 	over   coir.OverflowPolicy
-	places *locks.Semaphore // one for each ticket that may be open; nil without a limit
-	listed bool             // snapshots show it
+	places *locks.Semaphore // has a permit for each ticket that may be open; nil without a limit
+	listed bool             // reported in snapshots
 
-	most   int // shards
+	most   int // the largest number of shards
 	active atomic.Uint32
 	shards [maxShards]atomic.Pointer[shard[T]]
 
@@ -39,7 +39,7 @@ type Desk[T any] struct {
 // notMade is the panic text of Open, Resolve and Reject of a zero Desk.
 const notMade = "desk: use of a Desk that was not made by New"
 
-// failure is a reason for which a completion fails: its error, which is created once, and a counter.
+// failure is a reason why a completion fails: its error, which is created once, and a counter.
 type failure struct {
 	err   error
 	times atomic.Uint64
@@ -119,7 +119,7 @@ func New[T any](opts ...Option) *Desk[T] {
 	return d
 }
 
-// named returns err, whose text begins with "desk: ", with the name of the desk after that.
+// named returns err, whose text begins with "desk: ", with the desk's name inserted after that prefix.
 func (d *Desk[T]) named(err error) error {
 	if d.name == "" {
 		return err
@@ -151,8 +151,8 @@ func (d *Desk[T]) Open(ctx context.Context, opts ...coir.NameOption) (*Ticket[T]
 	return t, nil
 }
 
-// OpenTimeout is like Open, but the ticket also ends when limit has passed, by the caller's clock. The time to wait for
-// a place in a full desk does not count. If limit is not positive, OpenTimeout returns [coir.ErrTimeout].
+// OpenTimeout is like Open, but the ticket also ends when limit has passed on the caller's clock. The time spent
+// waiting for a place in a full desk does not count. If limit is not positive, OpenTimeout returns [coir.ErrTimeout].
 func (d *Desk[T]) OpenTimeout(ctx context.Context, limit time.Duration, opts ...coir.NameOption) (*Ticket[T], error) {
 	t := new(timedTicket[T])
 	if err := d.open(ctx, &t.Ticket, t, limit, opts); err != nil {
@@ -198,7 +198,7 @@ func (d *Desk[T]) openWithin(ctx context.Context, t *Ticket[T], timed *timedTick
 	return err
 }
 
-// enter takes a place of a desk with a limit.
+// enter waits for a place in a desk with a limit, and takes it.
 func (d *Desk[T]) enter(ctx context.Context) error {
 	if d.over == coir.OverflowWait {
 		return d.places.Acquire(ctx, 1)
@@ -221,7 +221,7 @@ func (d *Desk[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T]
 		if ok || err != nil {
 			return err
 		}
-		if i == maxShards { // this shard is full, and so are all others
+		if i == maxShards { // all shards are full
 			panic(d.named(errors.New("desk: more than 60 million tickets are open")).Error())
 		}
 		s = d.shard(i)
@@ -264,7 +264,7 @@ func (d *Desk[T]) lockOne() *shard[T] {
 	return s
 }
 
-// shard returns a shard, and creates it if there is none.
+// shard returns shard i. It creates the shard if there is none.
 func (d *Desk[T]) shard(i int) *shard[T] {
 	p := &d.shards[i]
 	if s := p.Load(); s != nil {
@@ -298,7 +298,7 @@ func (d *Desk[T]) Reject(id ID, err error) error {
 	return nil
 }
 
-// take removes the ticket of an ID from its slot, to complete it.
+// take removes the ticket of an ID from its slot, so that the caller can complete it.
 func (d *Desk[T]) take(id ID, how ending) (*Ticket[T], error) {
 	// Spec: TK-07 (an id is valid at its own Desk)
 	// Spec: TK-08 (late, unknown and duplicate completions differ)
@@ -343,7 +343,7 @@ func (f *failure) count() error {
 	return f.err
 }
 
-// FailAll ends all open tickets with an error, which must not be nil, and returns how many it has ended. Use it when a
+// FailAll ends all open tickets with an error, which must not be nil, and returns how many it ended. Use it when a
 // connection is lost. Tickets that are opened during the call may stay open. If a function of OnDone panics, FailAll
 // ends the other tickets before the panic continues; if several panic, the first panic continues.
 func (d *Desk[T]) FailAll(err error) int {
@@ -415,7 +415,7 @@ func (d *Desk[T]) All() iter.Seq[*Ticket[T]] {
 	}
 }
 
-// openIn appends the open tickets of one chunk to found. It reports whether there are chunks after it.
+// openIn appends the open tickets of chunk i to found. It reports whether there are more chunks.
 func (s *shard[T]) openIn(i int, found []*Ticket[T]) (_ []*Ticket[T], more bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -444,28 +444,28 @@ func (d *Desk[T]) Cap() int {
 	return d.places.Size()
 }
 
-// Stats holds the counters of a desk. The numbers of one shard are all read at the same moment, those of different
-// shards at different moments.
+// Stats holds the counters of a desk. A desk with several shards reads each shard's counters at one moment, but
+// different shards at different moments.
 type Stats struct {
-	Open   int // tickets that are open
-	High   int // the most that were open at the same time, or more: a desk with several shards adds up theirs
-	Shards int // tables of the desk. It begins with one, and uses more when callers contend
+	Open   int // open tickets
+	High   int // the most tickets open at the same time; an upper bound if there are several shards
+	Shards int // tables of the desk; there is one at first, and more when callers contend
 
-	Opened    uint64 // tickets opened. They are open or have ended in one of the next five ways
+	Opened    uint64 // tickets opened: they are open, or ended in one of the next five ways
 	Resolved  uint64
 	Rejected  uint64
-	Cancelled uint64 // by Cancel, or with their context
-	TimedOut  uint64 // by their deadline, or with that of their context
+	Cancelled uint64 // by Cancel, or because their context was cancelled
+	TimedOut  uint64 // by their deadline, or that of their context
 	Failed    uint64 // by FailAll
 
 	Late      uint64 // completions that failed with ErrLate
-	Duplicate uint64 // the same with ErrDuplicate
-	Unknown   uint64 // the same with ErrUnknown
-	Foreign   uint64 // the same with ErrForeign
+	Duplicate uint64 // completions that failed with ErrDuplicate
+	Unknown   uint64 // completions that failed with ErrUnknown
+	Foreign   uint64 // completions that failed with ErrForeign
 	Refused   uint64 // calls of Open that failed because the desk was full
 }
 
-// Stats returns the desk's counters. It locks the shards one after the other.
+// Stats returns the desk's counters. It locks one shard after another.
 func (d *Desk[T]) Stats() Stats {
 	st := Stats{
 		Late: d.late.times.Load(), Duplicate: d.duplicate.times.Load(), Unknown: d.unknown.times.Load(),

@@ -123,7 +123,7 @@ func TestATimeoutNamesTheTicket(t *testing.T) {
 	}
 }
 
-// changed returns an id whose text differs in one digit.
+// changed returns an ID whose text differs from id's in one digit.
 func changed(t *testing.T, id desk.ID, at int) desk.ID {
 	t.Helper()
 	text := []byte(id.String())
@@ -139,8 +139,8 @@ func changed(t *testing.T, id desk.ID, at int) desk.ID {
 	return got
 }
 
-// A ticket ends with every kind of context that it can be opened in: how the context ended is how the ticket ended,
-// and the error says what that of a channel does, with the cause.
+// A ticket ends with its context, of every kind. The ticket's error is the error that a channel operation in that
+// context returns, with the same cause.
 //
 // Spec: TK-13 (a ticket ends with its scope)
 // Spec: TK-18 (tickets end with a channel's errors)
@@ -202,7 +202,7 @@ func TestTicketEndsWithItsContext(t *testing.T) {
 						}
 						_, same := coir.NewChan[int](0).Recv(in)
 						a.OnDone(func(_ int, is error) {
-							if !strings.HasSuffix(is.Error(), same.Error()) { // a timeout has the ticket's name before it
+							if !strings.HasSuffix(is.Error(), same.Error()) { // a timeout has a prefix
 								t.Errorf("it ended with %v, and a receive with %v", is, same)
 							}
 						})
@@ -242,7 +242,7 @@ func TestTicketEndsWithItsContext(t *testing.T) {
 
 type errKey struct{}
 
-// A nursery that ends without a cancel ends the tickets of its fibers.
+// A nursery that ends without being cancelled ends the tickets of its fibers.
 //
 // Spec: TK-13 (a ticket ends with its scope)
 func TestTicketEndsWithItsNursery(t *testing.T) {
@@ -264,7 +264,7 @@ func TestTicketEndsWithItsNursery(t *testing.T) {
 	}
 }
 
-// The deadline of a ticket ends it by the clock of its opener, and a ticket that ends earlier leaves no timer.
+// A ticket's deadline is measured on the clock of its opener. A ticket that ends earlier leaves no timer.
 //
 // Spec: TK-18 (tickets end with a channel's errors)
 func TestTicketEndsAtItsDeadline(t *testing.T) {
@@ -388,7 +388,7 @@ func TestLimitFails(t *testing.T) {
 	}
 }
 
-// A full desk makes Open wait until a ticket has ended, in whatever way. A context that panics takes no place.
+// A full desk makes Open wait until a ticket ends, in any way. If a method of the context panics, no place is taken.
 func TestLimitWaits(t *testing.T) {
 	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(1))
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -434,7 +434,7 @@ type badContext struct{ context.Context }
 
 func (badContext) Done() <-chan struct{} { panic("a context that is broken") }
 
-// A ticket is one allocation, whatever ends it, also with a deadline.
+// Opening a ticket allocates once, with or without a deadline, and however the ticket ends.
 func TestOneAllocation(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -471,7 +471,7 @@ func TestOneAllocation(t *testing.T) {
 	})
 }
 
-// Goroutines that meet at a desk make it use more shards, and all of its tickets are found.
+// A desk uses more shards when goroutines contend for it, and still finds all of its tickets.
 func TestShardsGrow(t *testing.T) {
 	d := desk.New[int](desk.WithName("replies"))
 	var all sync.WaitGroup
@@ -528,8 +528,9 @@ type callWhenEnded func()
 
 func (f callWhenEnded) Ended(error) { f() }
 
-// TestCancelAfterTheContextHasEnded: a ticket whose context has ended is counted as that, also if its owner cancels it
-// before the desk has come to it. The watch here was started before that of the desk, so it is called first.
+// TestCancelAfterTheContextHasEnded checks that a ticket whose context has ended counts as ended by the context, even
+// if its owner cancels it before the desk has ended it. The test's watch was started before the desk's, so it is called
+// first.
 func TestCancelAfterTheContextHasEnded(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int](desk.WithName("replies"))
@@ -556,7 +557,7 @@ func TestCancelAfterTheContextHasEnded(t *testing.T) {
 	}, sim.WithSchedules(10))
 }
 
-// TestZeroID: an id that was never set is not that of another desk.
+// TestZeroID checks that the zero ID is not reported as the ID of another desk.
 func TestZeroID(t *testing.T) {
 	if err := desk.New[int](desk.WithName("replies")).Resolve(desk.ID{}, 1); !errors.Is(err, desk.ErrUnknown) {
 		t.Errorf("Resolve of the zero id: %v, want ErrUnknown", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// A caller opens a ticket, sends its id along, and waits. What reads the replies resolves the id.
+// A caller opens a ticket, sends its id with the request, and waits. The code that reads the replies resolves the id.
 func Example() {
 	type message struct {
 		ID   string
@@ -24,7 +24,7 @@ func Example() {
 			if err != nil {
 				return err
 			}
-			id, err := desk.ParseID(m.ID) // it comes from outside
+			id, err := desk.ParseID(m.ID) // the id is untrusted text
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func Example() {
 	// Output: hello world
 }
 
-// Answers that come too late, twice, or for another desk are told apart, and counted.
+// Answers that come too late, twice, or for another desk are told apart and counted.
 func ExampleDesk_Resolve() {
 	ctx := context.Background()
 	replies, others := desk.New[int](desk.WithName("replies")), desk.New[int](desk.WithName("others"))
@@ -75,7 +75,7 @@ func ExampleDesk_Resolve() {
 	// 1 1 2
 }
 
-// A ticket may be completed with an error, by its id.
+// A ticket may be completed with an error.
 func ExampleDesk_Reject() {
 	d := desk.New[int](desk.WithName("replies"))
 	t, err := d.Open(context.Background())
@@ -91,7 +91,7 @@ func ExampleDesk_Reject() {
 	// no such user
 }
 
-// When a connection is lost, all who wait for its replies learn of it.
+// When a connection is lost, FailAll wakes all callers that wait for replies.
 func ExampleDesk_FailAll() {
 	d := desk.New[int](desk.WithName("replies"))
 	for i := range 2 {
@@ -114,7 +114,7 @@ func ExampleDesk_FailAll() {
 	// 2 desk.Desk(replies, 0 open)
 }
 
-// A desk with a limit makes callers wait, or fail.
+// Open waits if the desk is full, or fails.
 func ExampleWithLimit() {
 	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(1), desk.WithOverflow(coir.OverflowFail))
 	ctx := context.Background()
@@ -134,7 +134,7 @@ func ExampleWithLimit() {
 	// <nil>
 }
 
-// The first of several tickets that ends.
+// A select waits for the first of several tickets to end.
 func ExampleTicket_DoneCase() {
 	d := desk.New[string](desk.WithName("replies"))
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -153,7 +153,7 @@ func ExampleTicket_DoneCase() {
 		fmt.Println(which, v, fault)
 		return err
 	})
-	fmt.Println(err, d.Len()) // the other ticket has ended with the nursery
+	fmt.Println(err, d.Len()) // the other ticket ended with the nursery
 	// Output:
 	// 1 here <nil>
 	// <nil> 0

@@ -10,13 +10,13 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// countedContext counts the functions that are to be called when it ends.
+// countedContext counts the functions registered to be called when it ends.
 type countedContext struct {
 	context.Context
 	waiting *atomic.Int32
 }
 
-// Value hides that the context inside is one of package context, which would be used without AfterFunc.
+// Value hides that the inner context belongs to package context, so that AfterFunc is called.
 func (c countedContext) Value(any) any { return nil }
 
 func (c countedContext) AfterFunc(f func()) (stop func() bool) {
@@ -43,8 +43,8 @@ func collect(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// A desk without open tickets that is dropped is collected, though the context of its last ticket goes on, and leaves
-// nothing with the context. A ticket that is open ends with its context, though its desk has been dropped.
+// A desk that is no longer used and has no open tickets is collected even if the context of its last ticket has not
+// ended, and leaves nothing in the context. An open ticket ends with its context even if its desk is no longer used.
 func TestDroppedDeskIsGarbage(t *testing.T) {
 	scope, end := coir.WithCancel(context.Background())
 	defer end()

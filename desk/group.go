@@ -9,40 +9,40 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A group is the open tickets of one shard that end with the same scope. It has one coir.Watch for all of them, so a
-// ticket that is opened in the context of the last one only needs a place in a ring.
+// A group holds the open tickets of one shard that end with the same scope. It has one coir.Watch for all of them, so
+// opening another ticket in the same context only links it into a ring.
 //
-// Looking for the right group among many would need a hash. So a shard looks only at the group of its last ticket, and
-// otherwise begins a new one, even if there is an older group for the same scope. A group that has become empty is
-// stopped and reused, unless it is that of the last ticket.
+// Finding the right group among many would need a hash table. So a shard checks only the group of its last ticket. If
+// that group has another scope, the shard starts a new group, even if an older group has the ticket's scope. A group
+// that becomes empty is stopped and reused, unless it is the group of the last ticket.
 //
-// That group keeps watching, because starting a watch in a context of package context costs more than a ticket. The
-// context refers to a link, and the link to an empty group only weakly, so the context does not keep a desk alive that
-// is no longer used. When the shard is collected, a cleanup stops the watch: see kept.
+// The group of the last ticket keeps watching even when it is empty, because starting a watch in a context of package
+// context costs more than a ticket. The context refers to a link, and the link refers to an empty group only weakly, so
+// the context does not keep an unused desk alive. When the shard is collected, a cleanup stops the watch: see kept.
 //
-// The lock of the shard guards all of it. It may be held while the watch is stopped: a scope calls Ended with nothing
-// locked.
+// The lock of the shard guards all of this. It may be held while the watch is stopped, because a scope holds no lock
+// when it calls Ended.
 type group[T any] struct {
 	link  *link[T]
 	shard *shard[T]
-	ctx   context.Context // of the first ticket; the others have the same scope
-	first *Ticket[T]      // of the ring, in the order in which they were opened
-	ended error           // not nil once the scope has ended: there will be no more tickets
-	next  *group[T]       // of shard.spare
+	ctx   context.Context // the context of the first ticket; the others have the same scope
+	first *Ticket[T]      // the first ticket in the ring, which is in the order of opening
+	ended error           // not nil once the scope has ended; then no more tickets are added
+	next  *group[T]       // in the list shard.spare
 }
 
-// link is the object that a context refers to for a group.
+// link is the object through which a context refers to a group.
 type link[T any] struct {
 	watch coir.Watch
-	open  atomic.Pointer[group[T]] // the group while it has tickets, which end with their context in any case
+	open  atomic.Pointer[group[T]] // the group while it has tickets: the context may keep those alive
 	idle  weak.Pointer[group[T]]   // the group
 	self  weak.Pointer[link[T]]
 }
 
-// kept is the part of a shard that its cleanup needs: the link of shard.current, which may still watch.
+// kept is the part of a shard that its cleanup needs: the link of shard.current, which may still be watching.
 type kept[T any] struct{ link weak.Pointer[link[T]] }
 
-// stop stops the watch, if the context still has it. The groups of the shard, which used it, are gone.
+// stop stops the watch, if the context still has it. The shard and its groups have been collected.
 func (k *kept[T]) stop() {
 	if l := k.link.Value(); l != nil {
 		l.watch.Stop()
@@ -62,9 +62,9 @@ func newGroup[T any](s *shard[T]) *group[T] {
 	return g
 }
 
-// groupFor returns the group for a ticket in ctx, and makes it that of the last ticket. It unlocks the shard while it
-// begins a new group, which calls methods of ctx. The caller holds the lock, and holds it again if groupFor returns, or
-// panics.
+// groupFor returns the group for a ticket in ctx, and makes it the shard's current group. To start a new group it
+// unlocks the shard, because that calls methods of ctx. The caller holds the lock, and holds it again when groupFor
+// returns or panics.
 func (s *shard[T]) groupFor(ctx context.Context) (*group[T], error) {
 	if g := s.current; g != nil && g.link.watch.Covers(ctx) {
 		return g, nil
@@ -135,7 +135,7 @@ func (g *group[T]) leave() {
 func (l *link[T]) Ended(err error) {
 	g := l.open.Load()
 	if g == nil {
-		g = l.idle.Value() // a ticket may be about to be opened
+		g = l.idle.Value() // a ticket may be about to be added
 	}
 	if g != nil {
 		g.end(err)
@@ -149,7 +149,7 @@ func (g *group[T]) end(err error) {
 	s := g.shard
 	s.lock.Lock()
 	g.ended = err
-	if s.current == g { // the shard must not keep a scope that has ended
+	if s.current == g { // the shard must not keep a reference to an ended scope
 		s.current = nil
 	}
 	for g.first != nil {

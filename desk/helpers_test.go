@@ -12,7 +12,8 @@ import (
 // soaking reports whether the test runs under make soak.
 func soaking() bool { return os.Getenv("COIR_SOAK") != "" }
 
-// sized returns how much a test does: with -short, ordinarily, or under make soak. A race build does a tenth.
+// sized returns a size for a test: short with -short, soak under make soak, otherwise ordinary. A race build uses a
+// tenth of it.
 func sized(short, ordinary, soak int) int {
 	n := ordinary
 	switch {
@@ -27,7 +28,8 @@ func sized(short, ordinary, soak int) int {
 	return n
 }
 
-// explore runs p under the schedules of package sim. None may fail, and what p says happens sometimes must happen.
+// explore runs p under the schedules of package sim. None may fail, and every condition that p gives to Sometimes must
+// occur.
 func explore(t *testing.T, p func(ctx context.Context, s *sim.Sim), opts ...sim.Option) {
 	t.Helper()
 	n := 2_500

@@ -42,7 +42,7 @@ func TestTextOfAnID(t *testing.T) {
 	}
 }
 
-// Each text that is taken is the only one of its ID.
+// Each text that ParseID accepts is the only text of its ID.
 func FuzzParseID(f *testing.F) {
 	for _, s := range []string{"", "00112233445566778899aabbccddeeff", "00112233445566778899AABBCCDDEEFF", "0"} {
 		f.Add(s)
@@ -90,8 +90,8 @@ func TestTextsDoNotShowIDs(t *testing.T) {
 	}
 }
 
-// Random ids, ids next to those of open and of ended tickets, and ids of one desk at another resolve nothing: ten
-// million under make soak.
+// Random ids, ids similar to those of open and ended tickets, and ids of another desk resolve nothing: ten million of
+// them under make soak.
 //
 // Spec: TK-05 (ids do not collide)
 // Spec: TK-06 (an id cannot be guessed or replayed)
@@ -115,19 +115,19 @@ func TestForgedIDsResolveNothing(t *testing.T) {
 	for range n {
 		text := []byte(ids[rnd.IntN(len(ids))].String())
 		switch rnd.IntN(4) {
-		case 0: // at random
+		case 0: // random digits
 			for i := range text {
 				text[i] = digits[rnd.IntN(16)]
 			}
-		case 1: // another nonce
+		case 1: // a different nonce
 			for i := 16; i < 32; i++ {
 				text[i] = digits[rnd.IntN(16)]
 			}
-		case 2: // a neighbour: some digits differ
+		case 2: // a few digits differ
 			for range 1 + rnd.IntN(3) {
 				text[rnd.IntN(32)] = digits[rnd.IntN(16)]
 			}
-		case 3: // the locator of one and the nonce of another
+		case 3: // the locator of one id and the nonce of another
 			copy(text[16:], ids[rnd.IntN(len(ids))].String()[16:])
 		}
 		id, err := desk.ParseID(string(text))
@@ -149,7 +149,7 @@ func TestForgedIDsResolveNothing(t *testing.T) {
 	other.FailAll(errLost)
 }
 
-// No ID is given out twice, and an ID of a ticket that has ended never reaches a later one.
+// No ID is issued twice, and the ID of an ended ticket never completes a later one.
 //
 // Spec: TK-05 (ids do not collide)
 // Spec: TK-15 (an old id never reaches a new ticket)
@@ -170,7 +170,7 @@ func TestOldIDsReachNothing(t *testing.T) {
 			}
 		}
 		tk.Cancel()
-		if old = append(old, tk.ID()); len(old) > 200 { // a slot is used again when 64 others have been freed
+		if old = append(old, tk.ID()); len(old) > 200 { // a slot is reused when 64 others have been freed
 			old = old[1:]
 		}
 	}

@@ -1,7 +1,8 @@
 package desk_test
 
-// The five classic leaks of a table of pending requests. Each is a program under package sim that a client on a desk
-// passes in all schedules, and in which sim finds the fault of the usual client on a map, which is kept here for that.
+// The five classic leaks of a table of pending requests. Each is a program that runs under package sim with a client.
+// The client on a desk passes in all schedules. The usual client, on a map, fails in some; this file keeps it for
+// comparison.
 
 import (
 	"context"
@@ -15,21 +16,21 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// client makes requests, and is given the replies.
+// client makes requests and receives the replies.
 type client interface {
 	// call sends a request, and waits for its reply.
 	call(ctx context.Context, send func(id any) error) (int, error)
-	// reply is called with a reply that has come.
+	// reply is called for each reply that arrives.
 	reply(id any, v int)
 	// lost is called when the connection is lost.
 	lost()
-	// pending returns how many requests the client has in its table.
+	// pending returns the number of requests in the client's table.
 	pending() int
-	// seen returns how many replies the client has passed on or counted.
+	// seen returns the number of replies that the client has passed on or counted.
 	seen() int
 }
 
-// onDesk is a client on a desk.
+// onDesk is a client that uses a desk.
 type onDesk struct{ d *desk.Desk[int] }
 
 func (c onDesk) call(ctx context.Context, send func(id any) error) (int, error) {
@@ -55,10 +56,10 @@ func (c onDesk) seen() int {
 	return int(s.Resolved + s.Late + s.Duplicate + s.Unknown)
 }
 
-// onMap is the client that programs have: a map of channels, and a mutex.
+// onMap is the client that most programs have: a map of channels with a mutex.
 type onMap struct {
-	registersLate bool // after it has sent
-	cleansUp      bool // when a call ends: it has been improved
+	registersLate bool // registers the request after it has sent it
+	cleansUp      bool // removes the entry when a call ends: an improved client
 
 	mu      *locks.Mutex
 	last    int
@@ -99,7 +100,7 @@ func (c *onMap) call(ctx context.Context, send func(id any) error) (int, error) 
 		return 0, err // the entry stays
 	}
 	if c.registersLate {
-		c.register(id, ch) // the reply may have come
+		c.register(id, ch) // the reply may have arrived already
 	}
 	return ch.Recv(ctx) // if ctx ends, the entry stays
 }
@@ -110,10 +111,10 @@ func (c *onMap) reply(id any, v int) {
 		delete(c.waiting, id.(int))
 		_ = ch.TrySend(v)
 		c.passed++
-	} // else the reply is dropped without a trace
+	} // otherwise the reply is dropped without a trace
 }
 
-func (c *onMap) lost() {} // the callers go on waiting
+func (c *onMap) lost() {} // the callers continue to wait
 
 func (c *onMap) pending() int { return len(c.waiting) }
 
@@ -122,13 +123,13 @@ func (c *onMap) seen() int { return c.passed }
 // leak is a program in which a client may leak.
 type leak struct {
 	name    string
-	usual   onMap    // the client in which sim finds it
-	kind    sim.Kind // of the failure
+	usual   onMap    // the client whose leak sim finds
+	kind    sim.Kind // the kind of the failure
 	program func(ctx context.Context, s *sim.Sim, c client)
 }
 
-// serve runs a client's calls, one after the other, against a server that takes a random time for each reply. It
-// returns how many replies there were.
+// serve makes calls with a client, one after another, to a server that takes a random time for each reply. It returns
+// the number of replies.
 func serve(ctx context.Context, s *sim.Sim, c client, calls int, limit, slowest time.Duration) (replies int) {
 	requests := coir.NewChan[any](coir.Unbounded, coir.WithName("requests"))
 	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -176,7 +177,7 @@ var leaks = []leak{
 			err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 				n.Go("server", func(ctx context.Context) error {
 					id, err := requests.Recv(ctx)
-					if err != nil || coir.Jitter(ctx, 4) > 0 { // it may have lost the request
+					if err != nil || coir.Jitter(ctx, 4) > 0 { // the server may have lost the request
 						return err
 					}
 					c.reply(id, 1)

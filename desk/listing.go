@@ -25,7 +25,7 @@ func (d *Desk[T]) describe(o *snapshot.Object) {
 	}
 }
 
-// mostTickets is how many open tickets of a desk a snapshot shows.
+// mostTickets is the largest number of a desk's open tickets in a snapshot.
 const mostTickets = 100
 
 // stamp records when the ticket in slot i was opened. The caller holds the lock.
@@ -36,7 +36,7 @@ func (s *shard[T]) stamp(i uint32) {
 	s.times[i/chunk][i%chunk] = time.Now()
 }
 
-// addOldest adds the tickets of the shard that may be among the oldest. It holds the lock for one chunk at a time.
+// addOldest adds the shard's tickets to the list and keeps the oldest. It holds the lock for one chunk at a time.
 func (s *shard[T]) addOldest(to []snapshot.Ticket) []snapshot.Ticket {
 	for from := uint32(0); ; from += chunk {
 		s.lock.Lock()
@@ -54,7 +54,7 @@ func (s *shard[T]) addOldest(to []snapshot.Ticket) []snapshot.Ticket {
 	}
 }
 
-// oldest returns the tickets that were opened first, in order.
+// oldest returns the tickets that were opened first, in order of time.
 func oldest(all []snapshot.Ticket) []snapshot.Ticket {
 	slices.SortStableFunc(all, func(a, b snapshot.Ticket) int {
 		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.Name, b.Name))

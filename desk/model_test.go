@@ -1,6 +1,7 @@
 package desk_test
 
-// Random sequences of operations on a desk, and on a slow model of it: a list of tickets, each with its state.
+// Random sequences of operations are performed on a desk and on a slow model of it: a list of tickets with their
+// states.
 
 import (
 	"context"
@@ -15,21 +16,21 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// model is what a desk is.
+// model is a desk as a list of tickets.
 type model struct {
 	limit   int
 	tickets []*modelTicket
-	ended   int // how many have ended
+	ended   int // number of ended tickets
 	stats   desk.Stats
 }
 
 type modelTicket struct {
 	real     *desk.Ticket[int]
-	scope    int // the index of its scope
+	scope    int // index of its scope
 	deadline time.Time
 	open     bool
-	answered bool // it ended by an answer
-	at       int  // as the how manyeth it ended
+	answered bool // an answer ended it
+	at       int  // how many tickets had ended before it
 	value    int
 	err      error
 }
@@ -42,7 +43,7 @@ func (m *model) end(x *modelTicket, count *uint64, answered bool, v int, err err
 	*count++
 }
 
-// complete is Resolve, or Reject with an error. It returns the errors that the desk may return.
+// complete models Resolve, or Reject if err is not nil. It returns the errors that the desk may return.
 func (m *model) complete(x *modelTicket, count *uint64, v int, err error) []error {
 	switch {
 	case x.open:
@@ -72,7 +73,7 @@ func (m *model) count(err error) {
 	}
 }
 
-// expire ends the tickets whose time has come.
+// expire ends the tickets whose deadline has passed.
 func (m *model) expire() {
 	for _, x := range m.tickets {
 		if x.open && !x.deadline.IsZero() && !x.deadline.After(time.Now()) {
@@ -81,7 +82,7 @@ func (m *model) expire() {
 	}
 }
 
-// modelScope is a context that tickets are opened in.
+// modelScope is a context in which tickets are opened.
 type modelScope struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -104,7 +105,7 @@ func TestDeskAgainstModel(t *testing.T) {
 	}
 }
 
-// FuzzDesk is the same with sequences from a fuzzer.
+// FuzzDesk takes the sequences from the fuzzer.
 func FuzzDesk(f *testing.F) {
 	f.Add(uint64(1), uint16(100))
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) {
@@ -116,7 +117,7 @@ func FuzzDesk(f *testing.F) {
 	})
 }
 
-// script does random steps on a desk and on the model, and compares.
+// script performs random steps on a desk and on the model, and compares them.
 func script(ctx context.Context, rnd *rand.Rand, steps int) error {
 	m := &model{limit: 1 + rnd.IntN(100)}
 	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(m.limit), desk.WithOverflow(coir.OverflowFail))
@@ -202,7 +203,7 @@ func (m *model) step(ctx context.Context, rnd *rand.Rand, d *desk.Desk[int], sco
 			if up.ctx == context.Background() {
 				break
 			}
-			return nil // it would end with the other: the model does not follow that
+			return nil // it would end with its parent, which the model does not follow
 		}
 		*scopes = append(*scopes, &s)
 	case 17, 18:
@@ -259,7 +260,7 @@ func (m *model) open(rnd *rand.Rand, d *desk.Desk[int], scopes []*modelScope) er
 	return nil
 }
 
-// cancel cancels scope i, and with it its tickets.
+// cancel cancels scope i and ends its tickets.
 func (m *model) cancel(i int, s *modelScope) {
 	s.cancel()
 	synctest.Wait()
@@ -274,7 +275,7 @@ func (m *model) cancel(i int, s *modelScope) {
 	}
 }
 
-// check compares the result of a completion.
+// check checks that the desk returned one of the errors that the model allows.
 func (m *model) check(got error, want []error) error {
 	m.count(got)
 	for _, w := range want {

@@ -13,8 +13,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// A function of OnDone that calls Goexit ends neither the clock nor a cancel: the other functions are called, the other
-// tickets end, and timers go on.
+// A function of OnDone that calls Goexit does not stop the clock or a cancellation: the other functions are called, the
+// other tickets end, and timers still fire.
 //
 // Spec: TK-13 (a ticket ends with its scope)
 // Spec: TK-20 (OnDone runs once)
@@ -41,7 +41,7 @@ func TestGoexitInOnDone(t *testing.T) {
 				d := desk.New[int](desk.WithName("replies"))
 				ctx, limit, end := end(t.Context())
 				var called [3]int
-				var nested atomic.Int32 // by goroutines that nothing orders
+				var nested atomic.Int32 // incremented by unordered goroutines
 				for i := range called {
 					tk, err := d.OpenTimeout(ctx, limit)
 					if err != nil {
@@ -71,7 +71,7 @@ func TestGoexitInOnDone(t *testing.T) {
 	}
 }
 
-// The same under package sim, where such a function is a part of the step that ends the ticket.
+// The same under package sim, where such a function runs within the step that ends the ticket.
 func TestGoexitInOnDoneUnderSim(t *testing.T) {
 	for name, cancelAfter := range map[string]time.Duration{"cancel": time.Second / 2, "clock": 2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestGoexitInOnDoneUnderSim(t *testing.T) {
 	}
 }
 
-// After the end, by whatever, OnDone calls the function itself, and a panic goes to its caller.
+// After the ticket has ended, in any way, OnDone calls the function itself, and a panic continues in its caller.
 func TestPanicInOnDoneAfterTheEnd(t *testing.T) {
 	ctx, cancel := coir.WithCancel(t.Context())
 	d := desk.New[int](desk.WithName("replies"))
@@ -128,7 +128,7 @@ func TestPanicInOnDoneAfterTheEnd(t *testing.T) {
 	tk.OnDone(func(int, error) { panic("mine") })
 }
 
-// FailAll ends all tickets, also if functions of OnDone panic or call Goexit. The first panic goes on.
+// FailAll ends all tickets even if functions of OnDone panic or call Goexit. The first panic continues.
 func TestFailAllEndsAllDespitePanics(t *testing.T) {
 	for name, leave := range map[string]func(i int){
 		"panic":  func(i int) { panic(i) },

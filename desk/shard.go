@@ -8,60 +8,60 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A shard is a table of slots under one lock. A desk begins with one shard, and uses more when a caller finds a shard
+// A shard is a table of slots under one lock. A desk has one shard at first, and uses more when a caller finds a shard
 // locked. So callers on many processors do not contend for one lock for long, and a program on one processor, or under
 // package sim, always has its tickets in the same order.
 //
 // Invariants, under the lock:
 //
-//	S1 open:     a slot has a ticket if and only if that is open, and the ticket's ID names the slot, its generation and
-//	             its nonce.
+//	S1 open:     a slot has a ticket if and only if the ticket is open, and the ticket's ID has the slot, its
+//	             generation and its nonce.
 //	S2 free:     a slot without a ticket is in the list of free slots, unless its generations are used up.
-//	S3 memory:   a free slot is used again after at least remembered others have been freed after it. Until then it
-//	             knows its last nonce and how its last ticket ended.
+//	S3 memory:   a free slot is reused only after at least remembered others have been freed after it. Until then it
+//	             keeps its last nonce and how its last ticket ended.
 //	S4 group:    an open ticket is in the ring of its group, and a group with tickets watches their context.
 //
-// The free slots are a queue, not a stack, because of S3: a duplicate or late completion can be distinguished from a
+// The free slots are a queue and not a stack because of S3: a duplicate or late completion can be distinguished from a
 // forged one only while the slot remembers its last ticket. The queue costs a little locality; with 256 slots of 24
-// bytes a shard stays in the first cache.
+// bytes a shard stays in the first-level cache.
 //
-// The lock is a coir.Cond, of which only the lock is used, because package sim sees its operations and would not see
-// those of a sync.Mutex.
+// The lock is a coir.Cond, used only as a lock, because package sim sees its operations and would not see those of a
+// sync.Mutex.
 type shard[T any] struct {
 	lock   coir.Cond
 	desk   *Desk[T]
 	number int
 
 	slots       []*[chunk]slot[T]
-	times       []*[chunk]time.Time // when the tickets in the slots were opened, if the desk is listed
-	used        uint32              // slots that have had a ticket, or are free: all below this
-	first, last uint32              // of the free slots, linked by next
+	times       []*[chunk]time.Time // when the ticket in each slot was opened, if the desk is listed
+	used        uint32              // slots from here on have never had a ticket
+	first, last uint32              // the queue of free slots, linked by next
 	free        int
 
-	current *group[T] // of the last ticket; it may be empty
+	current *group[T] // group of the last ticket; it may be empty
 	kept    *kept[T]  // has the link of current
-	spare   *group[T] // groups that may be reused, linked by next
-	spares  int       // how many: at most chunk
+	spare   *group[T] // groups that can be reused, linked by next
+	spares  int       // length of spare: at most chunk
 
 	open, high int
 	opened     uint64
 	ended      [endings]uint64
 
 	random *rand.ChaCha8
-	_      [64]byte // the next shard has another cache line
+	_      [64]byte // keeps the next shard out of this cache line
 }
 
 const (
 	chunk      = 256 // slots that are allocated at once
-	remembered = 64  // free slots that are not used again yet
+	remembered = 64  // free slots that are not yet reused
 )
 
 // slot is a place for an open ticket.
 type slot[T any] struct {
 	ticket     *Ticket[T] // nil if the slot is free
-	nonce      uint64     // of the ticket, or of the last one
-	generation uint32     // the same; 0 if there was none
-	next       uint32     // while it is free: the next free slot and, in the upper bits, how the last ticket ended
+	nonce      uint64     // nonce of the ticket, or of the last one
+	generation uint32     // its generation; 0 if there was no ticket
+	next       uint32     // in a free slot: the next free slot and, in the upper bits, how the last ticket ended
 }
 
 // ending says how a ticket ended.
@@ -76,7 +76,7 @@ const (
 	endings = iota
 )
 
-const nextBits = 24 // of slot.next
+const nextBits = 24 // bits of slot.next for the slot
 
 func newShard[T any](d *Desk[T], number int) *shard[T] {
 	var seed [32]byte
@@ -88,7 +88,7 @@ func newShard[T any](d *Desk[T], number int) *shard[T] {
 
 func (s *shard[T]) at(i uint32) *slot[T] { return &s.slots[i/chunk][i%chunk] }
 
-// put assigns a slot and an ID to a ticket of the group g. It reports false if there is no slot left. The caller holds
+// put assigns a slot and an ID to a ticket of the group g. It returns false if there is no slot left. The caller holds
 // the lock.
 func (s *shard[T]) put(t *Ticket[T], g *group[T]) bool {
 	// Spec: TK-05 (ids do not collide)
@@ -123,7 +123,7 @@ func (s *shard[T]) put(t *Ticket[T], g *group[T]) bool {
 	return true
 }
 
-// take removes the ticket from slot i, which has one. The caller holds the lock.
+// take removes the ticket from slot i, which must have one. The caller holds the lock.
 func (s *shard[T]) take(i uint32, how ending) *Ticket[T] {
 	// Spec: TK-04 (one completer takes a ticket out)
 	x := s.at(i)

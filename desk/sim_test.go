@@ -1,7 +1,7 @@
 package desk_test
 
-// The claims that concern more than one fiber, each under schedules of package sim. A program says what must hold in
-// all schedules, and by Sometimes what must be seen in some.
+// The properties that involve several fibers, each tested under schedules of package sim. A program checks what must
+// hold in all schedules, and uses Sometimes for what must occur in at least one.
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// Five parties race for one ticket: an answer, a second one, a cancel, the scope, and time. It ends in exactly one way,
-// its waiter and its callback see the same, and the desk counts what has happened.
+// Five parties race for one ticket: two answers, a cancellation, the scope, and the deadline. The ticket ends in
+// exactly one way, its waiter and its callback see the same result, and the desk counts what happened.
 //
 // Spec: TK-01 (anything may complete a ticket, once)
 // Spec: TK-03 (the payload comes before the waiter runs)
@@ -28,7 +28,7 @@ import (
 func TestTicketEndsInOneWay(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int](desk.WithName("replies"))
-		var won [3]bool // by the resolvers and the canceller
+		var won [3]bool // for the two resolvers and the canceller
 		var value, called int
 		var end error
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -73,7 +73,8 @@ func TestTicketEndsInOneWay(t *testing.T) {
 	}, sim.WithClock(sim.ClockRacing))
 }
 
-// A scope ends while tickets are opened in it: each Open fails, or its ticket ends with the scope. All schedules.
+// A scope ends while tickets are opened in it: each Open fails, or its ticket ends with the scope. The test runs all
+// schedules.
 //
 // Spec: TK-13 (a ticket ends with its scope)
 func TestOpenAgainstTheEndOfItsScope(t *testing.T) {
@@ -107,7 +108,7 @@ func TestOpenAgainstTheEndOfItsScope(t *testing.T) {
 	}
 }
 
-// All schedules of a completion against the end of a nursery, by DPOR.
+// A completion races with the end of a nursery, in all schedules, by DPOR.
 func TestAnswerAgainstTheEndOfANursery(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int](desk.WithName("replies"))
@@ -153,7 +154,7 @@ func TestAnswerAgainstTheEndOfANursery(t *testing.T) {
 	}
 }
 
-// A full desk: openers wait, and each gets a place, however the tickets before it end.
+// Openers wait at a full desk, and each gets a place, however the earlier tickets end.
 func TestPlacesPassOn(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int](desk.WithName("replies"), desk.WithLimit(1))
@@ -208,8 +209,8 @@ func TestPlacesPassOn(t *testing.T) {
 	})
 }
 
-// FailAll races with openers, answers and time. What it ends, it ends with its error, and nothing stays open after the
-// scope.
+// FailAll races with openers, answers and deadlines. The tickets that it ends get its error, and no ticket is open
+// after the scope has ended.
 func TestFailAllAgainstOpeners(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int](desk.WithName("replies"))
@@ -241,7 +242,7 @@ func TestFailAllAgainstOpeners(t *testing.T) {
 	})
 }
 
-// Wait, iteration and a select meet completions of many tickets.
+// Wait, iteration and a select run while many tickets are completed.
 func TestWaitersSeeTheirOwn(t *testing.T) {
 	explore(t, func(ctx context.Context, s *sim.Sim) {
 		d := desk.New[int](desk.WithName("replies"))

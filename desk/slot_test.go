@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A slot whose generations are used up is not used again: its locators would repeat.
+// A slot whose generations are used up is not reused, because its locators would repeat.
 //
 // Spec: TK-15 (an old id never reaches a new ticket)
 func TestSlotRetires(t *testing.T) {
@@ -45,7 +45,7 @@ func TestSlotRetires(t *testing.T) {
 	}
 }
 
-// A shard without free slots leaves its tickets to the next.
+// If a shard has no free slots, the ticket gets a slot in the next shard.
 func TestFullShardPassesOn(t *testing.T) {
 	d := New[int](WithName("replies"))
 	s := d.shard(0)
@@ -59,7 +59,7 @@ func TestFullShardPassesOn(t *testing.T) {
 	}
 }
 
-// Invariant S3: the desk knows how each of the last tickets ended.
+// Invariant S3: the desk remembers how each of the last tickets ended.
 //
 // Spec: TK-08 (late, unknown and duplicate completions differ)
 func TestEndsAreRemembered(t *testing.T) {
@@ -92,7 +92,7 @@ func TestEndsAreRemembered(t *testing.T) {
 	}
 }
 
-// Groups of tickets are stopped when they are empty, and kept for others.
+// Groups are stopped when they become empty, and reused.
 func TestGroupsAreUsedAgain(t *testing.T) {
 	d := New[int](WithName("replies"))
 	var all []*Ticket[int]
@@ -120,15 +120,15 @@ func TestGroupsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// How long the comparison of a nonce takes does not depend on where it differs: Welch's t-test over two sets of wrong
-// ids, as in "Dude, is my code constant time?". What decides is that the code has no branch between the two loads and
-// the result. The test is for make soak: on a busy machine it needs many samples.
+// The time to compare nonces does not depend on where they differ. The test is Welch's t-test over two sets of wrong
+// ids, as in "Dude, is my code constant time?". The reason is that the code has no branch between the two loads and the
+// result. The test is for make soak: on a busy machine it needs many samples.
 func TestNonceTakesConstantTime(t *testing.T) {
 	if os.Getenv("COIR_SOAK") == "" {
 		t.Skip("for make soak")
 	}
 	const nonce, batch, samples = 0x0123456789abcdef, 1000, 20_000
-	wrong := [2]uint64{nonce ^ 1<<63, nonce ^ 1} // differs at one end, at the other
+	wrong := [2]uint64{nonce ^ 1<<63, nonce ^ 1} // differ in the highest bit, in the lowest bit
 	var took [2][]float64
 	for i := range 2 * samples {
 		begin := time.Now()
@@ -142,7 +142,7 @@ func TestNonceTakesConstantTime(t *testing.T) {
 	var mean, variance [2]float64
 	for k := range took {
 		slices.Sort(took[k])
-		took[k] = took[k][:samples*9/10] // the rest was interrupted
+		took[k] = took[k][:samples*9/10] // the slowest tenth was interrupted
 		for _, x := range took[k] {
 			mean[k] += x / float64(len(took[k]))
 		}

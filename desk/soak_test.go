@@ -1,6 +1,6 @@
 package desk_test
 
-// Sizes that need minutes run under make soak; an ordinary run does a small part.
+// These tests take minutes under make soak; an ordinary run does a small part.
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// Parties race for each ticket: it is answered, answered twice, cancelled, its scope ends or its time is up; now and
-// then all open tickets fail. Each ticket ends in exactly one way, the desk ends empty, and memory stays flat: it is
-// measured after a quarter and at the end.
+// Parties race for each ticket: answers, a second answer, a cancellation, the end of its scope, its deadline, and from
+// time to time FailAll. Each ticket ends in exactly one way, the desk is empty in the end, and memory does not grow: it
+// is measured after a quarter of the run and at the end.
 //
 // Spec: TK-01 (anything may complete a ticket, once)
 // Spec: TK-10 (cancel and completion share one claim)
@@ -28,7 +28,7 @@ func TestRacingPartiesEndATicketOnce(t *testing.T) {
 	tickets := sized(20_000, 200_000, 10_000_000)
 	const openers = 16
 	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(10_000))
-	var values, errs atomic.Uint64 // seen by OnDone
+	var values, errs atomic.Uint64 // counted by OnDone
 	var twice, opened atomic.Int64
 	part := func(share int) error {
 		ids := coir.NewChan[*desk.Ticket[int]](1024)
@@ -71,7 +71,7 @@ func TestRacingPartiesEndATicketOnce(t *testing.T) {
 						switch rand.IntN(8) {
 						case 0:
 							tk.Cancel()
-						case 1: // left to its scope, or its time
+						case 1: // ended by its scope or its deadline
 						case 2:
 							_ = d.Resolve(tk.ID(), 7)
 							if err := d.Resolve(tk.ID(), 7); err == nil {
@@ -118,7 +118,7 @@ func TestRacingPartiesEndATicketOnce(t *testing.T) {
 	}
 }
 
-// openAll opens n tickets, each in a scope of its own, in one that others share, or with a deadline.
+// openAll opens n tickets, each in its own scope, in a shared scope, or with a deadline.
 func openAll(ctx context.Context, d *desk.Desk[int], n int, opened func(*desk.Ticket[int]) error) error {
 	for range (n + 99) / 100 {
 		err := coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error {
@@ -190,7 +190,8 @@ func TestGoroutinesRaceForTickets(t *testing.T) {
 	}
 }
 
-// An open ticket takes less than 300 bytes, with a deadline or without, and no CPU: a million of them under make soak.
+// An open ticket takes less than 300 bytes, with or without a deadline, and no processor time: a million of them under
+// make soak.
 func TestMemoryOfOpenTickets(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector needs memory of its own")
@@ -223,7 +224,8 @@ func TestMemoryOfOpenTickets(t *testing.T) {
 	}
 }
 
-// A ticket that has ended leaves nothing behind: neither a timer, though its deadline is far, nor a group in its scope.
+// A ticket that has ended leaves nothing behind: no timer, although its deadline is far away, and no group in its
+// scope.
 func TestEndedTicketsLeaveNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector needs memory of its own")
@@ -237,7 +239,7 @@ func TestEndedTicketsLeaveNothing(t *testing.T) {
 		for i := range n {
 			in := ctx
 			if i%2 == 0 {
-				in = other // a group for each ticket
+				in = other // one group for each ticket
 			}
 			tk, err := d.OpenTimeout(in, time.Hour)
 			if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Ticket is one wait for an answer. It ends once: with the value or error that completes it, at its deadline, with the
-// context that it was opened in, or by Cancel or [Desk.FailAll]. Then it leaves the desk, and its result does not
+// Ticket is a wait for an answer. It ends once: with the value or error that completes it, at its deadline, when the
+// context in which it was opened ends, or by Cancel or [Desk.FailAll]. Then it leaves the desk, and its result does not
 // change. Any number of fibers and goroutines may wait for it.
 type Ticket[T any] struct {
 	// Spec: TK-01 (anything may complete a ticket, once)
@@ -19,7 +19,7 @@ type Ticket[T any] struct {
 
 	promise    coir.Promise[T]
 	group      *group[T]
-	prev, next *Ticket[T] // in the ring of the group
+	prev, next *Ticket[T] // neighbours in the ring of the group
 	alarm      *coir.Alarm
 	id         ID
 	calls      atomic.Uint32 // the state shared by OnDone and ended
@@ -28,16 +28,16 @@ type Ticket[T any] struct {
 var answerVerb = &coir.Verb{Name: "await", Waits: "for the answer of ticket", Ends: "complete", Of: "ticket"}
 
 // The values of Ticket.calls. A canceller or a clock that ends a ticket must not call a function of OnDone itself,
-// because that may call runtime.Goexit, which would end the clock.
+// because the function may call runtime.Goexit, which would stop the clock.
 const (
 	callsNone  = iota // there are no functions to call yet
 	callsSome         // there are functions: ended starts a goroutine that calls them
-	callsEnded        // ended has checked, and the promise may not be completed yet: a new function needs a goroutine
-	callsOver         // ended is done: OnDone calls its function itself
+	callsEnded        // ended has checked, but the promise may not be completed yet: a new function needs a goroutine
+	callsOver         // ended has returned: OnDone calls its function itself
 )
 
-// timedTicket is a Ticket with a deadline. It is one object, so that a deadline needs no second allocation, and a
-// ticket without a deadline needs no memory for it.
+// timedTicket is a Ticket with a deadline. It is one object, so that a deadline needs no second allocation and a ticket
+// without a deadline needs no memory for it.
 type timedTicket[T any] struct {
 	Ticket[T]
 	clock coir.Alarm
@@ -50,8 +50,8 @@ func (t *Ticket[T]) ID() ID { return t.id }
 func (t *Ticket[T]) Name() string { return t.promise.Name() }
 
 // Wait waits until the ticket has ended, and returns the value or the error with which it was completed. If the ticket
-// timed out, the error matches [coir.ErrTimeout], and has the ticket's name; if it was cancelled, the error is
-// [context.Canceled]; if its context was cancelled, the error is the one that an operation in that context returns. If
+// timed out, the error matches [coir.ErrTimeout] and has the ticket's name. If the ticket was cancelled, the error is
+// [context.Canceled]. If its context was cancelled, the error is the one that an operation in that context returns. If
 // ctx ends first, Wait returns ctx's error, and the ticket stays open.
 //
 // A ticket ends with the context in which it was opened, so a goroutine may wait in [context.Background], which is
@@ -69,10 +69,10 @@ func (t *Ticket[T]) DoneCase(v *T, err *error) coir.Case {
 	return t.promise.DoneCase(v, err)
 }
 
-// OnDone registers f, which the ticket calls with its result, once. A call of Resolve, Reject, Cancel or FailAll that
+// OnDone registers f, which is called once with the ticket's result. A call of Resolve, Reject, Cancel or FailAll that
 // ends the ticket calls f before it returns, and a panic in f continues in its caller. If the ticket ends with its
-// context or at its deadline, a new goroutine calls f, and a panic in f ends the program; the canceller, or the clock,
-// continues when f has returned. If the ticket has already ended, OnDone calls f itself. f must be short, and must not
+// context or at its deadline, f is called in a new goroutine, and a panic in f ends the program; the canceller or the
+// clock waits until f returns. If the ticket has already ended, OnDone calls f itself. f must be short and must not
 // wait.
 func (t *Ticket[T]) OnDone(f func(v T, err error)) {
 	// Spec: TK-20 (OnDone runs once)
@@ -95,7 +95,7 @@ func (t *Ticket[T]) Cancel() bool {
 		return false
 	}
 	if err := coir.Ended(ctx); err != nil {
-		// A caller whose wait has ended with the context may get here before the desk ends the ticket. Then the ticket
+		// A caller whose wait ended with the context may get here before the desk has ended the ticket. Then the ticket
 		// counts as ended by its context.
 		if t.takeOut(endingFor(err)) {
 			t.ended(err)
@@ -122,7 +122,7 @@ func (t *Ticket[T]) String() string {
 	return "desk.Ticket(" + what
 }
 
-// end ends the ticket without an answer. It reports false if the ticket has already ended.
+// end ends the ticket without an answer. It returns false if the ticket has already ended.
 func (t *Ticket[T]) end(how ending, err error) bool {
 	if !t.takeOut(how) {
 		return false
@@ -145,7 +145,7 @@ func (t *Ticket[T]) takeOut(how ending) bool {
 	return open
 }
 
-// leave releases the other resources of a ticket that was removed from its slot.
+// leave releases the place of a ticket that was removed from its slot, and stops its timer.
 func (t *Ticket[T]) leave() {
 	if t.alarm != nil {
 		t.alarm.Stop()
@@ -155,10 +155,10 @@ func (t *Ticket[T]) leave() {
 	}
 }
 
-// ended completes a ticket that was removed from its slot because its context has ended, or its time is up. The caller
-// is in the middle of a cancel or of a callback of the clock, which no function of OnDone may stop, by a panic or by
-// runtime.Goexit. So if there are such functions, another goroutine completes the ticket. The caller waits for it:
-// under package sim that is part of the caller's step.
+// ended completes a ticket that was removed from its slot because its context ended or its deadline passed. Its caller
+// is cancelling a scope or running a callback of the clock, which no function of OnDone may stop by a panic or by
+// runtime.Goexit. So if there are such functions, another goroutine completes the ticket, and ended waits for it. Under
+// package sim that is part of the caller's step.
 func (t *Ticket[T]) ended(err error) {
 	if errors.Is(err, coir.ErrTimeout) && t.Name() != "" {
 		err = &timeoutError{t.Name(), err}
@@ -182,11 +182,11 @@ func (e *timeoutError) Error() string { return "desk: " + e.name + ": " + e.err.
 
 func (e *timeoutError) Unwrap() error { return e.err }
 
-// apart calls f in a goroutine, and returns when f has returned or has called runtime.Goexit. A panic in f ends the
+// apart calls f in a goroutine, and returns when f has returned or called runtime.Goexit. A panic in f ends the
 // program.
 //
 // It waits for a mutex and not for a channel, because package sim would take a wait for a channel for one of the
-// program's.
+// program's waits.
 func apart(f func()) {
 	var done sync.Mutex
 	done.Lock()
@@ -197,7 +197,7 @@ func apart(f func()) {
 	done.Lock()
 }
 
-// Ended implements coir.Watcher: the time of the ticket is up.
+// Ended implements coir.Watcher for the deadline of the ticket.
 func (t *timedTicket[T]) Ended(err error) {
 	if t.takeOut(timedOut) {
 		t.ended(err)

@@ -21,7 +21,7 @@ func ExampleMutex() {
 				}
 				defer accounts.Unlock()
 				before := balance
-				if err := coir.Sleep(ctx, time.Microsecond); err != nil { // a holder may wait
+				if err := coir.Sleep(ctx, time.Microsecond); err != nil { // the holder of a lock may wait
 					return err
 				}
 				balance = before + 1
@@ -34,7 +34,7 @@ func ExampleMutex() {
 	// Output: 10 <nil>
 }
 
-// A lock and other things in one select: the case that happens has locked it.
+// A select locks a mutex or receives from a channel. If the mutex case happens, the select has locked it.
 func ExampleMutex_LockCase() {
 	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
 		var report locks.Mutex
@@ -91,7 +91,7 @@ func ExampleRWMutex() {
 	// Output: 1 <nil>
 }
 
-// A semaphore limits how many do something at the same time, over all requests of a service.
+// A semaphore limits how many uploads run at the same time, over all requests of a service.
 func ExampleSemaphore() {
 	uploads := locks.NewSemaphore(2, coir.WithName("uploads"))
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
@@ -113,7 +113,7 @@ func ExampleSemaphore() {
 	// locks: Acquire(3) of Semaphore uploads, which has 2 permits
 }
 
-// A connection is made when it is first needed. If that fails, the next one that needs it tries again.
+// A connection is made when it is first needed. If that fails, the next caller tries again.
 func ExampleOnce() {
 	var connected locks.Once
 	attempts := 0
@@ -135,7 +135,7 @@ func ExampleOnce() {
 	// 2 attempts
 }
 
-// Workers compute in rounds: none begins a round before all have ended the one before it.
+// Workers compute in rounds: no worker starts a round before all have ended the previous one.
 func ExampleBarrier() {
 	const workers = 3
 	step := locks.NewBarrier(workers, coir.WithName("step"))
@@ -150,7 +150,7 @@ func ExampleBarrier() {
 					if last {
 						fmt.Println("round", round, "has ended")
 					}
-					if _, _, err := step.Wait(ctx); err != nil { // until that is printed
+					if _, _, err := step.Wait(ctx); err != nil { // until the line has been printed
 						return err
 					}
 				}

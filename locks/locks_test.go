@@ -20,7 +20,7 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// run runs body in a nursery, and fails the test if that fails.
+// run runs body in a nursery, and fails the test if the nursery returns an error.
 func run(t *testing.T, body func(ctx context.Context, n *coir.Nursery)) {
 	t.Helper()
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -32,7 +32,7 @@ func run(t *testing.T, body func(ctx context.Context, n *coir.Nursery)) {
 	}
 }
 
-// both runs body in this many fibers and goroutines, half of each.
+// both runs body in the given number of fibers and goroutines, half of each.
 func both(t *testing.T, number int, body func(ctx context.Context, i int)) {
 	t.Helper()
 	var goroutines sync.WaitGroup
@@ -58,8 +58,8 @@ func turns(most int) int {
 	return most
 }
 
-// Fibers and goroutines lock by all means, and some give up. What is taken is never more than there is, and in the end
-// all is free and no one waits.
+// Fibers and goroutines lock in every way, and some give up. No more is taken than there is, and in the end everything
+// is free and there are no waiters.
 func TestNeverMoreThanThereIs(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -105,9 +105,9 @@ func TestNeverMoreThanThereIs(t *testing.T) {
 	}
 }
 
-// Eight contenders that yield while they hold the lock: there are always some that wait. From when all have had it once
-// they are served about as often. There are enough rounds for two workers: the system may stop one for milliseconds,
-// and the contender that it runs misses them. The short test has few, and one worker.
+// Eight contenders yield while they hold the lock, so there are always waiters. Once each has had the lock, they get it
+// about equally often. There are enough rounds for two workers: the system may stop one for milliseconds, and its
+// contender then misses rounds. The short test has few rounds and one worker.
 func TestContendersAreServedEqually(t *testing.T) {
 	workers, all := 2, 2_000_000
 	if testing.Short() {
@@ -178,7 +178,7 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// panicOf returns what fn panics with.
+// panicOf returns the text of fn's panic.
 func panicOf(fn func()) (text string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -229,7 +229,7 @@ func TestMisusePanics(t *testing.T) {
 	}
 }
 
-// A panic in a fiber that holds a lock: the deferred Unlock unlocks it, and the nursery carries the panic.
+// A fiber panics while it holds a lock: the deferred Unlock unlocks it, and the nursery propagates the panic.
 func TestPanicWhileHeld(t *testing.T) {
 	for _, k := range kinds() {
 		l := k.make()
@@ -327,7 +327,7 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// Neither a free lock, nor one that is waited for, nor a select allocates in the steady state.
+// In the steady state, no lock operation allocates: with or without a wait, and in a select.
 func TestLocksAllocateNothing(t *testing.T) {
 	if invariant.Enabled || race.Enabled {
 		t.Skip("these builds allocate")
@@ -337,7 +337,7 @@ func TestLocksAllocateNothing(t *testing.T) {
 		run(t, func(ctx context.Context, n *coir.Nursery) {
 			never := coir.NewChan[int](0)
 			var stop atomic.Bool
-			n.Go("peer", func(ctx context.Context) error { // holds it when the other wants it
+			n.Go("peer", func(ctx context.Context) error { // holds the lock when the other wants it
 				for !stop.Load() {
 					if err := l.take(ctx, l.size); err != nil {
 						return err
@@ -412,7 +412,7 @@ func TestOnceTriesAgain(t *testing.T) {
 	}
 }
 
-// In each round all come before one goes on, and one is the last.
+// In each round no caller continues before all have arrived, and exactly one is the last.
 func TestBarrierRounds(t *testing.T) {
 	const clients = 6
 	b := locks.NewBarrier(clients)
@@ -438,7 +438,7 @@ func TestBarrierRounds(t *testing.T) {
 	}
 }
 
-// One that has given up does not count.
+// A caller that has given up does not count as arrived.
 func TestBarrierWithoutOneThatGaveUp(t *testing.T) {
 	run(t, func(ctx context.Context, n *coir.Nursery) {
 		b := locks.NewBarrier(2)
@@ -460,7 +460,7 @@ func TestBarrierWithoutOneThatGaveUp(t *testing.T) {
 	})
 }
 
-// Fibers that lock and unlock in a loop, and never yield, share one worker: the lock's fast path lets the others run.
+// Fibers that lock and unlock in a loop without yielding share one worker: the lock's fast path lets the others run.
 func TestLoopingFibersShareAWorker(t *testing.T) {
 	rt := coir.NewRuntime(coir.WithWorkers(1))
 	defer func() {
@@ -494,7 +494,7 @@ func TestLoopingFibersShareAWorker(t *testing.T) {
 	}
 }
 
-// A select with two cases of one lock does not wait behind itself.
+// A select with two cases of the same lock does not wait for itself.
 func TestSelectOfTwoCasesOfOneLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rw := locks.NewSemaphore(2), locks.NewRWMutex()
@@ -526,7 +526,7 @@ func TestSelectOfTwoCasesOfOneLock(t *testing.T) {
 	})
 }
 
-// A zero Barrier, and a nil function for a Once, are panics with a sentence.
+// A zero Barrier and a nil function for a Once panic with a clear text.
 func TestMisuseIsASentence(t *testing.T) {
 	for want, use := range map[string]func(){
 		"locks: use of a Barrier that was not made by NewBarrier": func() { _, _, _ = new(locks.Barrier).Wait(t.Context()) },
@@ -545,7 +545,7 @@ func TestMisuseIsASentence(t *testing.T) {
 	}
 }
 
-// A wait that times out tells the name of the lock.
+// The error of a wait that timed out has the name of the lock.
 func TestTimeoutsTellTheName(t *testing.T) {
 	ctx := t.Context()
 	m, rw, sem := locks.NewMutex(coir.WithName("store")), locks.NewRWMutex(coir.WithName("table")), locks.NewSemaphore(1)

@@ -15,10 +15,10 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// lock is a lock of any kind as permits: some of size are taken, and given back.
+// lock is any kind of lock seen as permits: operations take and return some of size permits.
 type lock struct {
 	size     int
-	amounts  []int // that an operation may take
+	amounts  []int // the numbers of permits that operations may take
 	take     func(ctx context.Context, n int) error
 	try      func(n int) bool
 	put      func(n int)
@@ -31,10 +31,10 @@ type kind struct {
 	make func() lock
 }
 
-// all is what a writer takes in the model of an RWMutex. There are fewer readers than that.
+// all is the number of permits of a writer in the model of an RWMutex. There are always fewer readers.
 const all = 1000
 
-// kinds are the locks that are permits.
+// kinds returns the kinds of locks that can be seen as permits.
 func kinds() []kind {
 	return []kind{
 		{"Mutex", func() lock {
@@ -87,7 +87,7 @@ func kinds() []kind {
 	}
 }
 
-// model is what a lock is: permits, and those that wait for some, in order.
+// model is a lock as a number of permits and an ordered list of waiters.
 type model struct {
 	left    int
 	waiting []*client
@@ -121,17 +121,17 @@ func (m *model) leave(c *client) {
 	m.serve()
 }
 
-// client is one fiber or goroutine that takes n.
+// client is a fiber or goroutine that takes n permits.
 type client struct {
 	n        int
-	deadline time.Time // zero if it has none
+	deadline time.Time // zero if there is none
 	cancel   context.CancelFunc
 
-	granted, left bool       // by the model
-	result        chan error // of the lock
+	granted, left bool       // in the model
+	result        chan error // the result of the real lock
 }
 
-// check compares how the wait of c ended, if it did, with the model. Nothing runs meanwhile.
+// check compares the result of c, if its wait has ended, with the model. Nothing runs meanwhile.
 func (c *client) check() error {
 	select {
 	case err := <-c.result:
@@ -151,9 +151,9 @@ func (c *client) check() error {
 	return nil
 }
 
-// Random histories of a lock, of fibers and goroutines that lock by all means, give up and run out of time. Each
-// operation runs until nothing can go on; then those that have taken and those that wait are the ones of the model.
-// So waiters are served in order, none that could be served waits, and none that has left took anything.
+// Random histories of a lock: fibers and goroutines lock in every way, give up and time out. Each operation runs until
+// nothing can proceed; then the holders and the waiters must be those of the model. So waiters are served in order, no
+// waiter that could be served waits, and none that has given up holds a permit.
 func TestLocksAgainstAModel(t *testing.T) {
 	rounds := 120
 	if testing.Short() {
@@ -188,11 +188,11 @@ type history struct {
 	lock
 	model
 	rnd     *rand.Rand
-	clients []*client // that wait
+	clients []*client // the waiting clients
 	held    []int
-	number  time.Duration // of clients with a deadline: no two end at the same moment
+	number  time.Duration // number of clients with a deadline: no two deadlines are equal
 	never   *coir.Chan[int]
-	jobs    *coir.Chan[func(context.Context)] // what a fiber is to do
+	jobs    *coir.Chan[func(context.Context)] // functions for a fiber to run
 	end     func()
 }
 
@@ -224,7 +224,7 @@ func newHistory(l lock, seed uint64) *history {
 	return h
 }
 
-// start lets a fiber or a goroutine take what c wants.
+// start makes a fiber or a goroutine take what c wants.
 func (h *history) start(c *client, how int) {
 	c.result = make(chan error, 1)
 	ready := make(chan struct{})
@@ -257,7 +257,7 @@ func (h *history) start(c *client, how int) {
 	<-ready
 }
 
-// step does something, and checks how the model does when nothing can go on.
+// step performs a random action, and compares the lock with the model when nothing can proceed.
 func (h *history) step() error {
 	n := h.amounts[h.rnd.IntN(len(h.amounts))]
 	switch op := h.rnd.IntN(12); {
@@ -306,7 +306,7 @@ func (h *history) putOne() {
 	h.serve()
 }
 
-// check compares the lock with the model when nothing can go on.
+// check compares the lock with the model when nothing can proceed.
 func (h *history) check() error {
 	synctest.Wait()
 	for _, c := range h.clients {
@@ -324,7 +324,7 @@ func (h *history) check() error {
 	return nil
 }
 
-// giveBack gives back all that is held, until there are no waiters. Then all is free.
+// giveBack returns everything that is held, until there are no waiters. Then everything is free.
 func (h *history) giveBack() error {
 	for len(h.held) > 0 {
 		h.putOne()
@@ -338,7 +338,7 @@ func (h *history) giveBack() error {
 	return nil
 }
 
-// expire makes those leave that have run out of time, in the order of their deadlines.
+// expire removes the waiters whose deadline has passed, in the order of their deadlines.
 func (m *model) expire(now time.Time) {
 	for {
 		var first *client

@@ -103,7 +103,7 @@ func (m *mutex) Put(int, bool) bool { return m.word.Swap(unlocked) != unlocked }
 //go:norace
 func (m *mutex) Verb(int) *coir.Verb { return lockVerb }
 
-// named returns the words for a lock in an error: its kind, with an article, and its name if it has one.
+// named returns a phrase that names the lock in an error: its kind, with an article, and its name if it has one.
 func named(kind string, q *coir.Queue) string {
 	if q.Name() == "" {
 		return kind

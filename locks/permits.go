@@ -3,13 +3,13 @@ package locks
 import "sync/atomic"
 
 // permits counts the permits that are taken. Each change is one compare-and-swap, so that taking and returning permits
-// needs no lock while there are no waiters. The highest bit means that there may be waiters: then only the queue may
+// needs no lock while there are no waiters. The highest bit means that there may be waiters. Then only the queue may
 // take and return permits, which keeps the order of the waiters.
 type permits struct{ word atomic.Uint64 }
 
 const waited = 1 << 63
 
-// takeFast takes n of size if they are free and there are no waiters.
+// takeFast takes n of size permits if they are free and there are no waiters.
 //
 //go:norace
 func (p *permits) takeFast(n, size int) bool {

@@ -6,9 +6,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// RWMutex is a lock that either any number of readers or one writer can hold. Waiters are served in order: a reader
-// that comes after a waiting writer waits too, so that writers are not starved. A fiber that holds a read lock must not
-// take another one: if a writer waits in between, both wait forever.
+// RWMutex is a lock that can be held by one writer or by any number of readers. Waiters are served in order: a reader
+// that comes after a waiting writer waits too, so writers are not starved. A fiber that holds a read lock must not take
+// another one: if a writer starts to wait in between, both wait forever.
 //
 // The zero value is unlocked and has no name. An RWMutex must not be copied after first use.
 type RWMutex struct {

@@ -33,7 +33,7 @@ func complete(t *testing.T, fn func(ctx context.Context, s *sim.Sim)) {
 	t.Logf("%d schedules", res.Schedules)
 }
 
-// nursery runs body, and ignores how its fibers end: some are cancelled.
+// nursery runs body and ignores the errors of its fibers, because some of them are cancelled.
 func nursery(ctx context.Context, body func(ctx context.Context, n *coir.Nursery)) {
 	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		body(ctx, n)
@@ -41,15 +41,15 @@ func nursery(ctx context.Context, body func(ctx context.Context, n *coir.Nursery
 	})
 }
 
-// guard checks how much of a lock is taken.
+// guard checks how many permits of a lock are taken.
 type guard struct {
 	s      *sim.Sim
 	l      lock
 	taken  atomic.Int64
-	writes int // by those that have taken all: the race detector sees that they are ordered
+	writes int // written by holders of all permits, so that the race detector sees whether they are ordered
 }
 
-// hold yields while n is taken, and gives n back.
+// hold takes n from the guard, yields, and returns n.
 func (g *guard) hold(ctx context.Context, n int) {
 	if now := g.taken.Add(int64(n)); now > int64(g.l.size) {
 		g.s.Errorf("%d of %d are taken", now, g.l.size)
@@ -64,15 +64,15 @@ func (g *guard) hold(ctx context.Context, n int) {
 	_ = coir.Yield(ctx)
 }
 
-// free checks that all is free, and that there are no waiters.
+// free checks that everything is free and that there are no waiters.
 func (g *guard) free() {
 	if g.taken.Load() != 0 || !g.l.try(g.l.size) {
 		g.s.Errorf("not all is free: %s", g.l.describe())
 	}
 }
 
-// Fibers take by a plain call, by a try, in a select with a channel, by priority and with a deadline, while one of them
-// is cancelled.
+// Fibers take locks with a plain call, with a try, in a select with a channel, with priority and with a deadline, while
+// one of them is cancelled.
 func TestLocksUnderSimulation(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestLocksUnderSimulation(t *testing.T) {
 	}
 }
 
-// A few fibers, in all orders that make a difference.
+// A few fibers use each lock, in all orders that make a difference.
 func TestLocksInEveryOrder(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestLocksInEveryOrder(t *testing.T) {
 	}
 }
 
-// A waiter that is cancelled, in all orders: it takes, or it leaves and the next one takes.
+// A waiter is cancelled, in all orders: either it takes the lock, or it leaves and the next waiter takes it.
 func TestCancelInEveryOrder(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -220,8 +220,8 @@ func TestCancelInEveryOrder(t *testing.T) {
 	}
 }
 
-// Those that wait are served in the order in which they came, whatever runs when. Time passes only when no fiber can
-// run, so each comes when those before it wait. One of them leaves.
+// Waiters are served in the order of arrival, in any schedule. Time advances only when no fiber can run, so each fiber
+// arrives when those before it are waiting. One of them leaves.
 func TestWaitersAreServedInOrder(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -263,8 +263,8 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	}
 }
 
-// Half of the waits of a Once end by a cancel. fn is called until it succeeds, never twice at a time, and not after
-// that.
+// Half of the waits of a Once are cancelled. fn is called until it succeeds, never twice at the same time, and never
+// again after that.
 func TestOnceUnderSimulation(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		o := locks.NewOnce(coir.WithName("config"))
@@ -309,7 +309,7 @@ func TestOnceUnderSimulation(t *testing.T) {
 	}, sim.WithSchedules(schedules))
 }
 
-// DPOR sees both orders of two calls of Do: the look whether it is done is an operation.
+// DPOR explores both orders of two calls of Do, because checking whether the action was done is an operation.
 func TestOnceInEveryOrder(t *testing.T) {
 	complete(t, func(ctx context.Context, s *sim.Sim) {
 		var o locks.Once
@@ -332,7 +332,7 @@ func TestOnceInEveryOrder(t *testing.T) {
 	})
 }
 
-// Three come in each of two rounds, and a fourth one may give up before it has counted.
+// In each of two rounds three fibers arrive, and a fourth may give up before it has been counted.
 func TestBarrierUnderSimulation(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b := locks.NewBarrier(3, coir.WithName("start"))
@@ -370,7 +370,7 @@ func TestBarrierUnderSimulation(t *testing.T) {
 	}, sim.WithSchedules(schedules))
 }
 
-// DPOR sees both orders of a Wait and a cancel by a fiber that the caller has just let go.
+// DPOR explores both orders of a Wait and a cancellation by a fiber that the caller has just released.
 func TestBarrierAgainstCancel(t *testing.T) {
 	came, canceled := 0, 0
 	r := sim.Explore(func(ctx context.Context, s *sim.Sim) {
@@ -401,8 +401,8 @@ func TestBarrierAgainstCancel(t *testing.T) {
 	}
 }
 
-// A Locker has no way to fail. When sim has found a deadlock and ends its waits, those that wait by a Locker do not go
-// on as if they had the lock: their Unlock would panic, and the report would begin with that.
+// The Lock of a Locker cannot return an error. When sim has found a deadlock and ends the waits, waiters in such a Lock
+// do not continue as if they held the lock: their Unlock would panic, and the report would begin with that panic.
 func TestDeadlockOfLockersIsTheReport(t *testing.T) {
 	for _, deferred := range []bool{true, false} {
 		res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {

@@ -19,7 +19,7 @@ func onVirtualTime(fn func(ctx context.Context, n *coir.Nursery) error) {
 	}, sim.WithSchedules(1))
 }
 
-// A fiber does something every second. While it was busy it missed some ticks.
+// A fiber does something every second. It was busy for a while and missed some ticks.
 func ExampleTicker() {
 	onVirtualTime(func(ctx context.Context, _ *coir.Nursery) error {
 		tick := pace.NewTicker(time.Second)

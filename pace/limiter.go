@@ -59,7 +59,7 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 		return l.withoutWait(ctx, n)
 	}
 	_, err := l.timer.Wait(ctx, n)
-	if err == coir.ErrTimeout { //nolint:errorlint // a wrapped one says more already
+	if err == coir.ErrTimeout { //nolint:errorlint // a wrapped one already has details
 		return l.late(n, err)
 	}
 	return err
@@ -88,7 +88,7 @@ func (l *Limiter) String() string {
 	return fmt.Sprintf("pace.Limiter(%s%v, %d)", l.of(""), l.bucket.interval, l.bucket.burst)
 }
 
-// withoutWait is WaitN for an n that needs no wait: 0, or too many.
+// withoutWait implements WaitN for an n that needs no wait: 0, or more than the bucket holds.
 func (l *Limiter) withoutWait(ctx context.Context, n int) error {
 	if n < 0 {
 		panic(fmt.Sprintf("pace: WaitN(%d): the number of tokens must not be negative", n))
@@ -110,7 +110,7 @@ func (l *Limiter) late(n int, err error) error {
 	return fmt.Errorf("pace: %s%w before there %s %s", l.of("wait for "), err, are, tokens(n))
 }
 
-// of returns the name of the limiter, after a word and before a colon; or nothing if it has none.
+// of returns the name of the limiter, preceded by word and followed by a colon, or nothing if it has no name.
 func (l *Limiter) of(word string) string {
 	if l.name == "" {
 		return ""
@@ -126,14 +126,14 @@ func tokens(n int) string {
 	return strconv.Itoa(n) + " tokens"
 }
 
-// bucket is the schedule of a Limiter. It counts in time instead of tokens, so that it needs no fractions: taking a
-// token moves empty, the time at which the bucket was or would have been empty, by an interval.
+// bucket is the schedule of a Limiter. It counts time instead of tokens, and so needs no fractions. empty is the time
+// at which the bucket was or would have been empty; taking a token adds an interval to it.
 //
 // Invariant: after Due, empty is between now - full and now, and the bucket holds (now - empty) / interval tokens.
 type bucket struct {
 	interval time.Duration
 	burst    int
-	full     time.Duration // from empty to full
+	full     time.Duration // the time to fill an empty bucket
 	empty    time.Duration
 	started  bool
 }

@@ -17,8 +17,8 @@ import (
 type call struct {
 	at, n  int
 	try    bool // TryTake
-	giveUp int  // when it is cancelled; 0: never
-	known  bool // by a deadline, which the limiter sees
+	giveUp int  // when it is cancelled; 0 for never
+	known  bool // the cancellation is a deadline, which the limiter can see
 }
 
 // outcome is how a call ended.
@@ -27,11 +27,11 @@ type outcome struct {
 	ok bool
 }
 
-// bucketModel is the limiter as a textbook has it: millisecond by millisecond, with a queue that is a slice. It reports
-// false if two things happen in the same millisecond whose order matters.
+// bucketModel is a textbook limiter: it advances millisecond by millisecond and has a slice as its queue. It returns
+// false if two events whose order matters happen in the same millisecond.
 func bucketModel(interval, burst int, calls []call) (got []outcome, certain bool) {
 	got = make([]outcome, len(calls))
-	credit, certain := burst*interval, true // in parts of a token
+	credit, certain := burst*interval, true // in fractions of a token
 	var queue []int
 	serve := func(t int) (served bool) {
 		for len(queue) > 0 {
@@ -84,12 +84,12 @@ func bucketModel(interval, burst int, calls []call) (got []outcome, certain bool
 	return got, certain
 }
 
-// A limiter gives what the model gives, at the same time, in random histories of calls that wait, try and give up.
+// In random histories of calls that wait, try and give up, a limiter gives tokens at the same times as the model.
 func TestLimiterAgainstAModel(t *testing.T) {
 	const ms = time.Millisecond
 	unsure := 0
 	holds(t, func(ctx context.Context, s *sim.Sim) {
-		interval, burst := 2+2*s.Intn(5), 1+s.Intn(4) // calls come and tokens too in even milliseconds, cancels in odd ones
+		interval, burst := 2+2*s.Intn(5), 1+s.Intn(4) // calls and tokens come in even milliseconds
 		calls := make([]call, 2+s.Intn(8))
 		at := 0
 		for i := range calls {
@@ -152,13 +152,14 @@ func TestLimiterAgainstAModel(t *testing.T) {
 	}
 }
 
-// A ticker gives the number of ticks since the last, at the moment of the next one or immediately if that has passed.
+// A ticker returns the number of ticks since the last one that was received, at the next tick or, if that has passed,
+// immediately.
 func TestTickerAgainstAModel(t *testing.T) {
 	const ms = time.Millisecond
 	holds(t, func(ctx context.Context, s *sim.Sim) {
 		period := 1 + s.Intn(7)
 		ticker := pace.NewTicker(time.Duration(period)*ms, coir.WithName("tick"))
-		now, last := 0, 0 // of the model; the last tick that was got
+		now, last := 0, 0 // of the model; last is the last tick received
 		for range 1 + s.Intn(10) {
 			var got int
 			var err error
@@ -192,11 +193,11 @@ func TestTickerAgainstAModel(t *testing.T) {
 	}, sim.WithStrategy(sim.Random))
 }
 
-// Of several callers each gets ticks of its own: together they get each tick once.
+// If several callers use a ticker, each tick goes to one of them.
 func TestTicksAreShared(t *testing.T) {
 	holds(t, func(ctx context.Context, s *sim.Sim) {
 		ticker := pace.NewTicker(time.Second)
-		var sum atomic.Int64 // the ticker orders nothing
+		var sum atomic.Int64 // atomic, because the ticker orders no memory
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			for i := range 3 {
 				n.Go("user", func(ctx context.Context) error {

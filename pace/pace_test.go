@@ -32,12 +32,12 @@ func TestMoreThanTheBurst(t *testing.T) {
 	}
 }
 
-// A context that has ended is an error even if there are tokens, and takes none.
+// If the context has ended, a call fails and takes no token, even if there are tokens.
 func TestWaitInAnEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	l := pace.NewLimiter(time.Hour, 1)
-	for _, n := range []int{0, 1, 2} { // none, one, and more than there can be
+	for _, n := range []int{0, 1, 2} { // none, one, and more than the bucket holds
 		if err := l.WaitN(ctx, n); !errors.Is(err, context.Canceled) || errors.Is(err, pace.ErrTooMany) {
 			t.Errorf("WaitN(%d): %v", n, err)
 		}
@@ -50,8 +50,8 @@ func TestWaitInAnEndedContext(t *testing.T) {
 	}
 }
 
-// A wait for tokens that come after the deadline fails before it, on a real clock and on a virtual one, for deadlines
-// of both packages. A deadline beyond a shield does not count.
+// A wait for tokens that come after the deadline fails at once, on a real and on a virtual clock, for deadlines of both
+// packages. A deadline outside a shield is ignored.
 func TestTooLateIsKnown(t *testing.T) {
 	check := func(t *testing.T, ctx context.Context, now func() time.Duration) {
 		t.Helper()
@@ -104,7 +104,7 @@ func TestTooLateIsKnown(t *testing.T) {
 	})
 }
 
-// busyFibers is an observer that counts the fibers that run, or could.
+// busyFibers is an observer that counts the fibers that are running or ready.
 type busyFibers struct{ atomic.Int64 }
 
 func (b *busyFibers) FiberStarted(*coir.Fiber)      { b.Add(1) }
@@ -113,8 +113,8 @@ func (b *busyFibers) FiberReady(_, _ *coir.Fiber)   { b.Add(1) }
 func (b *busyFibers) FiberEnded(*coir.Fiber, error) { b.Add(-1) }
 func (b *busyFibers) FiberStalled(coir.Stall)       {}
 
-// virtually runs fn in a fiber on a virtual clock, which moves while nothing else happens. At the end no wait may be
-// left on it.
+// virtually runs fn in a fiber with a virtual clock, which advances when nothing else can happen. In the end no timer
+// may be left on the clock.
 func virtually(t *testing.T, fn func(ctx context.Context, clock *coir.Clock)) {
 	t.Helper()
 	clock := coir.NewClock()
@@ -146,7 +146,7 @@ func virtually(t *testing.T, fn func(ctx context.Context, clock *coir.Clock)) {
 	}
 }
 
-// Goroutines and fibers share a limiter, in a bubble: together they get the rate and no more, and nothing is left.
+// Goroutines and fibers in a bubble share a limiter: together they get tokens at its rate, and no goroutine is left.
 func TestFibersAndGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -172,7 +172,7 @@ func TestFibersAndGoroutines(t *testing.T) {
 	})
 }
 
-// A ticker in a goroutine, in a bubble.
+// A goroutine in a bubble uses a ticker.
 func TestTickerInAGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tick := pace.NewTicker(time.Second, coir.WithName("tick"))
@@ -202,8 +202,8 @@ func TestTickerInAGoroutine(t *testing.T) {
 	})
 }
 
-// The default runtime of a bubble is collected when nothing refers to it. A ticker that goroutines use goes on by the
-// clock of the next one.
+// The default runtime of a bubble is collected when it is no longer used. A ticker used by goroutines continues on the
+// clock of the next runtime.
 func TestTickerAfterACollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tick, began := pace.NewTicker(time.Second), time.Now()
@@ -219,7 +219,7 @@ func TestTickerAfterACollection(t *testing.T) {
 	})
 }
 
-// In the steady state neither allocates, whether it waits or not.
+// In the steady state neither type allocates, whether a call waits or not.
 func TestNoAllocations(t *testing.T) {
 	virtually(t, func(ctx context.Context, _ *coir.Clock) {
 		free, slow := pace.NewLimiter(1, 1<<20), pace.NewLimiter(time.Millisecond, 1)
@@ -240,7 +240,7 @@ func TestNoAllocations(t *testing.T) {
 	})
 }
 
-// Wrong arguments are mistakes of the program.
+// Invalid arguments panic.
 func TestWrongArguments(t *testing.T) {
 	for name, f := range map[string]func(){
 		"period":   func() { pace.NewTicker(0) },
@@ -260,7 +260,7 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-// A child on a goroutine goes by the clock of its own runtime, also in TryTake, which takes no context.
+// A child on a goroutine uses the clock of its own runtime, also in TryTake, which has no context.
 func TestClockOfAChildOnAGoroutine(t *testing.T) {
 	clock := coir.NewClock()
 	rt := coir.NewRuntime(coir.WithClock(clock))

@@ -33,7 +33,7 @@ func fails(t *testing.T, p program, kind sim.Kind, words ...string) {
 	}
 }
 
-// holds explores a program in which no schedule may fail.
+// holds explores a program that must not fail in any schedule.
 func holds(t *testing.T, p program, opts ...sim.Option) {
 	t.Helper()
 	res := sim.Explore(p, append([]sim.Option{sim.WithSchedules(2500)}, opts...)...)
@@ -58,7 +58,7 @@ func heartbeat(ctx context.Context) error {
 	}
 }
 
-// A ticker must not hide that the rest of the program is stuck, whether it is waited for alone or in a select.
+// A ticker must not hide that the rest of the program is stuck, whether the program waits for it alone or in a select.
 func TestTicksHideNoDeadlock(t *testing.T) {
 	lost := func(beat func(ctx context.Context) error) program {
 		return func(ctx context.Context, _ *sim.Sim) {
@@ -115,7 +115,7 @@ func TestTicksHideNoDeadlock(t *testing.T) {
 	})
 }
 
-// While others sleep for a long time, a ticker must not use up the steps of the schedule.
+// A ticker must not use up the steps of the schedule while other fibers sleep for a long time.
 func TestTicksMakeNoLivelock(t *testing.T) {
 	holds(t, func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -134,7 +134,7 @@ func TestTicksMakeNoLivelock(t *testing.T) {
 	})
 }
 
-// A program that goes on by ticks alone is no deadlock.
+// A program in which only ticks make progress is not deadlocked.
 func TestTicksThatMatterCome(t *testing.T) {
 	holds(t, func(ctx context.Context, s *sim.Sim) {
 		items, batches := coir.NewChan[int](coir.Unbounded), coir.NewChan[int](0)

@@ -11,8 +11,8 @@ import (
 // Ticker ticks at fixed intervals. If no caller waits, one tick is kept for the next caller; further ticks are counted
 // as missed.
 //
-// A Ticker does not keep a program alive: package sim reports a deadlock if nothing but ticks can happen. While other
-// fibers sleep for very many ticks, a simulation may skip some of them.
+// A Ticker does not keep a program alive: package sim reports a deadlock if only ticks can happen. If other fibers
+// sleep for a great number of ticks, a simulation may skip some of them.
 //
 // Any number of fibers and goroutines may use a Ticker; each tick goes to one of them.
 type Ticker struct {
@@ -48,7 +48,7 @@ func (t *Ticker) String() string { return fmt.Sprintf("pace.Ticker(%v)", t.beat.
 // beat is the schedule of a Ticker. The ticks are at multiples of the period from the first call.
 type beat struct {
 	period  time.Duration
-	last    time.Duration // the last tick that a caller got, or the first call
+	last    time.Duration // the last tick that a caller received, or the time of the first call
 	started bool
 }
 
@@ -77,5 +77,5 @@ func (b *beat) Take(_ int, now time.Duration) int {
 // Words implements coir.Schedule.
 func (b *beat) Words(int) string { return "for the next tick of" }
 
-// maxTime is the largest time. It never comes.
+// maxTime is the largest time, which is never reached.
 const maxTime = time.Duration(1<<63 - 1)

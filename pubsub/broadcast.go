@@ -50,7 +50,8 @@ func (b *Broadcast[T]) Publish(ctx context.Context, v T) error {
 	return b.pass(ctx, subs, v)
 }
 
-// pass passes v to subs. If a handler of [coir.OnUndelivered] panics, the others get v before the panic continues.
+// pass passes v to subs. If a handler of [coir.OnUndelivered] panics, the others still get v before the panic
+// continues.
 func (b *Broadcast[T]) pass(ctx context.Context, subs []*Subscription[T], v T) (err error) {
 	at := 0
 	defer func() {
@@ -69,11 +70,11 @@ func (b *Broadcast[T]) pass(ctx context.Context, subs []*Subscription[T], v T) (
 			closed = true
 		}
 	}
-	// In reverse order: measurements show that this is a little cheaper.
+	// Measurements show that the reverse order is slightly cheaper.
 	for _, s := range slices.Backward(b.late) {
 		switch err := s.ch.Send(ctx, v); {
 		case err == nil:
-		case errors.Is(err, coir.ErrWouldBlock): // it has coir.OverflowFail
+		case errors.Is(err, coir.ErrWouldBlock): // the channel has coir.OverflowFail
 			s.missed.Add(1)
 		case errors.Is(err, coir.ErrClosed):
 			closed = true
@@ -81,13 +82,13 @@ func (b *Broadcast[T]) pass(ctx context.Context, subs []*Subscription[T], v T) (
 			return err
 		}
 	}
-	if closed { // by its subscriber, which has left, or by the Broadcast
+	if closed { // the subscriber has left, or the Broadcast is closed
 		_, err = b.all()
 	}
 	return err
 }
 
-// forgetLate empties the list of subscribers to wait for, so that those that leave can be collected.
+// forgetLate empties the list of subscribers to wait for, so that subscribers that have left can be collected.
 func (b *Broadcast[T]) forgetLate() {
 	clear(b.late)
 	b.late = b.late[:0]
@@ -141,8 +142,8 @@ var recvVerb = &coir.Verb{Name: "recv", Waits: "to receive from", Ends: "publish
 
 func (t *topic[T]) lock() { must(t.mu.Lock(context.Background())) }
 
-// must panics if a wait in context.Background has failed. It fails only if package sim ends it, after a failure that it
-// reports. The caller must not continue then as if it held the lock.
+// must panics if a wait in context.Background has failed. Such a wait fails only if package sim ends it, after a
+// failure that it reports. Then the caller must not continue as if it held the lock.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -235,8 +236,8 @@ func (s *Subscription[T]) RecvCase(dst *T) coir.Case { return s.ch.RecvCase(dst)
 // last pair has an error.
 func (s *Subscription[T]) All(ctx context.Context) iter.Seq2[T, error] { return s.ch.All(ctx) }
 
-// Lagged returns how many values the subscriber has missed because it was slow. A watcher of a [Latest] has missed
-// those that were replaced. After Close it also counts those that were not received.
+// Lagged returns how many values the subscriber has missed because it was slow. For a watcher of a [Latest] these are
+// the values that were replaced before it received them. After Close it also counts the values that were not received.
 func (s *Subscription[T]) Lagged() uint64 { return s.ch.Stats().Dropped + s.missed.Load() }
 
 // Close ends the subscription. Values that were not received are dropped. Publishers no longer wait for the subscriber.

@@ -8,8 +8,8 @@ import (
 	"github.com/coir-go/coir/pubsub"
 )
 
-// Two subscribers get each price. The second is slow, and has asked to miss prices rather than to make the publisher
-// wait: it gets the newest two.
+// Two subscribers get the prices. The second is slow, and misses prices instead of making the publisher wait: it gets
+// the newest two.
 func ExampleBroadcast() {
 	prices := pubsub.NewBroadcast[int](coir.WithName("prices"))
 	book := prices.Subscribe(0)
@@ -53,7 +53,8 @@ func ExampleBroadcast() {
 	// chart has missed 2
 }
 
-// A watcher starts with the present value, and misses values that were replaced before it looked, but not the last.
+// A watcher first gets the current value. It misses values that are replaced before it receives them, but not the last
+// one.
 func ExampleLatest() {
 	level := pubsub.NewLatest("info", coir.WithName("log level"))
 	watcher := level.Watch()
@@ -79,7 +80,7 @@ func ExampleLatest() {
 	// debug
 }
 
-// A subscription in a select.
+// A select receives from two subscriptions.
 func ExampleSubscription_RecvCase() {
 	prices := pubsub.NewBroadcast[int]()
 	limit := pubsub.NewLatest(10)

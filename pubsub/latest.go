@@ -39,7 +39,7 @@ func (l *Latest[T]) Set(v T) error {
 	return nil
 }
 
-// pass passes v to subs, to all of them even if a handler of [coir.OnUndelivered] panics.
+// pass passes v to all of subs, even if a handler of [coir.OnUndelivered] panics.
 func pass[T any](subs []*Subscription[T], v T) {
 	at := 0
 	defer func() {
@@ -48,7 +48,7 @@ func pass[T any](subs []*Subscription[T], v T) {
 		}
 	}()
 	for ; at < len(subs); at++ {
-		_ = subs[at].ch.TrySend(v) // replaces a value that the watcher has not seen; if closed, the watcher has left
+		_ = subs[at].ch.TrySend(v) // replaces an unseen value; an error means that the watcher has left
 	}
 }
 
@@ -60,9 +60,9 @@ func (l *Latest[T]) Get() T {
 }
 
 // Watch adds a watcher. The first value that it receives is the current one, or a newer one. The options are those of
-// its channel, which is [coir.Conflated]. The function of The function of [coir.OnUndelivered] gets the values that are
-// replaced before the watcher has received them; it must not call methods of the Latest. After Close, a new watcher
-// receives the last value, and then an error that matches [coir.ErrClosed].
+// its channel, which is [coir.Conflated]. The function of [coir.OnUndelivered] gets the values that are replaced before
+// the watcher has received them; it must not call methods of the Latest. After Close, a new watcher receives the last
+// value, and then an error that matches [coir.ErrClosed].
 func (l *Latest[T]) Watch(opts ...coir.ChanOption) *Subscription[T] {
 	l.lockValue()
 	defer l.guard.Unlock()

@@ -17,7 +17,8 @@ import (
 	"github.com/coir-go/coir/pubsub"
 )
 
-// A subscription against a sequential model: a list with the policy of its channel. The history is random.
+// A random history of a Broadcast with a subscription is compared with a sequential model: a list with the policy of
+// the channel.
 func TestBroadcastAgainstModel(t *testing.T) {
 	type sub struct {
 		s      *pubsub.Subscription[int]
@@ -111,7 +112,8 @@ func TestBroadcastAgainstModel(t *testing.T) {
 	}
 }
 
-// A Latest against a sequential model: a value, and for each watcher whether it has seen it. The history is random.
+// A random history of a Latest is compared with a sequential model: a value, and for each watcher whether it has seen
+// it.
 func TestLatestAgainstModel(t *testing.T) {
 	type watcher struct {
 		s      *pubsub.Subscription[int]
@@ -181,7 +183,7 @@ func TestLatestAgainstModel(t *testing.T) {
 	}
 }
 
-// What a subscriber did not receive before it closed goes to OnUndelivered, and is counted.
+// Values that a subscriber had not received when it closed go to OnUndelivered, and are counted.
 func TestCloseDropsWhatIsLeft(t *testing.T) {
 	b := pubsub.NewBroadcast[int]()
 	var lost []int
@@ -203,7 +205,8 @@ func TestCloseDropsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A subscriber that is full misses the value, and Publish returns nil. With OverflowFail the value is not handed over.
+// A subscriber whose channel is full misses the value, and Publish returns nil. With OverflowFail the value does not go
+// to OnUndelivered.
 func TestAFullSubscriberMissesTheNewest(t *testing.T) {
 	for policy, want := range map[coir.OverflowPolicy][]int{coir.OverflowFail: nil, coir.OverflowDropNewest: {1}} {
 		b := pubsub.NewBroadcast[int]()
@@ -221,8 +224,8 @@ func TestAFullSubscriberMissesTheNewest(t *testing.T) {
 	}
 }
 
-// If OnUndelivered of some subscribers panics, the others get the value, also those that are waited for; then the panic
-// continues, and the next operation works.
+// If OnUndelivered of some subscribers panics, the others get the value, also those for which Publish waits. Then the
+// panic continues, and the next operation works.
 func TestPanickingHandlerTakesNothingFromOthers(t *testing.T) {
 	handler := coir.OnUndelivered(func(int) { panic("handler") })
 	panics := func(fn func() error) (p any) {
@@ -287,7 +290,7 @@ func TestPanickingHandlerTakesNothingFromOthers(t *testing.T) {
 	})
 }
 
-// A Broadcast and a Latest among goroutines and fibers, in a bubble and outside.
+// Goroutines and fibers use a Broadcast and a Latest, in a bubble and outside.
 func TestMixedCallers(t *testing.T) {
 	work := func(t *testing.T) {
 		b, l := pubsub.NewBroadcast[int](), pubsub.NewLatest(0)
@@ -350,7 +353,7 @@ func TestMixedCallers(t *testing.T) {
 	t.Run("bubble", func(t *testing.T) { synctest.Test(t, work) })
 }
 
-// In a bubble: a Publish that waits too long for a subscriber ends with its context.
+// In a bubble, a Publish that waits for a subscriber ends with its context.
 func TestPublishInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := pubsub.NewBroadcast[int](coir.WithName("prices"))
@@ -367,7 +370,7 @@ func TestPublishInTime(t *testing.T) {
 	})
 }
 
-// A subscriber that has left is collected, also if a publisher has waited for it.
+// A subscriber that has left is collected, even if a publisher has waited for it.
 func TestSubscriberThatLeftIsCollected(t *testing.T) {
 	b := pubsub.NewBroadcast[int]()
 	gone := make(chan struct{})
@@ -399,7 +402,7 @@ func TestSubscriberThatLeftIsCollected(t *testing.T) {
 	t.Error("it is still there")
 }
 
-// Nothing is allocated for a value.
+// Publishing a value does not allocate.
 func TestNoAllocations(t *testing.T) {
 	b, l := pubsub.NewBroadcast[int](), pubsub.NewLatest(0)
 	sub, watcher := b.Subscribe(4), l.Watch()

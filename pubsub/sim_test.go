@@ -1,7 +1,7 @@
 package pubsub_test
 
-// The claims that concern more than one fiber, each under schedules of package sim. A program says what must hold in
-// all schedules, and by Sometimes what must be seen in some.
+// The properties that involve several fibers, each tested under schedules of package sim. A program checks what must
+// hold in all schedules, and uses Sometimes for what must occur in at least one.
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 const schedules = 2_500
 
-// program runs fn in a nursery, under many schedules, and the check that fn returns when all fibers have ended.
+// program runs fn in a nursery, under many schedules. When all fibers have ended, it runs the check that fn returned.
 func program(t *testing.T, fn func(*sim.Sim, context.Context, *coir.Nursery) (check func(context.Context))) {
 	t.Helper()
 	n := schedules
@@ -38,7 +38,7 @@ func program(t *testing.T, fn func(*sim.Sim, context.Context, *coir.Nursery) (ch
 	}, sim.WithSchedules(n))
 }
 
-// collect starts a fiber that receives from sub until the end, and appends to *got.
+// collect starts a fiber that receives from sub until the end, and appends the values to *got.
 func collect(s *sim.Sim, n *coir.Nursery, sub *pubsub.Subscription[int], got *[]int) {
 	n.Go("subscriber", func(ctx context.Context) error {
 		for v, err := range sub.All(ctx) {
@@ -52,7 +52,7 @@ func collect(s *sim.Sim, n *coir.Nursery, sub *pubsub.Subscription[int], got *[]
 	})
 }
 
-// Two publishers, two subscribers that make them wait: both get all values, in the same order.
+// Two publishers have two subscribers for which they wait: both subscribers get all values, in the same order.
 func TestSubscribersSeeOneOrder(t *testing.T) {
 	for _, capacity := range []int{0, 1, 2} {
 		program(t, func(s *sim.Sim, _ context.Context, n *coir.Nursery) func(ctx context.Context) {
@@ -91,7 +91,7 @@ func TestSubscribersSeeOneOrder(t *testing.T) {
 	}
 }
 
-// A subscriber that leaves while a publisher waits for it: the publisher goes on, and the other subscriber gets v.
+// A subscriber leaves while a publisher waits for it: the publisher continues, and the other subscriber gets the value.
 func TestSubscriberThatLeavesIsNotWaitedFor(t *testing.T) {
 	program(t, func(s *sim.Sim, _ context.Context, n *coir.Nursery) func(ctx context.Context) {
 		b := pubsub.NewBroadcast[int]()
@@ -130,8 +130,8 @@ func TestSubscriberThatLeavesIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// Close while values are published: each subscriber gets a beginning of the same sequence. A Publish that returned nil
-// has passed its value to all, and one that returned ErrClosed is the last.
+// Close runs while values are published: each subscriber gets a prefix of the same sequence. A Publish that returned
+// nil has passed its value to all subscribers, and one that returned ErrClosed is the last.
 func TestCloseWhilePublishing(t *testing.T) {
 	program(t, func(s *sim.Sim, _ context.Context, n *coir.Nursery) func(ctx context.Context) {
 		b := pubsub.NewBroadcast[int]()
@@ -171,7 +171,8 @@ func TestCloseWhilePublishing(t *testing.T) {
 	})
 }
 
-// Subscribe while values are published and the Broadcast is closed: the new subscriber gets an end of the sequence.
+// Subscribe runs while values are published and the Broadcast is closed: the new subscriber gets a suffix of the
+// sequence.
 func TestSubscribeWhilePublishing(t *testing.T) {
 	program(t, func(s *sim.Sim, _ context.Context, n *coir.Nursery) func(ctx context.Context) {
 		b := pubsub.NewBroadcast[int]()
@@ -212,8 +213,8 @@ func TestSubscribeWhilePublishing(t *testing.T) {
 	})
 }
 
-// A Publish that is cancelled while it waits, for a subscriber or for another Publish: it returns the error, and the
-// next Publish works. A subscriber that had room has the value.
+// A Publish is cancelled while it waits for a subscriber or for another Publish: it returns the error, and the next
+// Publish works. A subscriber that had room has the value.
 func TestCancelOfAWaitingPublish(t *testing.T) {
 	program(t, func(s *sim.Sim, ctx context.Context, n *coir.Nursery) func(ctx context.Context) {
 		b := pubsub.NewBroadcast[int]()
@@ -269,7 +270,7 @@ func TestCancelOfAWaitingPublish(t *testing.T) {
 	})
 }
 
-// Subscriptions in selects: no value is lost or received twice, and those of each are in order.
+// Subscriptions in selects: no value is lost or received twice, and the values of each subscription are in order.
 func TestSubscriptionsInASelect(t *testing.T) {
 	program(t, func(s *sim.Sim, _ context.Context, n *coir.Nursery) func(ctx context.Context) {
 		b := pubsub.NewBroadcast[int]()
@@ -325,7 +326,7 @@ func TestSubscriptionsInASelect(t *testing.T) {
 	})
 }
 
-// rest receives what is left.
+// rest receives the remaining values.
 func rest(ctx context.Context, s *sim.Sim, sub *pubsub.Subscription[int], into *[]int) error {
 	for v, err := range sub.All(ctx) {
 		if err != nil {
@@ -336,8 +337,8 @@ func rest(ctx context.Context, s *sim.Sim, sub *pubsub.Subscription[int], into *
 	return nil
 }
 
-// Two that set, two that watch, one of them from the middle on: what a watcher receives is in the order in which it was
-// set, it never goes back, and the last is the last.
+// Two fibers set values and two watch, one of them from the middle on. A watcher receives values in the order in which
+// they were set, and last of all the final value.
 func TestWatcherNeverMissesTheNewest(t *testing.T) {
 	program(t, func(s *sim.Sim, _ context.Context, n *coir.Nursery) func(ctx context.Context) {
 		l := pubsub.NewLatest(0, coir.WithName("config"))
@@ -378,7 +379,7 @@ func TestWatcherNeverMissesTheNewest(t *testing.T) {
 				if len(got) == 0 || got[len(got)-1] != last {
 					s.Errorf("watched %v; the last is %d", got, last)
 				}
-				for i := range 2 { // those of each setter rise
+				for i := range 2 { // the values of each setter increase
 					part := slices.DeleteFunc(slices.Clone(got), func(v int) bool { return v/10 != i+1 })
 					if !slices.IsSorted(part) {
 						s.Errorf("watched %v", got)
@@ -388,7 +389,7 @@ func TestWatcherNeverMissesTheNewest(t *testing.T) {
 					s.Errorf("watched %v: it went back", got)
 				}
 			}
-			for i, v := range late { // what both have seen, they have seen in the same order
+			for i, v := range late { // the values that both have seen are in the same order
 				at := slices.Index(early, v)
 				for _, w := range late[i+1:] {
 					if b := slices.Index(early, w); at >= 0 && b >= 0 && b < at {
@@ -403,7 +404,7 @@ func TestWatcherNeverMissesTheNewest(t *testing.T) {
 	})
 }
 
-// Close against Set: what Get returns in the end is what a watcher receives last.
+// Close races with Set: the final result of Get is the last value that a watcher receives.
 func TestCloseWhileSetting(t *testing.T) {
 	program(t, func(s *sim.Sim, ctx context.Context, n *coir.Nursery) func(ctx context.Context) {
 		l := pubsub.NewLatest(0)
@@ -441,7 +442,7 @@ func TestCloseWhileSetting(t *testing.T) {
 	})
 }
 
-// The report of a deadlock names what is waited for.
+// The report of a deadlock names the topic.
 func TestReportsNameTheTopic(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -479,8 +480,8 @@ func TestReportsNameTheTopic(t *testing.T) {
 	}
 }
 
-// A handler that calls the Latest that it belongs to waits for itself. The report of that deadlock has no panic of a
-// lock that was taken for held.
+// A handler that calls the Latest to which it belongs waits for itself. The report of that deadlock does not contain a
+// panic of a fiber that continued without the lock.
 func TestDeadlockInAHandlerIsTheReport(t *testing.T) {
 	for name, call := range map[string]func(l *pubsub.Latest[int]){
 		"Set":   func(l *pubsub.Latest[int]) { _ = l.Set(3) },

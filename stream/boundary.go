@@ -19,12 +19,12 @@ import (
 // How a stream ends at a boundary:
 //
 //	the input ends      its fiber closes the channel; the consumer receives what is left, and then ErrClosed
-//	the input fails     the same, and the fiber stores the error first: the consumer returns it after the elements
+//	the input fails     the fiber also stores the error before it closes; the consumer returns it after the elements
 //	the consumer leaves it cancels the nursery, which ends every wait of the input
-//	a cancel            ends the waits on both sides
+//	a cancellation      ends the waits on both sides
 //	a panic             of the input: the nursery cancels the consumer's wait and panics; of the consumer: it panics
 //
-// The fiber of an input returns no error, because that would cancel the consumer before it has got the elements.
+// The fiber of an input returns no error, because that would cancel the consumer before it has received the elements.
 
 // within opens a nursery for fn, and cancels it when fn returns. Reports and snapshots show its fibers as spawned at
 // the program counter at; if at is 0, as fibers of coir.
@@ -139,7 +139,7 @@ func (in *inlet[T]) end(err error) error {
 	return err
 }
 
-// pass pushes the received elements, at each time as many as are available and the consumer wants.
+// pass pushes the received elements, each time as many as are available and the consumer wants.
 func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) error {
 	var buf []T
 	for {

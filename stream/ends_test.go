@@ -1,6 +1,6 @@
 package stream_test
 
-// How streams end where a stage, its functions and its consumers disagree about it.
+// How streams end in unusual cases: a stage, its functions and its consumers may end in different ways.
 
 import (
 	"context"
@@ -21,7 +21,7 @@ var errBroken = errors.New("the source is broken")
 
 func identity(_ context.Context, v int) (int, error) { return v, nil }
 
-// TestUnhashableKey: a key of an interface type whose value has no hash makes the sink panic, as a map would.
+// TestUnhashableKey checks that a key whose dynamic type has no hash makes the sink panic, as with a map.
 func TestUnhashableKey(t *testing.T) {
 	s := stream.ParallelPerKey(stream.FromSlice([]int{1, 2}), 2, func(v int) any { return []int{v} }, identity)
 	defer func() {
@@ -34,7 +34,7 @@ func TestUnhashableKey(t *testing.T) {
 	t.Error("the sink has returned")
 }
 
-// TestParallelLooksAtItsContext: results that are there are not passed after a cancel.
+// TestParallelLooksAtItsContext checks that available results are not passed on after a cancellation.
 func TestParallelLooksAtItsContext(t *testing.T) {
 	items := stream.FromSlice(make([]int, 100))
 	for name, s := range map[string]stream.Stream[int]{
@@ -61,8 +61,8 @@ func TestParallelLooksAtItsContext(t *testing.T) {
 	}
 }
 
-// TestSplitEndsConsumersOfTheirOwnContext: a consumer that the cancel of the nursery does not reach ends too when the
-// source panics or calls Goexit, with an error.
+// TestSplitEndsConsumersOfTheirOwnContext checks that a consumer that the nursery cannot cancel still ends, with an
+// error, when the source panics or calls Goexit.
 func TestSplitEndsConsumersOfTheirOwnContext(t *testing.T) {
 	for way, leave := range map[string]func(){"panic": func() { panic("lost") }, "Goexit": runtime.Goexit} {
 		source := stream.Map(stream.FromSlice([]int{1, 2}), func(v int) int {
@@ -86,7 +86,7 @@ func TestSplitEndsConsumersOfTheirOwnContext(t *testing.T) {
 			t.Run(name+"/"+way, func(t *testing.T) {
 				ended = nil
 				done := make(chan any)
-				go func() { // which a Goexit ends
+				go func() { // Goexit ends this goroutine
 					defer func() { done <- recover() }()
 					_ = run(context.Background())
 				}()
@@ -101,8 +101,8 @@ func TestSplitEndsConsumersOfTheirOwnContext(t *testing.T) {
 	}
 }
 
-// TestClosedReaderIsNoFailure: a stream that returns an error of its own when it is cancelled, because its reader has
-// gone, does not fail.
+// TestClosedReaderIsNoFailure checks that a stream does not fail if it returns an error of its own when it is cancelled
+// because its reader was closed.
 func TestClosedReaderIsNoFailure(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		source := stream.FromFunc(func(ctx context.Context) (int, error) {
@@ -120,7 +120,8 @@ func TestClosedReaderIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestMergePriorityPassesWhatCameBefore: an element that was offered before another stream failed is passed.
+// TestMergePriorityPassesWhatCameBefore checks that an element that was offered before another stream failed is passed
+// on.
 func TestMergePriorityPassesWhatCameBefore(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		fails := stream.FromFunc(func(ctx context.Context) (int, error) {
@@ -142,7 +143,7 @@ func TestMergePriorityPassesWhatCameBefore(t *testing.T) {
 	})
 }
 
-// TestRetryDoesNotOverflow: a wait that cannot be doubled stays as long as it may be.
+// TestRetryDoesNotOverflow checks that a wait that cannot be doubled stays at its maximum.
 func TestRetryDoesNotOverflow(t *testing.T) {
 	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
 		var at []time.Duration

@@ -36,7 +36,7 @@ func show[T any](ctx context.Context, s stream.Stream[T]) {
 	fmt.Println("|")
 }
 
-// clicks are elements at times, in tenths of a second.
+// clicks returns a stream whose elements come at the given times, in tenths of a second; each element is its time.
 func clicks(times ...int) stream.Stream[int] {
 	return stream.FlatMap(stream.FromSlice([][]int{times}), func(left []int) stream.Stream[int] {
 		var began time.Duration
@@ -290,7 +290,7 @@ func ExampleConcat() {
 	// Output: 1 2 3 |
 }
 
-// A consumer that needs a second for an element gets the newest.
+// A consumer that takes a second for each element gets the newest one.
 func ExampleBuffer() {
 	onVirtualTime(func(ctx context.Context, _ *coir.Nursery) error {
 		newest := stream.Buffer(clicks(0, 1, 2, 3, 12, 13), coir.Conflated)
@@ -343,10 +343,10 @@ func ExampleSample() {
 	// Output: 2 13 31 |
 }
 
-// The temperature each second, as it was measured last.
+// Each second, the consumer gets the last temperature that was measured.
 func ExampleLatch() {
 	onVirtualTime(func(ctx context.Context, _ *coir.Nursery) error {
-		measured := stream.Concat(clicks(1, 15), stream.From(coir.NewChan[int](0))) // which stays open
+		measured := stream.Concat(clicks(1, 15), stream.From(coir.NewChan[int](0))) // stays open
 		newest := stream.Take(stream.Latch(measured), 4)
 		return stream.ForEach(ctx, newest, func(ctx context.Context, degrees int) error {
 			fmt.Println(degrees)
@@ -390,7 +390,7 @@ func ExampleMerge() {
 	// Output: 1 2 3 4 5 6 |
 }
 
-// While the consumer was busy, both had an element.
+// While the consumer was busy, both streams had an element.
 func ExampleMergePriority() {
 	onVirtualTime(func(ctx context.Context, _ *coir.Nursery) error {
 		urgent, usual := clicks(2), clicks(0, 1, 3)
@@ -449,7 +449,7 @@ func ExampleRetry() {
 	// Output: 3 <nil>
 }
 
-// slowest takes as many tenths of a second as its argument says.
+// slowest takes v tenths of a second.
 func slowest(ctx context.Context, v int) (int, error) {
 	return v, coir.Sleep(ctx, time.Duration(v)*tenth)
 }

@@ -9,46 +9,47 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A crew processes elements in parallel. There are three parties: the input's fiber puts elements into the crew,
+// A crew processes elements in parallel. There are three parties: the fiber of the input puts elements into the crew,
 // workers take them and put back results, and the consumer, in the fiber of the stream, takes the results. One lock
-// guards their shared state; it is held for a few instructions, or while the rings grow, and never during a wait. A
-// party that has nothing to do marks that it waits, releases the lock and receives from a channel; the party that has
-// work for it sends to that channel.
+// guards their shared state. It is held for a few instructions, or while the rings grow, and never during a wait. A
+// party that has nothing to do marks itself as waiting, releases the lock and receives from a channel; the party that
+// has work for it sends to that channel.
 //
 // Invariants, under mu:
 //
 //	P1 window: put - taken <= window, and each element between has one place: in ready, behind another of its key, at a
 //	           worker, or as a result. The rings have room for all: they grow when an element is put in, up to window.
-//	P2 order:  if ordered, the result of an element has the number of the element, else the number of its end.
+//	P2 order:  if ordered, the number of a result is that of its element; otherwise results are numbered as they end.
 //	P3 key:    of the elements with one key, at most one is in ready or at a worker; busy has the last of each key.
-//	P4 wake:   if a party waits, what it waits for is not there, or a wake is on its way to it. The input waits until
+//	P4 wake:   if a party waits, there is nothing for it to do, or a wake is on its way to it. The input waits until
 //	           half of the window is free.
 //
-// Rejected design: coir.Ordered, with a fiber for each element. It costs two channel operations and the start of a
-// fiber for each element, which is more than the work itself if that is short.
+// Rejected design: coir.Ordered, with a fiber for each element. For each element it costs two channel operations and
+// the start of a fiber, which is more than the work itself if that is short.
 type crew[K comparable, T, R any] struct {
 	ordered bool
-	key     func(T) K // nil: elements do not wait for each other
+	key     func(T) K // nil if elements do not wait for each other
 	window  int
 	idlers  *coir.Chan[struct{}] // wakes idle workers; closed when there is no more work
 	result  *coir.Chan[struct{}] // wakes the consumer
 	space   *coir.Chan[struct{}] // wakes the input
 
-	// mu guards what follows. It is not a sync.Mutex, so that package sim sees which operations depend on each other.
+	// mu guards the fields below. It is not a sync.Mutex, so that package sim sees which operations depend on each
+	// other.
 	mu       *coir.Cond
 	jobs     []job[K, T]
-	free     []int32 // indexes of jobs that are not used
+	free     []int32 // indexes of unused jobs
 	ready    ring[int32]
 	busy     map[K]int32  // the last job of each key that has one
-	out      []outcome[R] // at its number modulo the length
-	put      int          // elements put in
-	finished int          // results, if they are not ordered
-	taken    int          // results taken by the consumer
-	idle     int          // workers that wait and to which no wake is on its way
+	out      []outcome[R] // each result is at its number modulo the length
+	put      int          // number of elements put in
+	finished int          // number of results, if they are not ordered
+	taken    int          // number of results that the consumer has taken
+	idle     int          // waiting workers to which no wake is on its way
 	waits    bool         // the consumer waits
 	full     bool         // the input waits
 	ended    bool         // no more elements will be put in
-	stopped  bool         // an element has failed: no more work is begun
+	stopped  bool         // an element has failed: no more work is started
 	failed   error
 }
 
@@ -130,7 +131,7 @@ func parallel[K comparable, T, R any](
 		workers := 0
 		spawn(nursery, "input of parallel", func(ctx context.Context) error {
 			return s.pass(ctx, func(v T) error {
-				if workers < n { // workers start as they are needed
+				if workers < n { // workers start when they are needed
 					workers++
 					nursery.Go("worker", func(ctx context.Context) error { return c.work(ctx, f) })
 				}
@@ -156,7 +157,7 @@ func newCrew[K comparable, T, R any](n int, ordered bool, key func(T) K) *crew[K
 	return c
 }
 
-// grow makes room for more elements. It is called under mu, when there is none.
+// grow makes room for more elements. It is called under mu, when there is no room.
 func (c *crew[K, T, R]) grow() {
 	had := len(c.out)
 	size := min(max(2*had, 64), c.window) // at first for 16 workers: a large n costs nothing until it is used
@@ -179,7 +180,7 @@ func (c *crew[K, T, R]) grow() {
 // wake sends to a channel that has room, or that is closed.
 func wake(c *coir.Chan[struct{}]) { _ = c.TrySend(struct{}{}) }
 
-// add puts an element in, when there is room.
+// add puts an element in when there is room.
 func (c *crew[K, T, R]) add(ctx context.Context, v T) error {
 	// Spec: ST-04 (backpressure passes through)
 	var key K
@@ -225,8 +226,8 @@ func (c *crew[K, T, R]) add(ctx context.Context, v T) error {
 	return nil
 }
 
-// callIdle reports whether the caller must wake an idle worker, and no longer counts that worker as idle. It is called
-// under mu.
+// callIdle reports whether the caller must wake an idle worker. If so, it no longer counts that worker as idle. It is
+// called under mu.
 func (c *crew[K, T, R]) callIdle() bool {
 	if c.idle == 0 {
 		return false
@@ -260,7 +261,7 @@ func (c *crew[K, T, R]) work(ctx context.Context, f func(context.Context, T) (R,
 			c.idle++
 			c.mu.Unlock()
 			if _, err := c.idlers.Recv(ctx); err != nil {
-				return nil //nolint:nilerr // there is no more work, or it is no longer wanted
+				return nil //nolint:nilerr // there is no more work, or the results are no longer wanted
 			}
 			continue
 		}
@@ -280,8 +281,8 @@ func (c *crew[K, T, R]) call(ctx context.Context, at int32, v T, f func(context.
 	r, err = f(ctx, v)
 }
 
-// finish puts back the result of a job. It makes the next job of the same key ready. It wakes no worker for that,
-// because its own worker looks for work next.
+// finish puts back the result of a job, and makes the next job of the same key ready. It need not wake a worker for
+// that job, because the calling worker looks for work next.
 func (c *crew[K, T, R]) finish(at int32, r R, err error) {
 	c.mu.Lock()
 	j := &c.jobs[at]
@@ -311,7 +312,7 @@ func (c *crew[K, T, R]) finish(at int32, r R, err error) {
 	}
 }
 
-// pass pushes the results, as many at a time as there are and the consumer wants.
+// pass pushes the results, each time as many as are available and the consumer wants.
 func (c *crew[K, T, R]) pass(ctx context.Context, d *demand, push func([]R) bool) error {
 	var buf []R
 	for {
@@ -338,14 +339,14 @@ func (c *crew[K, T, R]) pass(ctx context.Context, d *demand, push func([]R) bool
 			}
 			continue
 		}
-		if c.full && c.put-c.taken <= c.window/2 { // wake the input for several elements, not for each
+		if c.full && c.put-c.taken <= c.window/2 { // wake the input once for several elements
 			c.full, call = false, true
 		}
 		c.mu.Unlock()
 		if call {
 			wake(c.space)
 		}
-		if err := coir.Ended(ctx); err != nil { // this fiber may not have waited for long
+		if err := coir.Ended(ctx); err != nil { // this fiber may not have waited for a long time
 			return err
 		}
 		if n > 0 && !push(buf[:n]) {

@@ -39,13 +39,13 @@ func Retry[T any](s Stream[T], times int, first, most time.Duration) Stream[T] {
 			if err := coir.Sleep(ctx, wait/2+coir.Jitter(ctx, wait-wait/2)); err != nil {
 				return err
 			}
-			wait += min(wait, max(most, first)-wait) // twice as long, without an overflow
+			wait += min(wait, max(most, first)-wait) // doubles the wait, without an overflow
 		}
 	})
 }
 
-// cutShort returns the error of a stage that stops after err, because ctx has ended. That is err itself if it is an
-// error of ctx, because it may have more detail.
+// cutShort returns the error of a stage that stops after err because ctx has ended. If err is an error of ctx it
+// returns err, which may have more detail.
 func cutShort(ctx context.Context, err error) error {
 	if errors.Is(err, ctx.Err()) {
 		return err

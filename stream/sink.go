@@ -89,7 +89,7 @@ func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 			failed = out.Send(ctx, v)
 			return failed == nil
 		})
-		if errors.Is(failed, coir.ErrClosed) { // the receiver wants no more
+		if errors.Is(failed, coir.ErrClosed) { // the receiver wants no more elements
 			return nil
 		}
 		return cmp.Or(failed, err)
@@ -108,7 +108,7 @@ func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 			return nil
 		})
 		err := send(ctx)
-		if gone.Load() { // the error of a stream that To has cancelled does not matter
+		if gone.Load() { // an error of a stream that To has cancelled does not matter
 			return nil
 		}
 		return err

@@ -1,6 +1,6 @@
 package stream_test
 
-// Memory does not grow with the number of elements, or of keys. An ordinary run does a small part: see make soak.
+// Memory does not grow with the number of elements or keys. An ordinary run does a small part: see make soak.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func sized(short, ordinary, soak int) int {
 	return ordinary
 }
 
-// heap returns the bytes that are in use.
+// heap returns the number of bytes in use.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -33,7 +33,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// watched passes the elements on, and looks at the heap ten times on the way. It must not grow.
+// watched passes the elements on, and checks ten times that the heap has not grown.
 func watched[T any](t *testing.T, s stream.Stream[T], n int) stream.Stream[T] {
 	t.Helper()
 	var first uint64
@@ -89,7 +89,7 @@ func TestConstantMemory(t *testing.T) {
 	}
 }
 
-// Keys that are not equal to themselves leave nothing behind.
+// Keys that are not equal to themselves leave nothing in memory.
 func TestConstantMemoryNaN(t *testing.T) {
 	nan := func(int) float64 { return math.NaN() }
 	keys := sized(30_000, 200_000, 10_000_000)
@@ -118,7 +118,7 @@ func TestConstantMemoryNaN(t *testing.T) {
 	}
 }
 
-// A million keys, a thousand groups at a time.
+// A stream has a million keys, of which a thousand have open groups at a time.
 func TestGroupByManyKeys(t *testing.T) {
 	keys, bound := sized(5_000, 30_000, 1_000_000), 1000
 	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {

@@ -210,7 +210,7 @@ func Lines(r io.Reader) Stream[string] {
 				if err := text.read(ctx); err != nil {
 					return err
 				}
-				c.last = 0 // the time of a read is not that of a chunk
+				c.last = 0 // the time of a read does not count as a chunk's
 				continue
 			}
 			if !push(chunk) {
@@ -238,9 +238,9 @@ func (tooLong) Is(target error) bool { return target == bufio.ErrTooLong } //nol
 type text struct {
 	r        io.Reader
 	buf      []byte
-	from, to int  // the part of buf that is text
-	seen     int  // up to here there is no end of a line, so that a long line is searched only once
-	ended    bool // there is no more to read
+	from, to int  // the text is buf[from:to]
+	seen     int  // there is no line end before this index, so a long line is searched only once
+	ended    bool // there is nothing more to read
 	err      error
 }
 
@@ -268,7 +268,7 @@ func (t *text) lines(to []string, n int) []string {
 	return to
 }
 
-// fail drops the remaining text, and ends it with an error.
+// fail drops the remaining text, and makes the stream fail after it.
 func (t *text) fail(err error) {
 	t.from, t.seen = t.to, t.to
 	t.ended, t.err = true, err
@@ -307,8 +307,8 @@ func (t *text) read(ctx context.Context) error {
 
 // Using returns a stream that uses a resource, such as a file. Each run opens the resource, and closes it when the run
 // ends for any reason. If Close fails and the stream has no other error, the stream fails with the error of Close. If
-// the consumer stops before the end, as [First] and [Take] do, the error of Close is dropped; if you need it, let Close
-// store it.
+// the consumer stops before the end, as [First] and [Take] do, the error of Close is dropped; if you need the error,
+// store it in Close.
 //
 //	Using(openFile, lines)   "a"-"b"-|
 func Using[R io.Closer, T any](open func(ctx context.Context) (R, error), use func(R) Stream[T]) Stream[T] {

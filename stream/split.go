@@ -10,9 +10,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The functions in this file pass one stream to several consumers. A consumer is a function that takes a stream: when
-// it returns, the consumer has stopped. If these functions returned streams instead, a stream that is never run would
-// block the others forever.
+// The functions in this file pass one stream to several consumers. A consumer is a function that takes a stream, and
+// the consumer has stopped when the function returns. If these functions returned streams instead, a stream that is
+// never run would block the others forever.
 //
 // When the input ends or fails, each consumer gets the remaining elements, and then the end or the error. When a
 // consumer returns nil, the others continue; when all have returned, the input is cancelled. When a consumer returns an
@@ -84,7 +84,7 @@ func Partition[T any](
 	})
 }
 
-// outlet returns a channel to a consumer. The sender sets failed and closes the channel.
+// outlet returns a channel to a consumer. Its sender sets failed and closes the channel.
 func outlet[T any](name string, capacity int) *inlet[T] {
 	return &inlet[T]{Chan: coir.NewChan[T](held[T](capacity), coir.WithName(name))}
 }
@@ -97,11 +97,11 @@ func (in *inlet[T]) offer(ctx context.Context, v T) error {
 	return nil
 }
 
-// stream returns what is received from the inlet as a stream.
+// stream returns a stream of the elements received from the inlet.
 func (in *inlet[T]) stream(name string) Stream[T] { return source(name, in.pass) }
 
-// split runs s in the caller's fiber, gives its elements to route, and runs the consumers, each with the stream of its
-// outlet. There is an outlet for each consumer, or one for all.
+// split runs s in the caller's fiber, passes its elements to route, and runs the consumers, each with the stream of its
+// outlet. There is one outlet for each consumer, or one for all of them.
 func split[T any](
 	parent context.Context, s Stream[T], name string, outs []*inlet[T], consumers []Consumer[T],
 	route func(context.Context, T) error,
@@ -113,7 +113,7 @@ func split[T any](
 		return err
 	}
 	var (
-		first atomic.Pointer[error] // the failure that is reported
+		first atomic.Pointer[error] // the error that split returns
 		left  atomic.Int64
 		all   = coir.NewEvent(coir.WithName("end of all consumers"))
 	)
@@ -137,7 +137,7 @@ func split[T any](
 			})
 		}
 		feed(ctx, s, route, func(err error) {
-			if err != nil && (ctx.Err() == nil || parent.Err() != nil) { // not caused by our own cancel
+			if err != nil && (ctx.Err() == nil || parent.Err() != nil) { // not caused by split's own cancellation
 				first.CompareAndSwap(nil, &err)
 			}
 			for _, out := range outs {
@@ -154,7 +154,7 @@ func split[T any](
 	return err
 }
 
-// feed runs s, gives its elements to route, and calls end with the error. If the stream or route panics or calls
+// feed runs s, passes its elements to route, and calls end with the error. If the stream or route panics or calls
 // Goexit, the error is coir.ErrGoexit.
 func feed[T any](ctx context.Context, s Stream[T], route func(context.Context, T) error, end func(error)) {
 	err := coir.ErrGoexit
@@ -201,8 +201,8 @@ type grouping[T any, K comparable, R any] struct {
 	f       func(context.Context, K, Stream[T]) (R, error)
 	nursery *home
 	open    map[K]*list.Element  // in recent
-	recent  list.List            // of *group[K, T]: that with the newest element first
-	places  *coir.Chan[struct{}] // a value for each fiber of a group
+	recent  list.List            // of *group[K, T]; the group with the newest element is first
+	places  *coir.Chan[struct{}] // has one value for each running fiber of a group
 	out     *inlet[R]
 	left    atomic.Int64 // fibers that may still send to out: the input and the groups
 	failed  atomic.Bool
@@ -231,17 +231,17 @@ func (g *grouping[T, K, R]) route(ctx context.Context, s Stream[T]) error {
 
 // closeAll closes the open groups, with the error of the input.
 func (g *grouping[T, K, R]) closeAll(err error) {
-	if err != nil && g.failed.CompareAndSwap(false, true) { // before the groups have it from here
+	if err != nil && g.failed.CompareAndSwap(false, true) { // set before the groups get the error below
 		g.out.failed = err
 	}
-	for e := g.recent.Back(); e != nil; e = e.Prev() { // the least recent first
+	for e := g.recent.Back(); e != nil; e = e.Prev() { // the least recently used first
 		in := e.Value.(*group[K, T]).in
 		in.failed = err
 		in.Close()
 	}
 }
 
-// groupOf returns the group of a key, and opens it if it is not open.
+// groupOf returns the group of a key. If there is none, it opens one.
 func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], error) {
 	if e, ok := g.open[key]; ok {
 		g.recent.MoveToFront(e)
@@ -274,8 +274,8 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 	return to, nil
 }
 
-// findable reports whether a map finds the key again. A NaN, or a key with one in it, is not equal to itself: a map
-// could neither find nor delete it, and would grow forever.
+// findable reports whether a map can find the key again. A NaN, or a key that contains one, is not equal to itself: a
+// map could neither find nor delete it, and would grow forever.
 func findable[K comparable](key K) bool {
 	same := key
 	return key == same
@@ -293,7 +293,7 @@ func (g *grouping[T, K, R]) inputEnded(err error) {
 }
 
 // groupEnded is called when a group has ended. An error ends the stream immediately, unless the input has failed: then
-// the group's error is that of the input.
+// the group's error comes from the input.
 func (g *grouping[T, K, R]) groupEnded(err error) {
 	if err != nil && g.failed.CompareAndSwap(false, true) {
 		g.out.failed = err

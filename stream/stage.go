@@ -37,7 +37,7 @@ func MapErr[T, U any](s Stream[T], f func(ctx context.Context, v T) (U, error)) 
 			failed error
 			buf    [1]U
 		)
-		err := s.start(ctx, one(), func(vs []T) bool { // one by one, because f may take long
+		err := s.start(ctx, one(), func(vs []T) bool { // one element at a time, because f may take long
 			if buf[0], failed = f(ctx, vs[0]); failed != nil {
 				return false
 			}

@@ -12,16 +12,16 @@ import (
 // are no more, when push has returned false, or with an error. A stage calls the function of its input with its own
 // push. So a sequence of stages is one loop, in the source, and between two stages there is only a call.
 //
-// A source makes the next element when push has returned, so the consumer sets the pace. A call for each element and
+// A source makes the next element after push has returned, so the consumer sets the pace. A call for each element and
 // stage would cost more than the work of a small function, so push takes a chunk of elements. A consumer that wants one
 // element at a time gets chunks of one: see demand.
 //
 // Rules that all stages keep:
 //
 //	R1 loan:   the slice given to push belongs to the caller of push. It is not changed, nor kept after push returns.
-//	R2 demand: a chunk has at least one element, and at most demand.want, as that is when push is called.
+//	R2 demand: a chunk has at least one element, and at most demand.want, as it is when push is called.
 //	R3 stop:   after push has returned false, push is not called again, and run returns nil.
-//	R4 order:  an error is returned when push has got all elements that came before it.
+//	R4 order:  an error is returned after push has got all elements that came before the error.
 //	R5 join:   when run returns, or panics, every fiber that it has started has ended.
 //
 // Rejected design: pull iterators (func() (T, bool)). They cost as many calls, an iter.Seq as a source would need a
@@ -33,10 +33,10 @@ type runner[T any] func(ctx context.Context, d *demand, push func([]T) bool) err
 // It is 1 unless the consumer collects elements before it uses them: [Count], [Reduce], [ToSlice], and [Batch] up to
 // the size of a batch. [Take] lowers it to the number that it still needs.
 type demand struct {
-	want int // the most elements for the next call of push; at least 1
+	want int // the largest chunk for the next call of push; at least 1
 }
 
-// maxChunk is the most elements in a chunk: enough to make a call for a chunk cheap.
+// maxChunk is the largest number of elements in a chunk. It is large enough to make the cost of a call small.
 const maxChunk = 256
 
 func one() *demand { return &demand{want: 1} }
@@ -68,7 +68,7 @@ func (s Stream[T]) sink(ctx context.Context, d *demand, push func([]T) bool) err
 	return s.start(ctx, d, push)
 }
 
-// sinkEach is sink, one element at a time.
+// sinkEach is sink with one element at a time.
 func (s Stream[T]) sinkEach(ctx context.Context, push func(T) bool) error {
 	return s.sink(ctx, one(), func(vs []T) bool { return push(vs[0]) })
 }

@@ -1,6 +1,6 @@
 package stream_test
 
-// What single stages claim, beyond how they end: see table_test.go for that.
+// Properties of single stages. How the stages end is tested in table_test.go.
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ import (
 	"github.com/coir-go/coir/stream"
 )
 
-// simulated runs fn under schedules of package sim. An error of fn fails the test.
+// simulated runs fn under schedules of package sim. If fn returns an error, the test fails.
 func simulated(t *testing.T, fn func(ctx context.Context, s *sim.Sim) error) {
 	t.Helper()
 	n := 1000
@@ -36,7 +36,7 @@ func simulated(t *testing.T, fn func(ctx context.Context, s *sim.Sim) error) {
 	}, sim.WithSchedules(n))
 }
 
-// gauge counts what is under way.
+// gauge counts what is running.
 type gauge struct{ now, most atomic.Int64 }
 
 func (g *gauge) enter() int64 {
@@ -56,8 +56,8 @@ func ints(n int) []int {
 	return all
 }
 
-// timed is a stream of letters, each of which takes a tenth of a second; a dash is a tenth without an element. A bar at
-// the end ends the stream, and an X fails it. It is what the marble diagrams show.
+// timed returns a stream of letters, each of which takes a tenth of a second; a dash is a tenth of a second without an
+// element. A bar at the end ends the stream, and an X fails it. This is the notation of the marble diagrams.
 func timed(marbles string) stream.Stream[string] {
 	return stream.FlatMap(stream.FromSlice([]string{marbles}), func(m string) stream.Stream[string] {
 		i := -1
@@ -83,7 +83,8 @@ func timed(marbles string) stream.Stream[string] {
 	})
 }
 
-// drawn runs s and draws when its elements came, as timed takes it. Elements that come at one time are in brackets.
+// drawn runs s and draws when its elements came, in the notation of timed. Elements that come at the same time are in
+// brackets.
 func drawn(ctx context.Context, s stream.Stream[string]) (string, error) {
 	var b strings.Builder
 	began, last := coir.Now(ctx), -1
@@ -102,7 +103,7 @@ func drawn(ctx context.Context, s stream.Stream[string]) (string, error) {
 	return b.String() + "|", nil
 }
 
-// TestTime: stages that go by time pass elements when their diagrams say.
+// TestTime checks that stages that depend on time pass elements at the times of their diagrams.
 func TestTime(t *testing.T) {
 	const tenth = time.Second / 10
 	join := func(s stream.Stream[[]string]) stream.Stream[string] {
@@ -133,7 +134,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestLatchRepeats: a consumer with a pace of its own gets the newest element each time.
+// TestLatchRepeats checks that a consumer with its own pace gets the newest element each time.
 func TestLatchRepeats(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		got := ""
@@ -149,7 +150,7 @@ func TestLatchRepeats(t *testing.T) {
 	})
 }
 
-// TestUntilEndsAWait: the switch ends the stream while its source waits forever.
+// TestUntilEndsAWait checks that the switch ends the stream while its source waits forever.
 func TestUntilEndsAWait(t *testing.T) {
 	simulated(t, func(ctx context.Context, s *sim.Sim) error {
 		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -164,7 +165,8 @@ func TestUntilEndsAWait(t *testing.T) {
 	})
 }
 
-// TestMergeKeepsTheOrderOfEachInput: nothing is lost, and elements of one input stay in order; inputs take turns.
+// TestMergeKeepsTheOrderOfEachInput checks that no element is lost, that the elements of each input stay in order, and
+// that inputs take turns.
 func TestMergeKeepsTheOrderOfEachInput(t *testing.T) {
 	simulated(t, func(ctx context.Context, s *sim.Sim) error {
 		merged := stream.Merge(stream.FromSlice([]int{1, 2, 3}), stream.FromSlice([]int{11, 12, 13}), stream.Stream[int]{})
@@ -186,7 +188,7 @@ func TestMergeKeepsTheOrderOfEachInput(t *testing.T) {
 	})
 }
 
-// TestMergePriority: when the consumer asks and both inputs have an element, it gets that of the first.
+// TestMergePriority checks that if both inputs have an element when the consumer asks, it gets that of the first input.
 func TestMergePriority(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		order := ""
@@ -201,7 +203,7 @@ func TestMergePriority(t *testing.T) {
 	})
 }
 
-// TestZipEndsWithTheShorter, whichever that is, even if the other waits forever.
+// TestZipEndsWithTheShorter checks that Zip ends with the shorter stream, even if the other waits forever.
 func TestZipEndsWithTheShorter(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		pair := func(a, b int) int { return 10*a + b }
@@ -218,7 +220,7 @@ func TestZipEndsWithTheShorter(t *testing.T) {
 	})
 }
 
-// TestCombineLatest: an element for each new one, from when both have one.
+// TestCombineLatest checks that each new element makes a combination, once both streams have one.
 func TestCombineLatest(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		both := stream.CombineLatest(timed("a-----b-----|"), timed("--1-2-----3-|"), func(a, b string) string { return "(" + a + b + ")" })
@@ -230,7 +232,8 @@ func TestCombineLatest(t *testing.T) {
 	})
 }
 
-// TestParallelKeepsTheOrder, whatever order the calls end in, and runs n calls at a time, no more.
+// TestParallelKeepsTheOrder checks that results are in order whatever order the calls end in, and that at most n calls
+// run at a time.
 //
 // Spec: ST-07 (an ordered stage keeps the order of inputs)
 func TestParallelKeepsTheOrder(t *testing.T) {
@@ -240,7 +243,7 @@ func TestParallelKeepsTheOrder(t *testing.T) {
 			calls.enter()
 			defer calls.leave()
 			if v == 0 {
-				return v, coir.Sleep(ctx, time.Second) // the results behind it wait
+				return v, coir.Sleep(ctx, time.Second) // later results must wait
 			}
 			return v, coir.Yield(ctx)
 		}))
@@ -253,7 +256,8 @@ func TestParallelKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// TestParallelPerKey: the elements of a key are worked on one after the other, those of others at the same time.
+// TestParallelPerKey checks that the elements of one key are processed one after another, and those of different keys
+// at the same time.
 func TestParallelPerKey(t *testing.T) {
 	simulated(t, func(ctx context.Context, s *sim.Sim) error {
 		var (
@@ -284,8 +288,8 @@ func TestParallelPerKey(t *testing.T) {
 	})
 }
 
-// TestParallelFails: the results before a failure come, the failure is returned once, and calls that run are waited
-// for.
+// TestParallelFails checks that the results before a failure come first, that the failure is returned once, and that
+// Parallel waits for running calls.
 //
 // Spec: ST-08 (an ordered stage waits for started work)
 func TestParallelFails(t *testing.T) {
@@ -307,7 +311,7 @@ func TestParallelFails(t *testing.T) {
 	})
 }
 
-// TestLargeSizes: a size is a limit, and takes no memory before there are that many elements.
+// TestLargeSizes checks that a size is only a limit, and takes no memory until there are that many elements.
 func TestLargeSizes(t *testing.T) {
 	same := func(_ context.Context, v int) (int, error) { return v, nil }
 	id := func(v int) int { return v }
@@ -344,7 +348,7 @@ func TestLargeSizes(t *testing.T) {
 	}
 }
 
-// TestLargeBatches: batches that are larger than their first room are full, or end by their time.
+// TestLargeBatches checks that batches larger than their first capacity become full, or end at their time.
 func TestLargeBatches(t *testing.T) {
 	for _, linger := range []time.Duration{0, time.Hour} {
 		batches, err := stream.ToSlice(context.Background(), stream.Batch(stream.FromSlice(ints(7000)), 3000, linger))
@@ -371,7 +375,7 @@ func TestLargeBatches(t *testing.T) {
 	})
 }
 
-// TestParallelGrows: the window grows while elements are under way, in all orders.
+// TestParallelGrows grows the window while elements are in progress, in all orders.
 func TestParallelGrows(t *testing.T) {
 	all := ints(1000)
 	for _, s := range []stream.Stream[int]{
@@ -389,7 +393,7 @@ func TestParallelGrows(t *testing.T) {
 	}
 }
 
-// TestGoexitInAWorker ends the stream with an error, and nothing hangs.
+// TestGoexitInAWorker checks that a Goexit ends the stream with an error, and that nothing hangs.
 func TestGoexitInAWorker(t *testing.T) {
 	for _, s := range []stream.Stream[int]{
 		stream.Parallel(stream.FromSlice(ints(5)), 2, func(_ context.Context, v int) (int, error) {
@@ -415,7 +419,7 @@ func TestGoexitInAWorker(t *testing.T) {
 	}
 }
 
-// TestGoexitInGroupBy: an input or a key function that does not return closes the open groups.
+// TestGoexitInGroupBy checks that a Goexit in the input or in the key function closes the open groups.
 func TestGoexitInGroupBy(t *testing.T) {
 	exit := func(v int) int {
 		if v == 3 {
@@ -446,7 +450,8 @@ func TestGoexitInGroupBy(t *testing.T) {
 	}
 }
 
-// TestGroupByUnderItsBound: no more groups are open than the bound, and each element is in one group of its key.
+// TestGroupByUnderItsBound checks that no more groups are open than the bound, and that each element is in a group of
+// its key.
 func TestGroupByUnderItsBound(t *testing.T) {
 	simulated(t, func(ctx context.Context, s *sim.Sim) error {
 		var open gauge
@@ -475,7 +480,7 @@ func TestGroupByUnderItsBound(t *testing.T) {
 	})
 }
 
-// TestRetry: each failure is retried, later and later, and an element resets the count.
+// TestRetry checks that each failure is retried, after longer and longer waits, and that an element resets the count.
 func TestRetry(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		runs := 0
@@ -496,8 +501,8 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// A stage that would go on after a failure, and does not because its context has ended, returns the error of the
-// context. If the failure says the same, with more words, it returns the failure.
+// If a stage would continue after a failure, and does not because its context has ended, it returns the error of the
+// context. If the failure is that error with more detail, the stage returns the failure.
 func TestNoMoreAfterTheContext(t *testing.T) {
 	other := func(error) (stream.Stream[int], error) { return stream.FromSlice(ints(1)), nil }
 	for name, stage := range map[string]func(stream.Stream[int]) stream.Stream[int]{
@@ -536,7 +541,8 @@ func TestNoMoreAfterTheContext(t *testing.T) {
 	}
 }
 
-// TestCatch: what comes after a failure takes its place, and a cancel is not a failure.
+// TestCatch checks that Catch continues with the other stream after a failure, and that a cancellation is not a
+// failure.
 func TestCatch(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		got, err := drawn(ctx, stream.Catch(timed("a-bX"), func(err error) (stream.Stream[string], error) {
@@ -555,7 +561,7 @@ func TestCatch(t *testing.T) {
 	})
 }
 
-// TestTakeAsksForNoMore: a source makes as many elements as are taken.
+// TestTakeAsksForNoMore checks that a source makes only as many elements as are taken.
 func TestTakeAsksForNoMore(t *testing.T) {
 	ctx := context.Background()
 	made := 0
@@ -576,16 +582,16 @@ func TestTakeAsksForNoMore(t *testing.T) {
 	}
 }
 
-// TestWrappedEOF: only io.EOF itself is the end.
+// TestWrappedEOF checks that only io.EOF itself is the end.
 func TestWrappedEOF(t *testing.T) {
 	wrapped := fmt.Errorf("header: %w", io.EOF)
 	_, err := stream.Count(context.Background(), stream.FromFunc(func(context.Context) (int, error) { return 0, wrapped }))
-	if err != wrapped { //nolint:errorlint // as it is
+	if err != wrapped { //nolint:errorlint // must be returned unchanged
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestGroupByNaN: a key that is not equal to itself is a new group each time, still under the bound.
+// TestGroupByNaN checks that a key that is not equal to itself opens a new group each time, within the bound.
 func TestGroupByNaN(t *testing.T) {
 	groups := stream.GroupBy(stream.FromSlice(ints(20)), 3, func(int) float64 { return math.NaN() },
 		func(ctx context.Context, _ float64, group stream.Stream[int]) (int, error) {
@@ -596,7 +602,7 @@ func TestGroupByNaN(t *testing.T) {
 	}
 }
 
-// TestMonitor: counts, and where the time goes.
+// TestMonitor checks the counts and the measured times.
 func TestMonitor(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		var m stream.Meter
@@ -613,7 +619,7 @@ func TestMonitor(t *testing.T) {
 	})
 }
 
-// TestExplain: the plan of a stream.
+// TestExplain checks the text of a plan.
 func TestExplain(t *testing.T) {
 	squares := stream.Map(stream.FromSlice(ints(3)), func(v int) int { return v * v })
 	s := stream.Merge(stream.Take(squares, 5), stream.Buffer(stream.Filter(squares, func(int) bool { return true }), 16))
@@ -636,7 +642,7 @@ loop 7: Concat, Map
 	}
 }
 
-// TestNoFiberInALoop: stages that need no concurrency run in the caller, and start nothing.
+// TestNoFiberInALoop checks that stages that need no concurrency run in the caller and start no fibers.
 func TestNoFiberInALoop(t *testing.T) {
 	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
 		self := coir.Self(ctx)
@@ -659,7 +665,7 @@ func TestNoFiberInALoop(t *testing.T) {
 	}
 }
 
-// TestSpawnForms: stages with pipes at the ends, which compose, and end from either side.
+// TestSpawnForms checks that stages with pipes at their ends compose, and end from either side.
 //
 // Spec: ST-05 (combinators compose)
 // Spec: ST-09 (a combinator runs here or in its own fiber)
@@ -680,7 +686,7 @@ func TestSpawnForms(t *testing.T) {
 			return err
 		})
 	})
-	// The reader leaves while the source waits forever: all fibers end, or Run would not return.
+	// The reader leaves while the source waits forever. All fibers must end, or Run would not return.
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			never := coir.NewChan[int](0)
@@ -691,7 +697,7 @@ func TestSpawnForms(t *testing.T) {
 			r.Close()
 			sent := in.Send(ctx, 1)
 			if sent == nil {
-				sent = in.Send(ctx, 2) // the first may be received before the stages know
+				sent = in.Send(ctx, 2) // may be received before the stages stop
 			}
 			if sent != nil && !errors.Is(sent, coir.ErrClosed) {
 				return fmt.Errorf("send after the reader left: %w", sent)
@@ -705,7 +711,7 @@ func TestSpawnForms(t *testing.T) {
 	})
 }
 
-// TestStagesThatDoNotReturn: if the function that makes the stages exits or panics, both ends are closed.
+// TestStagesThatDoNotReturn checks that if the function that makes the stages exits or panics, both ends are closed.
 func TestStagesThatDoNotReturn(t *testing.T) {
 	type stages = func(stream.Stream[int]) stream.Stream[int]
 	exit := func(stream.Stream[int]) stream.Stream[int] {
@@ -728,12 +734,12 @@ func TestStagesThatDoNotReturn(t *testing.T) {
 				var sent, received error
 				err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 					in, out := start(n, exit)
-					// In the context outside: the nursery does not cancel these waits.
+					// These waits are in the outer context, so the nursery does not cancel them.
 					_, received = stream.ToSlice(ctx, stream.From(out))
 					sent = in.Send(ctx, 1)
 					return nil
 				})
-				if received != nil || !errors.Is(sent, coir.ErrClosed) || err != nil { // a Goexit ends no other fiber
+				if received != nil || !errors.Is(sent, coir.ErrClosed) || err != nil { // only its fiber ends
 					return fmt.Errorf("received %v, sent %v, run %v", received, sent, err)
 				}
 				return nil
@@ -754,7 +760,7 @@ func TestStagesThatDoNotReturn(t *testing.T) {
 	}
 }
 
-// TestConsumersThatLeave: the others go on, and when all have left the source is cancelled.
+// TestConsumersThatLeave checks that the other consumers continue, and that the source is cancelled when all have left.
 func TestConsumersThatLeave(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		var first, second int
@@ -771,19 +777,19 @@ func TestConsumersThatLeave(t *testing.T) {
 		if err := stream.FanOut(ctx, source, take(1, &first), take(4, &second)); err != nil || first != 1 || second != 4 {
 			return fmt.Errorf("fan-out: %d and %d, error %w", first, second, err)
 		}
-		which := func(v int) int { return v%3 - 1 } // 0 and 3 to none, 1 and 4 to the first, 2 to the second
+		which := func(v int) int { return v%3 - 1 } // 0 and 3 to no consumer, 1 and 4 to the first, 2 to the second
 		if err := stream.Partition(ctx, source, 0, which, take(2, &first), take(1, &second)); err != nil || first != 2 || second != 1 {
 			return fmt.Errorf("partition: %d and %d, error %w", first, second, err)
 		}
 		err := stream.Tee(ctx, source, 0, take(9, &first), func(context.Context, stream.Stream[int]) error { return errBoom })
-		if err != errBoom { //nolint:errorlint // once, not wrapped
+		if err != errBoom { //nolint:errorlint // once, and not wrapped
 			return fmt.Errorf("a consumer that fails: %w", err)
 		}
 		return nil
 	})
 }
 
-// TestBufferHandsOver: OnUndelivered gets what is dropped, and what is left when the consumer leaves.
+// TestBufferHandsOver checks that OnUndelivered gets the dropped elements, and those left when the consumer stops.
 func TestBufferHandsOver(t *testing.T) {
 	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
 		undelivered, got := 0, 0
@@ -796,7 +802,7 @@ func TestBufferHandsOver(t *testing.T) {
 				break
 			}
 		}
-		if made-got-undelivered > 1 || made < got+undelivered { // 1: that which waited to be sent
+		if made-got-undelivered > 1 || made < got+undelivered { // 1: an element waiting to be sent
 			return fmt.Errorf("%d made, %d delivered, %d handed over", made, got, undelivered)
 		}
 		full := stream.Buffer(stream.FromSlice(ints(10)), 1, coir.WithOverflow(coir.OverflowFail))
@@ -808,7 +814,7 @@ func TestBufferHandsOver(t *testing.T) {
 	})
 }
 
-// TestLines: lines with and without an end, and a reader that fails.
+// TestLines tests lines with and without a line end, and a reader that fails.
 func TestLines(t *testing.T) {
 	got, err := stream.ToSlice(context.Background(), stream.Lines(strings.NewReader("a\n\nb\r\nc")))
 	if err != nil || !slices.Equal(got, []string{"a", "", "b", "c"}) {
@@ -820,7 +826,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestLongLines: lines that are longer than a read, and one that is too long. Small reads change nothing.
+// TestLongLines tests lines that are longer than a read, and one that is too long. Small reads make no difference.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 150_000)
 	text := "a\n" + long + "\r\n\nb"
@@ -836,7 +842,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestLongestLine: a line of 1 MiB passes, whatever its end, and one byte more is too long.
+// TestLongestLine checks that a line of 1 MiB passes, with any line end, and that one more byte is too long.
 func TestLongestLine(t *testing.T) {
 	for _, before := range []string{"", "a\n"} {
 		for _, end := range []string{"", "\n", "\r\n", "\nb", "\r\nb\n"} {
@@ -859,7 +865,7 @@ func TestLongestLine(t *testing.T) {
 	}
 }
 
-// TestUsing: what is opened is closed, however the stream ends.
+// TestUsing checks that the resource is closed, however the stream ends.
 func TestUsing(t *testing.T) {
 	var closed int
 	use := func(end, failed error) stream.Stream[int] {
@@ -878,7 +884,7 @@ func TestUsing(t *testing.T) {
 		{use(errBoom, io.ErrClosedPipe), 1, 9, errBoom},
 		{use(nil, io.ErrClosedPipe), 2, 9, io.ErrClosedPipe},
 		{use(errBoom, io.ErrClosedPipe), 1, 1, nil},
-		{use(nil, io.ErrClosedPipe), 2, 2, nil}, // the consumer has left: the error of Close is dropped
+		{use(nil, io.ErrClosedPipe), 2, 2, nil}, // the consumer has left, so the error of Close is dropped
 	} {
 		n, err := stream.Count(ctx, stream.Take(test.s, test.want))
 		if n != test.n || err != test.err || closed != i+1 { //nolint:errorlint // not wrapped
@@ -899,7 +905,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errBoom }
 
-// TestWrongUse: what makes no sense panics when the stream is made.
+// TestWrongUse checks that invalid arguments panic when the stream is made.
 func TestWrongUse(t *testing.T) {
 	s := stream.FromSlice(ints(1))
 	for name, f := range map[string]func(){
@@ -930,7 +936,8 @@ func none(ctx context.Context, s stream.Stream[int]) error {
 	return err
 }
 
-// TestSinksInAnEndedContext: each returns the error of the context, runs nothing, and closes what it has to close.
+// TestSinksInAnEndedContext checks that each sink returns the error of the context, runs nothing, and closes what it
+// must close.
 func TestSinksInAnEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -978,12 +985,12 @@ func TestSinksInAnEndedContext(t *testing.T) {
 	}
 	for name, c := range map[string]stream.Source[int]{"channel": out, "pipe": r} {
 		if got, err := stream.ToSlice(context.Background(), stream.From(c)); len(got) > 0 || err != nil {
-			t.Errorf("%s: got %v, error %v", name, got, err) // and it is closed, or this would wait
+			t.Errorf("%s: got %v, error %v", name, got, err) // the output is closed, or this would wait
 		}
 	}
 }
 
-// TestCancelOfALoop: a loop without a wait ends when it is cancelled.
+// TestCancelOfALoop checks that a loop that never waits ends when it is cancelled.
 func TestCancelOfALoop(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var seen atomic.Int64

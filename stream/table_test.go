@@ -1,8 +1,8 @@
 package stream_test
 
-// Every stage in the situations in which a pipeline ends. A stage is a row of a table; the situations are the same for
-// all rows. Each is run under schedules of package sim, on a virtual clock, and once on the real runtime. The guide has
-// a table of what was observed, which this test writes and checks.
+// Every stage is tested in each situation in which a pipeline can end. A stage is a row of a table; the situations are
+// the same for all rows. Each combination is run under schedules of package sim, on a virtual clock, and once on the
+// real runtime. The guide has a table of the observed behaviour, which this test writes and checks.
 
 import (
 	"cmp"
@@ -25,28 +25,28 @@ import (
 
 var errBoom = errors.New("boom")
 
-// row is a stage that is tested.
+// row is a stage to test.
 type row struct {
 	name string
-	// run runs the stage on in, calls hook in the user's function if it has one, and yields what comes out. It stops
-	// when yield returns false.
+	// run runs the stage on in, calls hook in the user's function if it has one, and yields the results. It stops when
+	// yield returns false.
 	run func(ctx context.Context, in stream.Stream[int], hook func(int), yield yielder) error
 
-	want    func(in []int) []int // what comes out; nil: what comes in
-	loses   bool                 // it may drop elements, or repeat them: only the order is checked
-	mixes   bool                 // the order of elements is not that of the input
+	want    func(in []int) []int // the expected output; nil means the input
+	loses   bool                 // it may drop or repeat elements: only the order is checked
+	mixes   bool                 // the output may be in another order than the input
 	ends    bool                 // it ends by itself, before its input
-	mends   bool                 // a failure of the input is not its own
-	cuts    bool                 // a failure of the input may come before the elements that are under way
-	noHook  bool                 // it has no function of the user; the panic is in the stage before it
-	slow    bool                 // its consumer always takes a second for an element
-	ahead   int                  // how many elements the source may have made after that which the consumer has
-	forever bool                 // a slow consumer does not hold it back
-	skips   bool                 // it drops its first elements, so that how far it is ahead is not known
-	panics  int                  // the element with which the user's function panics; 0: 2
+	mends   bool                 // a failure of the input does not make it fail
+	cuts    bool                 // a failure of the input may overtake elements in progress
+	noHook  bool                 // it has no function of the user; the stage before it panics
+	slow    bool                 // its consumer always takes a second for each element
+	ahead   int                  // how many elements the source may be ahead of the consumer
+	forever bool                 // a slow consumer does not slow down the source
+	skips   bool                 // it drops its first elements, so its lead cannot be measured
+	panics  int                  // the element at which the user's function panics; 0 means 2
 }
 
-// yielder takes an element that comes out. It reports whether it wants more.
+// yielder takes an element of the output. It reports whether it wants more.
 type yielder = func(ctx context.Context, v int) bool
 
 // through returns the run of a row for a stage that makes a stream.
@@ -226,7 +226,7 @@ func count(yield func(int) bool) {
 // situation is a way in which a pipeline ends.
 type situation struct {
 	name string
-	// The source gives elements, and then: ends, fails or waits for its cancel.
+	// The source gives elements, and then ends, fails or waits to be cancelled.
 	elements int
 	then     func(ctx context.Context) error
 	panics   bool // the user's function panics
@@ -248,15 +248,15 @@ func situations() []situation {
 	}
 }
 
-// trial is one run of a row in a situation, and what was observed.
+// trial is one run of a row in a situation, with what was observed.
 type trial struct {
 	mu      sync.Mutex
-	last    int // the greatest element that has come out
+	last    int // the greatest element in the output
 	got     []int
 	made    int
 	ahead   int
 	err     error
-	stopped error // that of the consumer's wait
+	stopped error // the error of the consumer's wait
 	panic   any
 	meter   stream.Meter
 }
@@ -312,7 +312,7 @@ func (t *trial) run(ctx context.Context, r row, s situation) {
 	t.err = cmp.Or(t.err, t.stopped, err)
 }
 
-// check says what is wrong.
+// check returns a description of what is wrong, or "".
 func (t *trial) check(r row, s situation) (wrong string) {
 	want := make([]int, s.elements)
 	for i := range want {
@@ -413,7 +413,7 @@ func TestEveryStageInEverySituation(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the table of docs/guide/streams.md")
 
-// words returns what the tests check for a row in a situation.
+// words describes what the tests check for a row in a situation.
 func (r row) words(s situation) string {
 	switch {
 	case s.leave:
@@ -441,7 +441,7 @@ func (r row) words(s situation) string {
 	}
 }
 
-// TestGuideTable: the guide says what TestEveryStageInEverySituation checks.
+// TestGuideTable checks that the table in the guide agrees with TestEveryStageInEverySituation.
 func TestGuideTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| | consumer leaves | source fails | function panics | cancel | slow consumer: elements made ahead |\n|---|---|---|---|---|---|\n")

@@ -60,11 +60,11 @@ func (in *inlet[T]) batch(ctx context.Context, size int, linger time.Duration, l
 	until := coir.Now(ctx) + linger
 	for left := linger; left > 0 && len(batch) < size; left = until - coir.Now(ctx) {
 		v, err := in.RecvTimeout(ctx, left)
-		if err != nil { // the next batch has it
+		if err != nil { // the next batch returns the error
 			break
 		}
 		batch = append(batch, v)
-		if n := min(in.Len(), size-len(batch)); n > 0 { // there is one receiver: this does not wait
+		if n := min(in.Len(), size-len(batch)); n > 0 { // there is only one receiver, so this does not wait
 			batch = slices.Grow(batch, n)
 			k, _ := in.RecvMany(ctx, batch[len(batch):len(batch)+n])
 			batch = batch[:len(batch)+k]
@@ -77,7 +77,7 @@ func batchBySize[T any](s Stream[T], size int) Stream[[]T] {
 	return stage(fused(s.plan, "Batch(%d)", size), func(ctx context.Context, _ *demand, push func([][]T) bool) error {
 		var (
 			batch []T
-			last  int // elements of the batch before
+			last  int // length of the previous batch
 			out   [1][]T
 			on    = true
 			own   = demand{want: min(size, maxChunk)}

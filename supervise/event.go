@@ -12,9 +12,9 @@ type Event struct {
 	Supervisor string // its name, if it has one
 	Child      string
 	At         time.Duration // by the clock of the runtime: see coir.Now
-	Err        error         // of KindFailed and KindGaveUp: why
-	Restarts   int           // of KindRestarting: how many there were within the period, with this one
-	After      time.Duration // of KindRestarting: how long the supervisor waits before it
+	Err        error         // the cause, for KindFailed and KindGaveUp
+	Restarts   int           // for KindRestarting: restarts within the period, including this one
+	After      time.Duration // for KindRestarting: the wait before the restart
 }
 
 // Kind is the kind of an [Event].
@@ -52,10 +52,10 @@ func (e Event) String() string {
 // GaveUpError is the error of a supervisor whose children failed too often.
 type GaveUpError struct {
 	Supervisor string        // its name, if it has one
-	Child      string        // which failed last
+	Child      string        // the child that failed last
 	Restarts   int           // number of restarts
 	Within     time.Duration // the period of those restarts
-	Err        error         // of the last failure; nil if the child ended without an error
+	Err        error         // the last failure; nil if the child ended without an error
 }
 
 // Error returns a text that names the child, the number of restarts, their period, and the last failure.

@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// A feed loses its connection twice and is restarted; when it has received everything, the program ends.
+// A feed loses its connection twice and is restarted. When it has received everything, the program ends.
 func ExampleSupervisor() {
 	connections := 0
 	feed := func(context.Context) error {
@@ -28,7 +28,7 @@ func ExampleSupervisor() {
 		if err != nil {
 			return
 		}
-		if e.Kind != supervise.KindRestarting { // which says how long it waits, and that is random
+		if e.Kind != supervise.KindRestarting { // its text has the wait, which is random
 			fmt.Println(e)
 		}
 	}
@@ -42,8 +42,8 @@ func ExampleSupervisor() {
 	// app: feed ended
 }
 
-// The cache depends on the database: when the database fails, both are restarted. A child that always fails makes the
-// supervisor give up.
+// The cache depends on the database: when the database fails, both are restarted. The database always fails, so the
+// supervisor gives up.
 func ExampleWithStrategy() {
 	app := supervise.New([]supervise.Child{
 		{Name: "db", Run: func(ctx context.Context) error { return errors.New("disk is full") }},
@@ -58,7 +58,7 @@ func ExampleWithStrategy() {
 	// supervise: app gave up after 2 restarts within 1m0s: db failed: disk is full
 }
 
-// A supervisor as the child of another one.
+// A supervisor can be the child of another one.
 func ExampleSupervisor_Run() {
 	tries := 0
 	storage := supervise.New([]supervise.Child{{Name: "disk", Run: func(ctx context.Context) error {
@@ -66,7 +66,7 @@ func ExampleSupervisor_Run() {
 			return errors.New("not ready")
 		}
 		return coir.WaitCancel(ctx)
-	}}}, supervise.WithName("storage"), supervise.WithIntensity(0, time.Minute)) // any failure goes up
+	}}}, supervise.WithName("storage"), supervise.WithIntensity(0, time.Minute)) // gives up at the first failure
 	app := supervise.New([]supervise.Child{{Name: "storage", Run: storage.Run}}, supervise.WithName("app"),
 		supervise.WithBackoff(0, 0))
 

@@ -15,13 +15,13 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// model is a supervisor as a list of rules, in which a failure and all that follows it is one step.
+// model is a supervisor as a list of rules, in which a failure and all its consequences are one step.
 type model struct {
 	strategy supervise.Strategy
 	kinds    []supervise.Restart
-	most     int   // within the last two commands and this one
-	up       []int // the children that run, in the order of their start
-	history  []int // commands that led to a restart
+	most     int   // restarts allowed within the last two commands and this one
+	up       []int // the running children, in the order of their start
+	history  []int // the commands that led to a restart
 	log      []string
 	gaveUp   bool
 }
@@ -33,7 +33,7 @@ func (m *model) start(i int) {
 	m.up = append(m.up, i)
 }
 
-// command makes child i fail, or end, as the command with number at. It reports whether the child was there.
+// command makes child i fail or end, as the command with number at. It reports whether the child was running.
 func (m *model) command(at, i int, fail bool) bool {
 	if !slices.Contains(m.up, i) {
 		return false
@@ -67,7 +67,7 @@ func (m *model) command(at, i int, fail bool) bool {
 	return true
 }
 
-// stop stops children, the last started first, and returns those that may start again.
+// stop stops children, the last started first, and returns the children that may start again.
 func (m *model) stop(which func(int) bool) (again []int) {
 	for _, i := range slices.Backward(slices.Clone(m.up)) {
 		if which(i) {
@@ -83,7 +83,8 @@ func (m *model) stop(which func(int) bool) (again []int) {
 
 var errFail = errors.New("fails by command")
 
-// A supervisor does to its children what the model says, in the same order, in random histories of failures and ends.
+// In random histories of failures and ends, a supervisor starts and stops its children as the model does, in the same
+// order.
 func TestSupervisorAgainstAModel(t *testing.T) {
 	holds(t, func(ctx context.Context, s *sim.Sim) {
 		m := &model{strategy: supervise.Strategy(s.Intn(3)), most: 1 + s.Intn(3)}
@@ -159,8 +160,8 @@ func TestSupervisorAgainstAModel(t *testing.T) {
 	}, sim.WithStrategy(sim.Random))
 }
 
-// Children fail at any moment, several at a time, and the whole is cancelled at any moment. A child never runs twice at
-// a time, and none is left when Run returns.
+// Children fail at any time, several at once, and the supervisor is cancelled at any time. No child runs twice at the
+// same time, and none is left when Run returns.
 func TestChaos(t *testing.T) {
 	holds(t, func(ctx context.Context, s *sim.Sim) {
 		running := make([]int, 3)

@@ -12,11 +12,11 @@ import (
 )
 
 // A round is one call of Run. One fiber makes all decisions: it waits for the exit of a child, for the time of the next
-// restart, and for the end of Run's context. So the state has no lock.
+// restart, and for the end of Run's context. So the state needs no lock.
 //
 // Each child runs in a fiber that catches its panic and always returns nil, so that a failure does not cancel the
-// siblings. That fiber makes the child's scope itself, because a fiber waits in its own scope at no cost, and resolves
-// a promise with its cancel function.
+// siblings. That fiber creates the child's scope itself, because waiting in its own scope costs a fiber nothing extra,
+// and passes the cancel function to the round through a promise.
 //
 // Invariants, while the round waits:
 //
@@ -27,13 +27,13 @@ import (
 // round is one call of Run.
 type round struct {
 	*Supervisor
-	in      context.Context // of the nursery of the children, which only the round cancels
+	in      context.Context // the context of the children's nursery, which only the round cancels
 	n       *coir.Nursery
 	kids    []kid
 	exits   *coir.Chan[exit]
-	late    []exit          // of children that ended while others were stopped
-	starts  int             // so far
-	history []time.Duration // when the last restarts were decided, within the period
+	late    []exit          // exits of children that ended while others were being stopped
+	starts  int             // number of starts so far
+	history []time.Duration // when the recent restarts, within the period, were decided
 	also    []error         // errors of children that failed while they were stopped at the end
 }
 
@@ -41,21 +41,21 @@ type round struct {
 type kid struct {
 	Child
 	running bool
-	waiting bool // for its restart, at due
+	waiting bool // for its restart, at the time due
 	due     time.Duration
 	cancel  *coir.Promise[context.CancelCauseFunc]
-	order   int           // of its start
-	since   time.Duration // its start
-	fails   int           // in a row
+	order   int           // number of its start
+	since   time.Duration // time of its start
+	fails   int           // failures in a row
 }
 
-// exit is the end of a run of a child.
+// exit is the end of one run of a child.
 type exit struct {
 	child int
 	err   error
 }
 
-// errStopped is the cause with which a child is cancelled.
+// errStopped is the cause for which a child is cancelled.
 var errStopped = errors.New("supervise: the supervisor stops the child")
 
 func newRound(in context.Context, s *Supervisor, n *coir.Nursery) *round {
@@ -70,7 +70,7 @@ func newRound(in context.Context, s *Supervisor, n *coir.Nursery) *round {
 // run supervises the children until they have ended.
 func (r *round) run(ctx context.Context) error {
 	err := r.supervise(ctx)
-	r.also = nil // errors of children that were restarted since
+	r.also = nil // only the errors of the final stop count
 	r.stop(func(int) bool { return true })
 	if len(r.also) > 0 {
 		err = errors.Join(append([]error{err}, r.also...)...)
@@ -99,7 +99,7 @@ func (r *round) supervise(ctx context.Context) error {
 	}
 }
 
-// next waits for the next exit, and in the meantime starts the children that are due. It returns a child of -1 if there
+// next waits for the next exit. In the meantime it starts the children that are due. It returns a child of -1 if there
 // is nothing left to wait for.
 func (r *round) next(ctx context.Context) (exit, error) {
 	for len(r.late) == 0 {
@@ -162,7 +162,7 @@ func (r *round) start(i int) {
 	}, r.site)
 }
 
-// panicError returns the error of a child that panicked with v. A panic from an inner nursery has its stack already.
+// panicError returns the error of a child that panicked with v. A panic of an inner nursery already has its stack.
 func panicError(ctx context.Context, v any) error {
 	if pe, ok := v.(*coir.PanicError); ok && pe != nil {
 		return pe
@@ -170,7 +170,8 @@ func panicError(ctx context.Context, v any) error {
 	return &coir.PanicError{Fiber: coir.Self(ctx).Name(), Value: v, Stack: debug.Stack()}
 }
 
-// ended handles the end of a child: it may schedule restarts. It returns an error if the supervisor gives up.
+// ended handles the end of a child, and schedules restarts if they are needed. It returns an error if the supervisor
+// gives up.
 func (r *round) ended(e exit) error {
 	k := &r.kids[e.child]
 	k.running = false
@@ -217,7 +218,7 @@ func (r *round) with(child int, which func(i int) bool, due time.Duration) {
 	}
 }
 
-// backoff returns how long to wait before a restart after this many failures in a row.
+// backoff returns how long to wait before a restart after the given number of failures in a row.
 func (r *round) backoff(fails int) time.Duration {
 	d := r.first
 	for range fails - 1 {
@@ -230,8 +231,8 @@ func (r *round) backoff(fails int) time.Duration {
 	return d/2 + coir.Jitter(r.in, d-d/2)
 }
 
-// stop stops the children that which selects, the last started first, each before the next. It returns those that were
-// running. Exits of others are kept for later.
+// stop stops the selected children one by one, the last started first. It returns those that were running. It keeps
+// exits of other children for later.
 func (r *round) stop(which func(i int) bool) (stopped []int) {
 	for i := range r.kids {
 		if r.kids[i].running && which(i) {
@@ -255,7 +256,7 @@ func (r *round) join(i int) {
 	for at < 0 {
 		e, err := r.exits.Recv(r.in)
 		if err != nil {
-			return // a simulation that has failed ends its waits
+			return // a failed simulation ends the wait
 		}
 		if r.late = append(r.late, e); e.child == i {
 			at = len(r.late) - 1
@@ -272,7 +273,7 @@ func (r *round) join(i int) {
 	r.also = append(r.also, e.err)
 }
 
-// tell puts an event into the channel of events, which never waits.
+// tell puts an event into the channel of events without waiting.
 func (r *round) tell(e Event) {
 	e.Supervisor, e.At = r.name, coir.Now(r.in)
 	_ = r.events.TrySend(e)

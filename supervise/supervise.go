@@ -15,8 +15,8 @@ import (
 
 // Child is a function that a supervisor runs.
 type Child struct {
-	Name    string                          // for events, errors and reports
-	Run     func(ctx context.Context) error // ends when ctx does
+	Name    string                          // shown in events, errors and reports
+	Run     func(ctx context.Context) error // must return when ctx ends
 	Restart Restart
 }
 
@@ -40,9 +40,9 @@ type Strategy uint8
 // The strategies. Children that have ended for good are not restarted, and a temporary child that is stopped has ended
 // for good.
 const (
-	StrategyOneForOne  Strategy = iota // no other
+	StrategyOneForOne  Strategy = iota // no others
 	StrategyOneForAll                  // all others
-	StrategyRestForOne                 // those that come after it in the list
+	StrategyRestForOne                 // all children after it in the list
 )
 
 func (s Strategy) String() string {
@@ -97,13 +97,13 @@ type Supervisor struct {
 	name     string
 	children []Child
 	strategy Strategy
-	most     int // restarts within
+	most     int // how many restarts are allowed within
 	within   time.Duration
-	first    time.Duration // backoff
+	first    time.Duration // the backoff
 	longest  time.Duration
 	events   *coir.Writer[Event]
 	reader   *coir.Reader[Event]
-	site     coir.FiberOption // where New was called: there the program says what the children do
+	site     coir.FiberOption // where New was called: the place in the program that defines the children
 	running  locks.Mutex      // not an atomic, so that package sim sees that two calls of Run depend on each other
 }
 
@@ -155,9 +155,9 @@ func (s *Supervisor) Events() *coir.Reader[Event] { return s.reader }
 var errRunning = errors.New("supervise: Run is called while the supervisor runs")
 
 // Run starts the children and supervises them. It returns nil when all have ended for good, a [*GaveUpError] if there
-// were too many restarts, and ctx's error if ctx has ended. When Run returns, all children have ended. If a child
-// returns an error other than that of its context while it is being stopped, that error is joined to Run's error. Run
-// may be called again after it has returned.
+// were too many restarts, and ctx's error if ctx has ended. When Run returns, all children have ended. If a child that
+// is being stopped returns an error other than its context's, that error is joined to Run's error. Run may be called
+// again after it has returned.
 func (s *Supervisor) Run(ctx context.Context) error {
 	if !s.running.TryLock() {
 		if s.name == "" {
@@ -166,7 +166,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", errRunning, s.name)
 	}
 	defer s.running.Unlock()
-	// A cancel of ctx must not reach the children directly, because they are stopped in order.
+	// A cancellation of ctx must not reach the children directly, because they are stopped in order.
 	return coir.Run(coir.Shield(ctx), func(in context.Context, n *coir.Nursery) error {
 		r := newRound(in, s, n)
 		return r.run(ctx)

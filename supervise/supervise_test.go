@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// holds explores a program in which no schedule may fail.
+// holds explores a program that must not fail in any schedule.
 func holds(t *testing.T, p func(ctx context.Context, s *sim.Sim), opts ...sim.Option) {
 	t.Helper()
 	res := sim.Explore(p, append([]sim.Option{sim.WithSchedules(2500)}, opts...)...)
@@ -42,7 +42,7 @@ func drain(s *supervise.Supervisor) (all []supervise.Event) {
 	}
 }
 
-// A panic is a failure with its stack; a Goexit is one too.
+// A panic of a child is a failure that has the stack. A Goexit is a failure too.
 func TestPanicsAndGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := supervise.New([]supervise.Child{
@@ -88,7 +88,7 @@ func TestPanicsAndGoexit(t *testing.T) {
 //go:noinline
 func explode() { panic("boom") }
 
-// The error of a supervisor that gives up says which child, how often and in what time.
+// The error of a supervisor that gives up has the child, the number of restarts and their period.
 func TestGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -106,7 +106,7 @@ func TestGaveUp(t *testing.T) {
 		if !errors.As(err, &gave) || gave.Child != "db" || !errors.Is(err, broken) {
 			t.Errorf("the error is a %T", err)
 		}
-		// Waits of 1, 2 and 3 seconds, each shorter by up to a half.
+		// The waits are 1, 2 and 3 seconds, each shortened by up to a half.
 		if d := time.Since(began); d < 3*time.Second || d > 6*time.Second {
 			t.Errorf("it took %v", d)
 		}
@@ -125,7 +125,7 @@ func TestGaveUp(t *testing.T) {
 	})
 }
 
-// A child that has run for long begins with the first wait again.
+// After a child has run for a long time, its waits begin with the first again.
 func TestBackoffBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
@@ -153,14 +153,14 @@ func TestBackoffBeginsAnew(t *testing.T) {
 	})
 }
 
-// A cancel stops the children one by one, the last started first, whatever the schedule.
+// A cancellation stops the children one by one, the last started first, in any schedule.
 func TestCancelStopsInReverse(t *testing.T) {
 	holds(t, func(ctx context.Context, s *sim.Sim) {
-		var ended []string // one after the other, because the next is cancelled when the last has ended
+		var ended []string // no lock: the next child is cancelled when the last has ended
 		child := func(name string) supervise.Child {
 			return supervise.Child{Name: name, Run: func(ctx context.Context) error {
 				_ = coir.WaitCancel(ctx)
-				_ = coir.Sleep(coir.Shield(ctx), time.Second) // tidies up
+				_ = coir.Sleep(coir.Shield(ctx), time.Second) // the child's cleanup
 				ended = append(ended, name)
 				return ctx.Err()
 			}}
@@ -193,7 +193,7 @@ func TestCancelStopsInReverse(t *testing.T) {
 	})
 }
 
-// A failure while a child is stopped at the end is not lost.
+// A failure of a child that is stopped at the end is not lost.
 func TestFailureWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := supervise.New([]supervise.Child{{Name: "db", Run: func(ctx context.Context) error {
@@ -216,7 +216,7 @@ func TestFailureWhileStopping(t *testing.T) {
 	})
 }
 
-// A supervisor that gives up is a child that has failed; the outer one restarts it, and then gives up too.
+// A supervisor that gives up counts as a failed child: the outer supervisor restarts it, and then gives up too.
 func TestNested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
@@ -237,7 +237,7 @@ func TestNested(t *testing.T) {
 	})
 }
 
-// A reader that is behind loses events, which are counted, and holds nothing up.
+// A slow reader of the events loses some, which are counted, and does not delay the supervisor.
 func TestEventsNeverWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
@@ -259,7 +259,7 @@ func TestEventsNeverWait(t *testing.T) {
 	})
 }
 
-// A second Run at the same time is refused.
+// A second Run at the same time returns an error.
 func TestRunTwice(t *testing.T) {
 	var s *supervise.Supervisor
 	s = supervise.New([]supervise.Child{{Name: "again", Restart: supervise.RestartTemporary, Run: func(ctx context.Context) error {
