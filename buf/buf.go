@@ -6,11 +6,12 @@ import (
 	"net"
 )
 
-// Buf is a buffer of bytes that has one owner: a descriptor of 32 bytes, which names the buffer, a part of it, and the
-// generation of its ownership. It is passed by value. Copies of a Buf are the same buffer: when it is released or
-// handed over, all of them are stale. Each method panics if the Buf is stale or zero. The zero Buf is no buffer.
+// Buf is a descriptor of a buffer of bytes, which has one owner at a time. The descriptor is 32 bytes long and names
+// the buffer, a part of it, and the generation of its ownership. Pass it by value. Copies of a Buf name the same
+// buffer: when the buffer is released or handed over, all of them become stale. Each method panics if the Buf is stale
+// or zero. The zero Buf names no buffer.
 //
-// One fiber or goroutine uses a buffer at a time, like any value that is not safe for concurrent use.
+// Only one fiber or goroutine may use a buffer at a time, as with any value that is not safe for concurrent use.
 type Buf struct {
 	// Spec: BU-01 (a buffer has one owner)
 	// Spec: BU-03 (passing a buffer copies a descriptor)
@@ -18,15 +19,15 @@ type Buf struct {
 	in       *owner
 	gen      uint64
 	slot     uint32
-	off, len uint32 // within the buffer of the pool
+	off, len uint32 // within the buffer in the pool
 }
 
-// owner identifies the pool of a buffer and, for a share, its state. Without checks, all first owners of a
-// pool's buffers have the same. The owner of a share has one of its own, with its state.
+// owner identifies the pool of a buffer and, for a share, its state. In a region without checks, the first owners of
+// all of a pool's buffers have the same owner. A share has an owner of its own, with its own state.
 type owner struct {
 	pool *Pool
-	own  *state // of a share
-	life *life  // if the region is checked
+	own  *state // set for a share
+	life *life  // set if the region is checked
 }
 
 // state returns the state that decides whether b is valid.
@@ -37,7 +38,7 @@ func (b Buf) state() *state {
 	return &b.in.pool.slots[b.slot].state
 }
 
-// block returns the memory of the buffer, all of it.
+// block returns all memory of the buffer.
 func (b Buf) block() []byte {
 	if b.in.life != nil {
 		return b.in.life.mem.bytes
@@ -50,7 +51,7 @@ func (b Buf) block() []byte {
 // valid reports whether b owns its buffer.
 func (b Buf) valid() bool { return b.in != nil && b.state().valid(b.gen) }
 
-// use begins an operation that uses the bytes: until unpin is called, b cannot be released or handed over.
+// use starts an operation on the bytes: until unpin is called, b cannot be released or handed over.
 func (b Buf) use(what string) *state {
 	if b.in == nil {
 		b.misused(what, stale)
@@ -62,8 +63,8 @@ func (b Buf) use(what string) *state {
 	return s
 }
 
-// Bytes returns the bytes of b. The slice is valid while b is: do not use it after b was released or handed over. If
-// the buffer is shared it must not be written.
+// Bytes returns the bytes of b. Do not use the slice after b was released or handed over. Do not write to it if the
+// buffer is shared.
 func (b Buf) Bytes() []byte {
 	// Spec: BU-04 (a descriptor stays within its region)
 	// Spec: BU-05 (use after release is found)
@@ -78,7 +79,7 @@ func (b Buf) bytes() []byte { return b.block()[b.off : b.off+b.len : b.off+b.len
 // Len returns the number of bytes of b.
 func (b Buf) Len() int { return int(b.len) }
 
-// Cap returns the number of bytes from the beginning of b to the end of its buffer: how far Slice can reach.
+// Cap returns the number of bytes from the start of b to the end of its buffer, which is the limit for Slice.
 func (b Buf) Cap() int {
 	if b.in == nil {
 		return 0
@@ -86,8 +87,8 @@ func (b Buf) Cap() int {
 	return b.in.pool.size - int(b.off)
 }
 
-// Slice returns the part of b from i up to j. Like a slice of a slice it may reach up to the capacity, and it panics
-// if i and j are out of range. The result is the same buffer: it is released with b, and b with it.
+// Slice returns the part of b from i to j. As with a slice of a slice, j may be up to the capacity, and Slice panics if
+// i and j are out of range. The result names the same buffer: releasing either releases both.
 func (b Buf) Slice(i, j int) Buf {
 	// Spec: BU-04 (a descriptor stays within its region)
 	if !b.valid() {
@@ -102,10 +103,10 @@ func (b Buf) Slice(i, j int) Buf {
 	return b
 }
 
-// Append returns b with the bytes of p after its own. If they do not fit, or the buffer is shared, it moves the
-// contents to another buffer of the region, of the smallest size that is enough and free, and releases b. It never
-// waits: a caller that holds a buffer while it waits for another can wait forever. If there is no such buffer it
-// returns an error, which is [coir.ErrWouldBlock] if all are lent, and b is unchanged.
+// Append returns b with the bytes of p appended. If they do not fit, or the buffer is shared, it copies the contents to
+// the smallest free buffer of the region that is large enough, and releases b. It never waits, because callers that
+// hold a buffer while they wait for another can wait forever. If there is no such buffer, it returns an error and
+// leaves b unchanged; the error is [coir.ErrWouldBlock] if all are lent.
 func (b Buf) Append(p []byte) (Buf, error) {
 	s := b.use("Append")
 	if len(p) <= b.Cap()-b.Len() && b.writable() {
@@ -125,7 +126,7 @@ func (b Buf) Append(p []byte) (Buf, error) {
 	return to, nil
 }
 
-// Write appends p to the buffer, as [Buf.Append] does, so a *Buf is an [io.Writer].
+// Write appends p to the buffer, like [Buf.Append], so a *Buf is an [io.Writer].
 func (b *Buf) Write(p []byte) (int, error) {
 	to, err := b.Append(p)
 	if err != nil {
@@ -135,13 +136,13 @@ func (b *Buf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Fill calls read with the room after the bytes of b, and returns b with the bytes that it has read. So a socket reads
-// into the buffer, without a copy:
+// Fill calls read with the free space after the bytes of b, and returns b extended by the bytes that were read. So a
+// socket reads into the buffer without a copy:
 //
 //	b, err = b.Fill(conn.Read)
 //
-// While read runs, the buffer cannot be released or handed over. If there is no room, Fill returns [io.ErrShortBuffer].
-// It panics if the buffer is shared.
+// While read runs, the buffer cannot be released or handed over. If there is no free space, Fill returns
+// [io.ErrShortBuffer]. It panics if the buffer is shared.
 func (b Buf) Fill(read func(p []byte) (int, error)) (Buf, error) {
 	s := b.use("Fill")
 	defer s.unpin()
@@ -160,8 +161,8 @@ func (b Buf) Fill(read func(p []byte) (int, error)) (Buf, error) {
 	return b, err
 }
 
-// WriteTo writes the bytes of b to w. While w writes, the buffer cannot be released or handed over. It implements
-// [io.WriterTo].
+// WriteTo writes the bytes of b to w. It implements [io.WriterTo]. While w writes, the buffer cannot be released or
+// handed over.
 func (b Buf) WriteTo(w io.Writer) (int64, error) {
 	s := b.use("WriteTo")
 	defer s.unpin()
@@ -169,9 +170,9 @@ func (b Buf) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Buffers returns the bytes of bs as a [net.Buffers], which writes them with one system call where the system has one
-// for that: by its method WriteTo to a connection of package net, and by WriteBuffers of a connection of netio. They
-// stay the caller's, and must not be released or handed over before they are written.
+// Buffers returns the bytes of bs as a [net.Buffers], which can be written with one system call if the system supports
+// it: to a connection of package net with its method WriteTo, and to a connection of netio with WriteBuffers. The
+// caller keeps the buffers, and must not release them or hand them over before they have been written.
 func Buffers(bs ...Buf) net.Buffers {
 	v := make(net.Buffers, len(bs))
 	for i, b := range bs {
@@ -180,15 +181,15 @@ func Buffers(bs ...Buf) net.Buffers {
 	return v
 }
 
-// Clone returns a copy of b, with an owner of its own, in the smallest buffer of the region that is enough and free.
-// Like Append it never waits.
+// Clone copies b to the smallest free buffer of the region that is large enough. The copy has its own owner. Like
+// Append, Clone never waits.
 func (b Buf) Clone() (Buf, error) {
 	s := b.use("Clone")
 	defer s.unpin()
 	return b.copyTo("Clone", b.Len())
 }
 
-// copyTo returns a buffer with room for n bytes, and with the contents of b.
+// copyTo returns a buffer with room for n bytes that has the contents of b.
 func (b Buf) copyTo(what string, n int) (Buf, error) {
 	// Spec: BU-08 (hand-overs are counted)
 	to, err := b.in.pool.region.tryGet(what, n)
@@ -200,8 +201,8 @@ func (b Buf) copyTo(what string, n int) (Buf, error) {
 	return to, nil
 }
 
-// Share returns a further owner of the buffer, and makes it read-only: until all owners but one have released it, none
-// may write. Each owner releases its own; the last one gives the buffer back. Share allocates.
+// Share returns another owner of the buffer, and makes the buffer read-only: nobody may write to it until only one
+// owner is left. Each owner must release its own Buf; the last release returns the buffer to its pool. Share allocates.
 func (b Buf) Share() Buf {
 	// Spec: BU-06 (a region is released once)
 	s := b.use("Share")
@@ -217,13 +218,14 @@ func (b Buf) Share() Buf {
 	return b
 }
 
-// alone reports whether b has no other owner. Only owners can make others, so that does not change while b is in use.
+// alone reports whether b has no other owner. Only owners can add owners, so the result does not change while b is in
+// use.
 func (b Buf) alone() bool { return b.in.pool.slots[b.slot].extra.Load() == 0 }
 
-// writable reports whether the owner of b may write it.
+// writable reports whether the owner of b may write to it.
 func (b Buf) writable() bool { return b.alone() && !b.in.pool.region.fixed }
 
-// Release ends the ownership. The buffer goes back to its pool, or stays with its other owners if it is shared.
+// Release ends the ownership. The buffer returns to its pool, or stays with its other owners if it is shared.
 func (b Buf) Release() {
 	if b.in == nil || b.in.own != nil || b.in.life != nil {
 		b.end("Release")
@@ -241,7 +243,7 @@ func (b Buf) Release() {
 	p.back(b.slot)
 }
 
-// end ends the ownership of b, by the method what.
+// end ends the ownership of b, for the method named by what.
 func (b Buf) end(what string) {
 	// Spec: BU-05 (use after release is found)
 	// Spec: BU-06 (a region is released once)
@@ -255,7 +257,7 @@ func (b Buf) end(what string) {
 	if _, o := b.state().end(b.gen); o != done {
 		b.misused(what, o)
 	}
-	// From here b is stale, and this call owns its part of the buffer.
+	// From here on b is stale, and this call owns its part of the buffer.
 	last := b.lastOwner()
 	if p.book != nil {
 		p.book.ended(b, last)
@@ -265,7 +267,7 @@ func (b Buf) end(what string) {
 	}
 }
 
-// lastOwner counts an owner less, and reports whether it was the last.
+// lastOwner removes an owner, and reports whether it was the last.
 func (b Buf) lastOwner() bool {
 	extra := &b.in.pool.slots[b.slot].extra
 	if extra.Load() == 0 {

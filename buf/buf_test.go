@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// each runs a test on a region off the heap, on one that is on it, and on a checked one.
+// each runs a test on a region off the heap, on one on the heap, and on a checked one.
 func each(t *testing.T, f func(t *testing.T, opt buf.Option)) {
 	for name, opt := range map[string]buf.Option{
 		"off the heap": buf.WithName("r"), "on the heap": buf.WithHeap(), "checked": buf.WithChecks(),
@@ -27,7 +27,7 @@ func each(t *testing.T, f func(t *testing.T, opt buf.Option)) {
 	}
 }
 
-// A Buf goes through a channel: the receiver has the same bytes, at the same address, and the sender's copies are
+// A Buf is sent through a channel: the receiver has the same bytes, at the same address, and the sender's copies are
 // stale.
 //
 // Spec: BU-01 (a buffer has one owner)
@@ -60,7 +60,7 @@ func TestSendHandsOver(t *testing.T) {
 	})
 }
 
-// A send that fails, for each reason there is, leaves the buffer with its sender, with the slices that it has.
+// A send that fails, for any reason, leaves the buffer and its slices with the sender.
 //
 // Spec: BU-02 (a failed send keeps its buffer)
 // Spec: BU-08 (hand-overs are counted)
@@ -104,7 +104,7 @@ func TestFailedSendKeepsTheBuffer(t *testing.T) {
 	})
 }
 
-// Undelivered buffers go back to their pool, or to OnUndelivered, for each reason there is.
+// Undelivered buffers return to their pool, or go to OnUndelivered, whatever the reason.
 //
 // Spec: BU-10 (undelivered buffers go back)
 // Spec: BU-08 (hand-overs are counted)
@@ -141,7 +141,7 @@ func TestUndeliveredBuffersGoBack(t *testing.T) {
 	})
 }
 
-// The answer of a ticket is a buffer. The waiter owns it, and if the ticket has ended before, the completer keeps it.
+// The answer of a ticket is a buffer. The waiter owns it. If the ticket has ended before, the completer keeps it.
 //
 // Spec: BU-11 (a ticket's payload may be a descriptor)
 func TestTicketAnsweredByABuffer(t *testing.T) {
@@ -169,11 +169,11 @@ func TestTicketAnsweredByABuffer(t *testing.T) {
 		if err := answer(got); !errors.Is(err, desk.ErrDuplicate) {
 			t.Errorf("%v", err)
 		}
-		got.Release() // still its owner
+		got.Release() // the completer still owns it
 	})
 }
 
-// A select sends a buffer, or keeps it.
+// A select sends a buffer, or the caller keeps it.
 func TestSendCaseInHandOver(t *testing.T) {
 	each(t, func(t *testing.T, opt buf.Option) {
 		p := newPool(t, 100, 1, opt)
@@ -214,7 +214,7 @@ func TestSendCaseInHandOver(t *testing.T) {
 	})
 }
 
-// If the function of HandOver panics, the buffer does not come back: it may have been delivered.
+// If the function of HandOver panics, the caller does not get the buffer back, because it may have been delivered.
 func TestHandOverThatPanics(t *testing.T) {
 	p := newPool(t, 100, 1)
 	b := get(t, p)
@@ -226,7 +226,7 @@ func TestHandOverThatPanics(t *testing.T) {
 	kept.Release()
 }
 
-// Random slices and appends of a buffer, beside a []byte of the same capacity: they stay within the buffer.
+// Random slices and appends of a buffer are compared with a []byte of the same capacity: they stay within the buffer.
 //
 // Spec: BU-04 (a descriptor stays within its region)
 func TestSlicesStayWithinTheirBuffer(t *testing.T) {
@@ -284,7 +284,7 @@ func fence(t *testing.T, p *buf.Pool) buf.Buf {
 	return with(t, p, strings.Repeat("\xAA", p.Size()))
 }
 
-// Append to a buffer that is full moves to the next size. If none is free it fails, and changes nothing.
+// Append to a full buffer moves to the next size. If no larger buffer is free, Append fails and changes nothing.
 //
 // Spec: BU-08 (hand-overs are counted)
 func TestAppendGrows(t *testing.T) {
@@ -307,7 +307,7 @@ func TestAppendGrows(t *testing.T) {
 		if err != nil || b.Len() != 103 || b.Cap() != 256 || small.Len() != 1 || small.Stats().Copied != 1 {
 			t.Fatalf("%v, %v", b, err)
 		}
-		if b, err = b.Append(b.Bytes()); err != nil || b.Len() != 206 || b.Cap() != 256 { // of itself
+		if b, err = b.Append(b.Bytes()); err != nil || b.Len() != 206 || b.Cap() != 256 { // appends b to itself
 			t.Fatalf("%v, %v", b, err)
 		}
 		other := get(t, large)
@@ -335,7 +335,7 @@ func TestAppendGrows(t *testing.T) {
 	})
 }
 
-// All owners of a shared buffer read it, none writes it, and the last gives it back.
+// All owners of a shared buffer can read it, none can write to it, and the last one returns it.
 //
 // Spec: BU-06 (a region is released once)
 func TestShare(t *testing.T) {
@@ -354,7 +354,7 @@ func TestShare(t *testing.T) {
 		if text := panicOf(func() { _, _ = b.Fill(nil) }); !strings.Contains(text, "shared") {
 			t.Errorf("%q", text)
 		}
-		d, err := b.Append([]byte("d")) // a copy
+		d, err := b.Append([]byte("d")) // makes a copy
 		if err != nil || string(d.Bytes()) != "abcd" || string(c.Bytes()) != "abc" || panicOf(b.Release) == "" {
 			t.Errorf("%v, %v", d, err)
 		}
@@ -365,7 +365,7 @@ func TestShare(t *testing.T) {
 		if c, err = ch.Recv(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if c, err = c.Append([]byte("e")); err != nil || string(c.Bytes()) != "abce" || p.Len() != 0 { // now alone
+		if c, err = c.Append([]byte("e")); err != nil || string(c.Bytes()) != "abce" || p.Len() != 0 { // c is alone
 			t.Errorf("%v, %v, %v", c, err, p)
 		}
 		c.Release()
@@ -373,7 +373,7 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// Close gives the memory back with the last buffer, and says what is missing until then.
+// The memory is returned with the last buffer, and until then Close reports the missing buffers.
 //
 // Spec: BU-06 (a region is released once)
 func TestRegionEndsWithItsLastBuffer(t *testing.T) {
@@ -419,7 +419,7 @@ func TestRegionEndsWithItsLastBuffer(t *testing.T) {
 	})
 }
 
-// The bound of a region is the sum of its pools.
+// NewPool fails if the region does not have enough memory left.
 func TestRegionIsBounded(t *testing.T) {
 	r, err := buf.NewRegion(1000)
 	if err != nil {
@@ -453,7 +453,7 @@ func TestRegionIsBounded(t *testing.T) {
 	}
 }
 
-// A region says where it is.
+// A region reports whether it is off the heap.
 func TestRegionSaysWhereItIs(t *testing.T) {
 	for _, x := range []struct {
 		opt  buf.Option

@@ -8,10 +8,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Chan is a channel of buffers: a [coir.Chan] whose sends hand the buffer over. If a send succeeds, the sender's Buf
-// is stale from then on, even if the buffer has not been received yet. If it fails, for whatever reason, the sender
-// has the buffer as before. A buffer that the channel accepted and will not deliver, because it was dropped, or the
-// channel aborted, goes back to its pool, or to [coir.OnUndelivered].
+// Chan is a channel of buffers: a [coir.Chan] whose sends hand the buffer over. After a successful send the sender's
+// Buf is stale, even if the buffer has not been received yet. After a failed send the sender still has the buffer. If
+// the channel accepts a buffer but will not deliver it, because it was dropped or the channel was aborted, the buffer
+// returns to its pool, or goes to [coir.OnUndelivered].
 type Chan struct{ c *coir.Chan[Buf] }
 
 // NewChan makes a channel of buffers. The capacity and the options are those of [coir.NewChan].
@@ -24,7 +24,7 @@ func NewChan(capacity int, opts ...coir.ChanOption) *Chan {
 	return &Chan{coir.NewChan[Buf](capacity, append([]coir.ChanOption{back}, opts...)...)}
 }
 
-// Send sends b, and waits as [coir.Chan.Send] does. If it returns an error, b is still the caller's.
+// Send sends b, and waits like [coir.Chan.Send]. If it returns an error, the caller still owns b.
 func (c *Chan) Send(ctx context.Context, b Buf) error {
 	// Spec: BU-01 (a buffer has one owner)
 	// Spec: BU-02 (a failed send keeps its buffer)
@@ -41,8 +41,8 @@ func (c *Chan) TrySend(b Buf) error {
 	return HandOver(b, func(b Buf) error { return c.c.TrySend(b) })
 }
 
-// SendCase returns a case that sends b. Use it in a function that is given to [HandOver], which says whether the case
-// was chosen:
+// SendCase returns a case that sends b. Use it in a function that you pass to [HandOver], so that HandOver knows
+// whether the case was chosen:
 //
 //	err := buf.HandOver(b, func(b buf.Buf) error {
 //		i, err := coir.Select(ctx, out.SendCase(b), quit.DoneCase())
@@ -52,7 +52,7 @@ func (c *Chan) TrySend(b Buf) error {
 //		return err
 //	})
 //
-// Elsewhere a select would copy the Buf, and b would have two owners. In a checked region SendCase panics then.
+// Elsewhere a select would copy the Buf, and b would have two owners. In a checked region SendCase then panics.
 func (c *Chan) SendCase(b Buf) coir.Case {
 	if !b.valid() {
 		b.misused("SendCase", stale)
@@ -64,7 +64,7 @@ func (c *Chan) SendCase(b Buf) coir.Case {
 	return c.c.SendCase(b)
 }
 
-// Recv receives the next buffer, which the caller then owns. It waits as [coir.Chan.Recv] does.
+// Recv receives the next buffer, which the caller then owns. It waits like [coir.Chan.Recv].
 func (c *Chan) Recv(ctx context.Context) (Buf, error) { return c.c.Recv(ctx) }
 
 // RecvTimeout is like Recv, but waits for at most d and then returns [coir.ErrTimeout].
@@ -89,8 +89,8 @@ func (c *Chan) All(ctx context.Context) iter.Seq2[Buf, error] { return c.c.All(c
 // Close closes the channel: see [coir.Chan.Close].
 func (c *Chan) Close() bool { return c.c.Close() }
 
-// Abort closes the channel immediately: see [coir.Chan.Abort]. The buffers that it holds go back to their pools, or to
-// [coir.OnUndelivered].
+// Abort closes the channel immediately: see [coir.Chan.Abort]. The buffers that it holds return to their pools, or go
+// to [coir.OnUndelivered].
 func (c *Chan) Abort(cause error) bool { return c.c.Abort(cause) }
 
 // Len returns the number of buffers that the channel holds.

@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 )
 
-// A checked region also records where each ownership began and ended, and what memory must contain afterwards. Each
-// slot has a lock of its own, so that the race detector sees no order between users of different buffers.
+// A checked region also records where each ownership started and ended, and what its memory must contain afterwards.
+// Each slot has its own lock, so that the race detector sees no order between users of different buffers.
 //
-// Rejected: memory that is protected when an ownership ends. A stale slice would be found at the moment of its use, but
-// a fault ends the program without the places, needs whole pages, and hides the memory from the race detector.
+// Rejected: memory that is protected when an ownership ends. It would find the use of a stale slice at once, but a
+// fault ends the program without naming the places, needs whole pages, and hides the memory from the race detector.
 
-// book is the bookkeeping of a pool of a checked region.
+// book is the bookkeeping of a pool in a checked region.
 type book struct {
 	pool *Pool
 	seed maphash.Seed
@@ -27,34 +27,34 @@ type book struct {
 // entry is the bookkeeping of a slot.
 type entry struct {
 	mu   sync.Mutex
-	live []*life // ownerships that have not ended, or the one that waits for the next Get
-	mem  *memory // of the current owners
+	live []*life // current ownerships, or the ownership prepared for the next Get
+	mem  *memory // memory of the current owners
 }
 
-// life is one ownership of a buffer, from Get, Share or the receipt to the release or the hand-over.
+// life is one ownership of a buffer: from Get, Share or a receive until the release or hand-over.
 type life struct {
 	mem     *memory
-	made    atomic.Pointer[string] // where Get or Share was called, or nil: by a case of a select
-	handed  string                 // where it was handed over to this owner
+	made    atomic.Pointer[string] // where Get or Share was called; nil if a case of a select got the buffer
+	handed  string                 // where the buffer was handed over to this owner
 	end     atomic.Pointer[ending]
-	passing atomic.Bool // HandOver delivers it
+	passing atomic.Bool // HandOver is delivering it
 }
 
 // ending says how and where an ownership ended.
 type ending struct{ how, at string }
 
-// memory is the bytes of a buffer, for a first owner and those that it shares them with.
+// memory is the bytes of a buffer, for a first owner and those with which it is shared.
 type memory struct {
 	bytes    []byte
 	prev     *memory // the memory of earlier owners of the slot, which must not be used
-	story    string  // of the owner that ended, for reports
-	sharedAt string  // where it was first shared, while it is
-	sum      uint64  // of the bytes then
+	story    string  // describes the ownership that ended, for reports
+	sharedAt string  // where it was first shared, while it is shared
+	sum      uint64  // checksum of the bytes at that time
 }
 
 const (
 	poison = 0xDB
-	kept   = 4 // memories of ended ownerships, for each slot
+	kept   = 4 // number of memories of ended ownerships kept for each slot
 )
 
 func newBook(p *Pool, count int) *book {
@@ -80,7 +80,7 @@ func (k *book) retire(i uint32) {
 	e.mu.Unlock()
 }
 
-// made records where a buffer was got.
+// made records where a buffer was obtained.
 func (b Buf) made() Buf {
 	if b.in.life != nil {
 		at := here()
@@ -89,7 +89,7 @@ func (b Buf) made() Buf {
 	return b
 }
 
-// share records a further owner of b, which is valid.
+// share records another owner of b, which is valid.
 func (k *book) share(b Buf) *life {
 	at := here()
 	e := &k.of[b.slot]
@@ -107,12 +107,12 @@ func (k *book) share(b Buf) *life {
 	return l
 }
 
-// written returns a text if a shared memory was written. It is called with the lock of the entry.
+// written returns a text if shared memory was written to. The caller holds the lock of the entry.
 func (k *book) written(m *memory) string {
 	if m.sharedAt == "" || maphash.Bytes(k.seed, m.bytes) == m.sum {
 		return ""
 	}
-	m.sum = maphash.Bytes(k.seed, m.bytes) // say it once
+	m.sum = maphash.Bytes(k.seed, m.bytes) // report it only once
 	return "a buffer of " + k.pool.title() + " that is shared since " + m.sharedAt +
 		" was written, which is seen at " + here()
 }
@@ -120,7 +120,7 @@ func (k *book) written(m *memory) string {
 // beforeEnd checks a buffer that its owner is about to release.
 func (k *book) beforeEnd(b Buf) {
 	if !b.valid() {
-		return // the caller will say so
+		return // the caller reports the misuse
 	}
 	e := &k.of[b.slot]
 	e.mu.Lock()
@@ -129,7 +129,7 @@ func (k *book) beforeEnd(b Buf) {
 	k.report(found)
 }
 
-// ended records the release of b. If it was the last owner, its memory must not be used any more.
+// ended records the release of b. If b was the last owner, its memory must not be used any more.
 func (k *book) ended(b Buf, last bool) {
 	e, l, at := &k.of[b.slot], b.in.life, here()
 	e.mu.Lock()
@@ -137,7 +137,7 @@ func (k *book) ended(b Buf, last bool) {
 	l.end.Store(&ending{"released", at})
 	e.live = slices.DeleteFunc(e.live, func(x *life) bool { return x == l })
 	if len(e.live) <= 1 {
-		l.mem.sharedAt = "" // the one that is left may write
+		l.mem.sharedAt = "" // the remaining owner may write
 	}
 	found := ""
 	if last {
@@ -156,18 +156,18 @@ func (m *memory) retire(story string) {
 	}
 }
 
-// scanSlot returns a text if the memory of an ended ownership was written, and forgets the oldest ones. It is called
-// with the lock of the entry.
+// scanSlot returns a text if the memory of an ended ownership was written to, and forgets the oldest memories. The
+// caller holds the lock of the entry.
 func (k *book) scanSlot(e *entry) (found string) {
 	n := 0
 	for m := e.mem; m != nil; m = m.prev {
 		if m.story == "" {
-			continue // it has an owner
+			continue // still has an owner
 		}
 		if i := slices.IndexFunc(m.bytes, func(c byte) bool { return c != poison }); i >= 0 {
 			found = fmt.Sprintf("byte %d of a buffer of %s was written by a slice that was kept after the buffer's end: %s",
 				i, k.pool.title(), m.story)
-			m.retire(m.story) // say it once
+			m.retire(m.story) // report it only once
 		}
 		if n++; n == kept {
 			m.prev = nil
@@ -176,7 +176,7 @@ func (k *book) scanSlot(e *entry) (found string) {
 	return found
 }
 
-// handOver is HandOver for a checked region. If b has no other owner, the bytes move to new memory.
+// handOver implements HandOver for a checked region. If b has no other owner, the bytes move to new memory.
 func (k *book) handOver(b Buf, deliver func(Buf) error) error {
 	k.beforeEnd(b)
 	s := b.state()
@@ -230,7 +230,7 @@ func (e *entry) replace(was, is *life) {
 	}
 }
 
-// scan returns an error for each slot whose ended memory was written.
+// scan returns an error for each slot whose ended memory was written to.
 func (k *book) scan() (found []error) {
 	for i := range k.of {
 		e := &k.of[i]
@@ -256,7 +256,7 @@ func (k *book) lives() (stories []string) {
 	return stories
 }
 
-// story says where the ownership began.
+// story describes how the ownership started.
 func (l *life) story() string {
 	s := "got by a select"
 	if made := l.made.Load(); made != nil {
@@ -268,7 +268,7 @@ func (l *life) story() string {
 	return s
 }
 
-// misuse is a wrong use of a buffer, as a panic or as an error of Close.
+// misuse is an incorrect use of a buffer, as a panic value or as an error of Close.
 type misuse struct{ text string }
 
 func (m *misuse) Error() string { return m.text }
@@ -278,14 +278,14 @@ func (p *Pool) misuse(text string) *misuse {
 	return &misuse{"buf: " + text}
 }
 
-// report panics with text, if there is one.
+// report panics with text, if it is not empty.
 func (k *book) report(text string) {
 	if text != "" {
 		panic(k.pool.misuse(text))
 	}
 }
 
-// misused panics for a method of b, which is not valid, or is in use.
+// misused panics for a method of b, which is not valid or is in use.
 //
 //go:noinline
 func (b Buf) misused(what string, o outcome) {
@@ -304,7 +304,7 @@ func (b Buf) misused(what string, o outcome) {
 			", while another operation uses it"))
 	default:
 		end := l.end.Load()
-		if end == nil { // it ends right now
+		if end == nil { // another call is ending it
 			end = &ending{"released or handed over", "the same time"}
 		}
 		panic(p.misuse(what + " at " + here() + " of a buffer of " + p.title() + " that was " + end.how + " at " + end.at +
@@ -312,7 +312,7 @@ func (b Buf) misused(what string, o outcome) {
 	}
 }
 
-// misusedShared panics for a method that would write a buffer that is shared or read-only.
+// misusedShared panics for a method that would write to a buffer that is shared or read-only.
 func (b Buf) misusedShared(what string) {
 	if b.alone() {
 		panic(b.in.pool.misuse(what + " of a buffer of " + b.in.pool.title() + ", whose region is read-only: copy it"))
@@ -345,7 +345,7 @@ func here() string {
 
 const module = "github.com/coir-go/coir"
 
-// own reports whether the function is of this package, of coir, or of the runtime.
+// own reports whether the function belongs to this package, to coir, or to the runtime.
 func own(function string) bool {
 	rest, ok := strings.CutPrefix(function, module)
 	if !ok {
@@ -354,7 +354,7 @@ func own(function string) bool {
 	return strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/buf.") || strings.HasPrefix(rest, "/internal/")
 }
 
-// place returns a file with its directory, and the line.
+// place returns the file with its directory, and the line.
 func place(file string, line int) string {
 	if i := strings.LastIndexByte(file, '/'); i >= 0 {
 		file = file[strings.LastIndexByte(file[:i], '/')+1:]

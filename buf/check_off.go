@@ -2,5 +2,5 @@
 
 package buf
 
-// alwaysChecked says that the build checks all regions.
+// alwaysChecked is true in builds that check all regions.
 const alwaysChecked = false

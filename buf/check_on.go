@@ -2,6 +2,6 @@
 
 package buf
 
-// alwaysChecked says that the build checks all regions. The race detector does not see memory off the heap, where
-// checked regions are never.
+// alwaysChecked is true in builds that check all regions. The race detector does not see memory off the heap, and
+// checked regions are always on the heap.
 const alwaysChecked = true

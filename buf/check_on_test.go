@@ -2,5 +2,5 @@
 
 package buf_test
 
-// checkedBuild says that all regions are checked.
+// checkedBuild is true if all regions are checked.
 const checkedBuild = true

@@ -14,21 +14,22 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// The corpus: programs that use a buffer wrongly. In a checked region each ends with a message that names two places:
-// where the buffer was made, handed over, released or shared, marked "1:", and where it was used after that, marked
-// "2:". Where only the end of the program can tell, such as for a leak, both marks are on what is named.
+// The corpus has programs that use a buffer incorrectly. In a checked region each ends with a message that names two
+// places: where the buffer was made, handed over, released or shared, marked "1:", and where it was used after that,
+// marked "2:". If only Close of the region can find the mistake, such as a leak, both marks are at the place that it
+// names.
 //
-// In a region that is not checked, no program changes a buffer that another owner has. For those that keep a slice this
-// cannot be promised, and they run in checked regions only.
+// In a region that is not checked, no program changes a buffer that belongs to another owner. This cannot be guaranteed
+// for programs that keep a slice, so those run in checked regions only.
 
-// program is the surroundings of a wrong program.
+// program has the objects that an incorrect program uses.
 type program struct {
 	*buf.Pool
 	t       *testing.T
 	victims []buf.Buf
 }
 
-// victim lets another owner take all buffers that are free, and fill them.
+// victim makes another owner take all free buffers, and fill them.
 func (p *program) victim() {
 	for {
 		b, err := p.TryGet()
@@ -43,10 +44,10 @@ func (p *program) victim() {
 	}
 }
 
-// full returns a buffer with eight bytes. The place where a program gets it is that of TryGet.
+// full returns a buffer with eight bytes. Reports name the line that calls TryGet.
 func full(b buf.Buf, _ error) buf.Buf { return b.Slice(0, 8) }
 
-// A wrong program. With slice it keeps a slice, which only a checked region finds.
+// wrong is an incorrect program. If slice is set, it keeps a slice, which only a checked region detects.
 type wrong struct {
 	name  string
 	slice bool
@@ -315,7 +316,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// fill makes b a buffer of another owner.
+// fill fills b as a buffer of another owner.
 func fill(b buf.Buf) buf.Buf {
 	b = b.Slice(0, b.Cap())
 	for i := range b.Bytes() {
@@ -324,7 +325,7 @@ func fill(b buf.Buf) buf.Buf {
 	return b
 }
 
-// Each program of the corpus is caught in a checked region, with both places.
+// In a checked region each program of the corpus is detected, and the report has both places.
 //
 // Spec: BU-05 (use after release is found)
 func TestCorpusIsCaught(t *testing.T) {
@@ -352,7 +353,7 @@ func TestCorpusIsCaught(t *testing.T) {
 	}
 }
 
-// In a region that is not checked, no program of the corpus changes a buffer of another owner, or takes it away.
+// In a region that is not checked, no program of the corpus changes or takes away a buffer of another owner.
 //
 // Spec: BU-01 (a buffer has one owner)
 func TestCorpusCorruptsNothing(t *testing.T) {
@@ -363,7 +364,7 @@ func TestCorpusCorruptsNothing(t *testing.T) {
 	}
 }
 
-// runWrong runs a wrong program, checks its victims, and returns what was found.
+// runWrong runs an incorrect program, checks its victims, and returns what was detected.
 func runWrong(t *testing.T, w wrong, opt buf.Option) string {
 	r, err := buf.NewRegion(4*64+4*256, opt)
 	if err != nil {

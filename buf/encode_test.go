@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// A Buf cannot be encoded, alone or inside of another value: the error says so, and the buffer stays its owner's.
+// A Buf cannot be encoded, alone or inside another value. The error says so, and the buffer stays with its owner.
 //
 // Spec: BU-07 (missing descriptor support is ErrUnsupported)
 func TestBufIsNotEncoded(t *testing.T) {

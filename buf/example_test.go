@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// A reader fills buffers, and hands them to a writer. With four buffers, the reader is at most four ahead.
+// A reader fills buffers, and hands them to a writer. There are four buffers, so the reader is at most four ahead.
 func Example() {
 	region, err := buf.NewRegion(4 * 64 << 10)
 	if err != nil {
@@ -65,7 +65,7 @@ func pool() (*buf.Region, *buf.Pool) {
 	return region, p
 }
 
-// In a checked region, Close says where the buffers were made that were not released.
+// In a checked region, Close reports where the buffers that were not released were made.
 func ExampleRegion_Close() {
 	region, p := pool()
 	_, _ = p.TryGet()
@@ -74,7 +74,7 @@ func ExampleRegion_Close() {
 	// buf: frames: 1 of 2 buffers not released: made at buf/example_test.go:71
 }
 
-// A select waits for a buffer and for something else.
+// A select waits for a buffer or for another event.
 func ExamplePool_GetCase() {
 	region, p := pool()
 	quit := coir.NewEvent()
@@ -92,7 +92,7 @@ func ExamplePool_GetCase() {
 	// <nil>
 }
 
-// The answer of a ticket is a buffer: completing the ticket hands it over.
+// The answer of a ticket is a buffer. Completing the ticket hands the buffer over.
 func ExampleHandOver() {
 	region, p := pool()
 	replies := desk.New[buf.Buf]()
@@ -109,7 +109,7 @@ func ExampleHandOver() {
 	fmt.Printf("%s\n", answer.Bytes())
 	err := buf.HandOver(answer, resolve)
 	fmt.Println(errors.Is(err, desk.ErrDuplicate))
-	answer.Release() // still its owner
+	answer.Release() // the waiter owns it
 	fmt.Println(region.Close())
 	// Output:
 	// the answer
@@ -117,7 +117,7 @@ func ExampleHandOver() {
 	// <nil>
 }
 
-// A buffer that is shared goes to several readers, without a copy.
+// Several readers share one buffer, without a copy.
 func ExampleBuf_Share() {
 	region, p := pool()
 	b, _ := p.TryGet()

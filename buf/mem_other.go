@@ -4,7 +4,7 @@ package buf
 
 import "errors"
 
-// canMap says that mapMemory works on this system.
+// canMap reports whether mapMemory works on this system.
 const canMap = false
 
 func mapMemory(int) ([]byte, error) { return nil, errors.ErrUnsupported }

@@ -4,7 +4,7 @@ package buf
 
 import "syscall"
 
-// canMap says that mapMemory works on this system.
+// canMap reports whether mapMemory works on this system.
 const canMap = true
 
 // mapMemory returns n bytes that are not on the Go heap. The system provides each page when it is first used.
@@ -12,5 +12,5 @@ func mapMemory(n int) ([]byte, error) {
 	return syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 }
 
-// unmapMemory gives back what mapMemory returned.
+// unmapMemory frees memory that mapMemory returned.
 func unmapMemory(mem []byte) error { return syscall.Munmap(mem) }

@@ -16,7 +16,7 @@ func givenOrChecked(t *testing.T, f func(t *testing.T, opt buf.Option)) {
 	t.Run("checked", func(t *testing.T) { f(t, buf.WithChecks()) })
 }
 
-// A region of the caller's memory has its buffers there, unless it is checked, and frees the memory once.
+// A region of the caller's memory has its buffers in that memory, unless it is checked, and frees the memory once.
 //
 // Spec: BU-06 (a region is released once)
 func TestRegionOfGivenMemory(t *testing.T) {
@@ -44,7 +44,7 @@ func TestRegionOfGivenMemory(t *testing.T) {
 	})
 }
 
-// Buffers of read-only memory are never written by a method.
+// No method writes to a buffer of read-only memory.
 func TestReadOnlyRegion(t *testing.T) {
 	givenOrChecked(t, func(t *testing.T, opt buf.Option) {
 		p := newPool(t, 64, 1, opt, buf.WithMemory(make([]byte, 64), func() error { return nil }), buf.WithReadOnly())

@@ -1,16 +1,17 @@
 package buf
 
-// HandOver hands b over to a new owner: it calls deliver with a Buf that has the same contents, and that deliver passes
-// on. If deliver returns nil, the buffer belongs to the receiver, and b and all its copies are stale. If it returns an
-// error, the buffer belongs to the caller as before, and HandOver returns that error. While deliver runs, b is stale.
+// HandOver hands b over to a new owner: it calls deliver with a Buf that has the same contents, and deliver passes that
+// Buf on. If deliver returns nil, the buffer belongs to the receiver, and b and all its copies are stale. If deliver
+// returns an error, the buffer still belongs to the caller, and HandOver returns that error. While deliver runs, b is
+// stale.
 //
-// [Chan] does this by itself. HandOver is for all other ways: a buffer inside of another value, a case of a select, the
-// answer of a ticket, a native channel.
+// [Chan] calls HandOver itself. Call it for all other ways to pass a buffer on: inside another value, in a case of a
+// select, as the answer of a ticket, or through a native channel.
 //
 //	err := buf.HandOver(b, func(b buf.Buf) error { return replies.Resolve(id, b) })
 //
-// deliver must not use its Buf after it has passed it on. If deliver panics, the buffer does not come back, because it
-// may have a new owner.
+// deliver must not use its Buf after it has passed it on. If deliver panics, the caller does not get the buffer back,
+// because it may have a new owner.
 func HandOver(b Buf, deliver func(Buf) error) error {
 	// Spec: BU-01 (a buffer has one owner)
 	// Spec: BU-02 (a failed send keeps its buffer)

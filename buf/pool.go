@@ -13,37 +13,39 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Pool lends buffers of one size, at most a fixed number at a time. Get takes one, and [Buf.Release] gives it back.
-// When all are lent, Get waits as a receive from a channel does: in the order of arrival, until its context ends.
+// Pool lends buffers of one size, up to a fixed number at a time. Get takes a buffer, and [Buf.Release] returns it.
+// When all buffers are lent, Get waits like a receive from a channel: callers are served in the order of arrival, and a
+// wait ends when its context ends.
 //
-// A buffer that Get returns is empty: its length is 0. Its bytes are those of its last use, which [Buf.Slice] can
-// reach: clear what must stay secret before Release.
+// A buffer that Get returns has length 0. Its memory still has the bytes of its last use, which [Buf.Slice] can reach:
+// clear secrets before Release.
 type Pool struct {
 	// Spec: BU-09 (a pool makes, resets and lends buffers)
 
 	region *Region
 	name   string
-	size   int // of a buffer
+	size   int // of each buffer
 	stride int
-	base   []byte // the part of the region, unless that is checked
+	base   []byte // the pool's part of the region; nil if the region is checked
 	slots  []slot
-	plain  owner // of all buffers that need no owner of their own
-	book   *book // of a checked region, or nil
+	plain  owner // of all buffers that do not need their own owner
+	book   *book // set in a checked region
 	keep   func(Buf) bool
 
 	// Free buffers are in the stack, or in the channel while callers wait. The channel has room for all, so that a
-	// release never waits. A select needs them in the channel always, and so do the race detector and package sim,
-	// which do not see the stack.
+	// release never waits. A select always needs them in the channel. So do the race detector and package sim, which do
+	// not see operations on the stack.
 	//
-	// Invariant: while a caller waits, or may begin to, the stack is shut. So what is released goes to the channel.
-	fast   coir.Queue // only for FastIn
+	// Invariant: while a caller waits, or may start to wait, the stack is shut. So released buffers go to the channel.
+	fast   coir.Queue // used only for FastIn
 	free   *coir.Chan[Buf]
-	mu     sync.Mutex // guards what follows, and the way from the stack to the channel; no fiber yields under it
-	slow   int        // callers that wait, or may begin to
+	mu     sync.Mutex // guards the fields below, and moves to the channel; no fiber yields while it holds mu
+	slow   int        // callers that wait, or may start to wait
 	always bool       // the stack stays shut
 	ended  bool
 
-	// What changes all the time has cache lines of its own: every use of a buffer reads what is above.
+	// The fields below change all the time, and have their own cache lines: every use of a buffer reads the fields
+	// above.
 	_                                          [align]byte
 	stack                                      stack
 	_                                          [align]byte
@@ -52,7 +54,7 @@ type Pool struct {
 }
 
 // slot is the bookkeeping of one buffer of a pool. It is not part of the region's memory, so that no write to a buffer
-// can change it, and it has no pointers, so that the collector does not look at it.
+// can change it, and it has no pointers, so that the garbage collector does not scan it.
 type slot struct {
 	state
 	link  link
@@ -61,9 +63,9 @@ type slot struct {
 
 const align = 64 // a cache line
 
-// NewPool makes a pool of count buffers of size bytes each, and reserves their memory in the region. count is at most
-// 16,777,215, and size at most 1 GiB. It fails if the region has not enough memory left, or is closed. [coir.WithName]
-// gives the pool a name, which errors and reports show.
+// NewPool creates a pool of count buffers of size bytes each, and reserves their memory in the region. count is at most
+// 16,777,215, and size at most 1 GiB. NewPool fails if the region does not have enough memory left, or is closed.
+// [coir.WithName] gives the pool a name, which errors and reports show.
 func NewPool(r *Region, size, count int, opts ...coir.NameOption) (*Pool, error) {
 	if size < 1 || size > 1<<30 {
 		panic(fmt.Sprintf("buf: NewPool with buffers of %d bytes: the size is from 1 to 1 GiB", size))
@@ -92,13 +94,13 @@ func NewPool(r *Region, size, count int, opts ...coir.NameOption) (*Pool, error)
 	if p.always {
 		return p, p.fill()
 	}
-	for i := count - 1; i >= 0; i-- { // the first is on top
+	for i := count - 1; i >= 0; i-- { // the first slot is on top of the stack
 		p.put(uint32(i))
 	}
 	return p, nil
 }
 
-// fill puts all buffers into the channel, in one operation: in a simulation each is a step.
+// fill puts all buffers into the channel, in one operation, because in a simulation each operation is a step.
 func (p *Pool) fill() error {
 	p.stack.close(p.slots)
 	all := make([]Buf, len(p.slots))
@@ -109,9 +111,9 @@ func (p *Pool) fill() error {
 	return err
 }
 
-// Get returns an empty buffer, which the caller owns. It waits while all are lent; waiting callers are served in the
-// order of arrival. It returns an error that matches [coir.ErrClosed] if the pool is closed, and the error of ctx if
-// ctx is done.
+// Get returns an empty buffer, which the caller owns. It waits while all buffers are lent; waiting callers are served
+// in the order of arrival. It returns an error that matches [coir.ErrClosed] if the pool is closed, and the error of
+// ctx if ctx is done.
 func (p *Pool) Get(ctx context.Context) (Buf, error) {
 	if _, ok := p.fast.FastIn(ctx); ok {
 		if i, ok := p.stack.pop(p.slots); ok {
@@ -167,7 +169,7 @@ func (p *Pool) tryGet() (Buf, error) {
 	return b.made(), nil
 }
 
-// GetCase returns a case that gets a buffer into *b. From the first call on, the pool is as slow as a channel.
+// GetCase returns a case that gets a buffer into *b. After the first call of GetCase the pool is as slow as a channel.
 func (p *Pool) GetCase(b *Buf) coir.Case {
 	if b == nil {
 		panic("buf: GetCase(nil): the buffer that it gets would be lost")
@@ -176,7 +178,7 @@ func (p *Pool) GetCase(b *Buf) coir.Case {
 	return p.free.RecvCase(b)
 }
 
-// enter begins a call that may wait: from now on free buffers go to the channel.
+// enter starts a call that may wait: from now on free buffers go to the channel.
 func (p *Pool) enter() {
 	p.mu.Lock()
 	if p.slow++; p.slow == 1 && !p.always {
@@ -185,8 +187,8 @@ func (p *Pool) enter() {
 	p.mu.Unlock()
 }
 
-// leave ends what enter began. The last caller opens the stack. What is left in the channel then, or comes there by a
-// release that saw the stack shut, stays there for a call that finds the stack empty.
+// leave ends the call that enter started. The last caller opens the stack. Buffers that are left in the channel then,
+// or arrive there from a release that found the stack shut, stay there for a call that finds the stack empty.
 func (p *Pool) leave() {
 	p.mu.Lock()
 	if p.slow--; p.slow == 0 && !p.always {
@@ -195,7 +197,7 @@ func (p *Pool) leave() {
 	p.mu.Unlock()
 }
 
-// shutAlways shuts the stack for good.
+// shutAlways shuts the stack permanently.
 func (p *Pool) shutAlways() {
 	p.mu.Lock()
 	if !p.always {
@@ -207,15 +209,15 @@ func (p *Pool) shutAlways() {
 	p.mu.Unlock()
 }
 
-// shut shuts the stack, and moves what is in it to the channel, under p.mu. A TrySend that succeeds, or finds the
-// channel closed, does not yield.
+// shut shuts the stack, and moves its slots to the channel. The caller holds p.mu. A TrySend that succeeds, or finds
+// the channel closed, does not yield.
 func (p *Pool) shut() {
 	for _, i := range p.stack.close(p.slots) {
 		p.put(i)
 	}
 }
 
-// settle waits for a call that moves buffers from the stack to the channel, so that a TryGet misses none.
+// settle waits for a call that moves buffers from the stack to the channel, so that TryGet finds all free buffers.
 func (p *Pool) settle() {
 	p.mu.Lock()
 	p.mu.Unlock() //nolint:staticcheck // only to wait
@@ -228,7 +230,7 @@ func (p *Pool) back(i uint32) {
 	}
 }
 
-// put makes a slot free that no handle owns. From here the next Get owns it.
+// put frees a slot that no handle owns. From here on the next Get owns it.
 func (p *Pool) put(i uint32) {
 	if p.stack.push(p.slots, i) {
 		return
@@ -244,7 +246,8 @@ func (p *Pool) retire(i uint32) {
 		p.book.retire(i)
 	}
 	p.retired.Add(1)
-	// That the memory cannot be unmapped would be an error of this package; there is no caller to tell.
+	// An error here would mean that the memory cannot be unmapped, which would be a bug of this package. There is no
+	// caller to return it to.
 	_ = p.region.retire(1)
 }
 
@@ -260,8 +263,8 @@ func (p *Pool) buffer(i uint32) Buf {
 	return b
 }
 
-// Close closes the pool. Waiting and later calls of Get return an error that matches [coir.ErrClosed]. Buffers that are
-// lent stay valid until they are released. Close reports whether this call closed the pool.
+// Close closes the pool. Waiting and later calls of Get return an error that matches [coir.ErrClosed]. Lent buffers
+// stay valid until they are released. Close reports whether this call closed the pool.
 func (p *Pool) Close() bool {
 	p.mu.Lock()
 	first := !p.ended
@@ -291,19 +294,19 @@ func (p *Pool) leaks() []error {
 // PoolStats holds the counters of a pool.
 type PoolStats struct {
 	Name    string
-	Size    int // bytes of a buffer
-	Cap     int // buffers
-	Lent    int // buffers that have an owner, or are on their way to one
+	Size    int // bytes in each buffer
+	Cap     int // number of buffers
+	Lent    int // buffers that have an owner, or are being passed to one
 	Waiting int // calls that wait for a buffer
 
 	Moved     uint64 // hand-overs that succeeded
-	Copied    uint64 // contents that were copied, by Clone, or by Append to a larger or a shared buffer
-	Cancelled uint64 // hand-overs that failed: the sender has kept the buffer
-	Aborted   uint64 // buffers that came back because a Chan did not deliver them
+	Copied    uint64 // copies made by Clone, or by Append to a larger or shared buffer
+	Cancelled uint64 // hand-overs that failed: the sender still has the buffer
+	Aborted   uint64 // buffers that returned because a Chan did not deliver them
 	Misused   uint64 // uses of a Buf that panicked
 }
 
-// Stats returns the pool's counters. They are read one after the other.
+// Stats returns the pool's counters. They are read one after another.
 func (p *Pool) Stats() PoolStats {
 	// Spec: BU-08 (hand-overs are counted)
 	return PoolStats{
@@ -333,7 +336,7 @@ func (p *Pool) Cap() int { return len(p.slots) }
 // Size returns the number of bytes of a buffer.
 func (p *Pool) Size() int { return p.size }
 
-// title returns the pool's name, or what it is.
+// title returns the pool's name, or a description if it has no name.
 func (p *Pool) title() string { return cmp.Or(p.name, fmt.Sprintf("a pool of %d bytes", p.size)) }
 
 // String returns a short description of the pool.

@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// A buffer that comes back is lent again, empty.
+// A buffer that was returned is lent again, empty.
 //
 // Spec: BU-09 (a pool makes, resets and lends buffers)
 func TestPoolLendsAgain(t *testing.T) {
@@ -44,7 +44,7 @@ func TestPoolLendsAgain(t *testing.T) {
 	})
 }
 
-// A context that has ended gets no buffer, though there are some.
+// If the context has ended, Get returns no buffer even if some are free.
 func TestGetWithAnEndedContext(t *testing.T) {
 	each(t, func(t *testing.T, opt buf.Option) {
 		p := newPool(t, 100, 1, opt)
@@ -65,8 +65,8 @@ func TestGetWithAnEndedContext(t *testing.T) {
 	})
 }
 
-// Goroutines that wait get what is released, in the order of arrival, and a later TryGet does not overtake them. When
-// none waits any more, the pool is as it was.
+// Waiting goroutines get the released buffers in the order of arrival, and a later TryGet does not overtake them. When
+// no goroutine waits any more, the pool uses its stack again.
 //
 // Spec: BU-09 (a pool makes, resets and lends buffers)
 func TestReleasedBuffersGoToTheWaiters(t *testing.T) {
@@ -107,8 +107,8 @@ func TestReleasedBuffersGoToTheWaiters(t *testing.T) {
 	})
 }
 
-// Fibers and goroutines get buffers from a pool that has too few, in every way there is: each gets one, none is held
-// twice, and all come back.
+// Fibers and goroutines get buffers from a pool that has too few, in every possible way: each gets one, none is held
+// twice, and all are returned.
 func TestPoolUnderPressure(t *testing.T) {
 	for _, selects := range []bool{false, true} {
 		const size, count = 64, 3
@@ -176,7 +176,7 @@ func TestPoolUnderPressure(t *testing.T) {
 	}
 }
 
-// Several owners of shared buffers release them at the same time: each buffer comes back once.
+// Several owners of shared buffers release them at the same time: each buffer returns once.
 //
 // Spec: BU-06 (a region is released once)
 func TestSharesAreReleasedAtTheSameTime(t *testing.T) {
@@ -187,7 +187,7 @@ func TestSharesAreReleasedAtTheSameTime(t *testing.T) {
 			turns = 500
 		}
 		var all [2]buf.Buf
-		var round, released atomic.Int64 // the goroutines begin a round together, and end when it is -1
+		var round, released atomic.Int64 // the goroutines start each round together, and end when it is -1
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		defer round.Store(-1)

@@ -12,26 +12,26 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// handle is a Buf in the hands of a random program, and what it must be.
+// handle is a Buf that a random program has, with its state in the model.
 type handle struct {
 	b     buf.Buf
 	owner *ownership
 }
 
-// ownership is what the model knows of one ownership.
+// ownership is one ownership in the model.
 type ownership struct {
 	block   *contents
 	ended   bool
-	handles int // that the program has
+	handles int // how many the program has
 }
 
-// contents is what the model knows of a buffer in use.
+// contents is a buffer in use in the model.
 type contents struct {
 	id     uint64
 	owners int
 }
 
-// stamp writes the number of the contents to all of the buffer.
+// stamp fills the buffer with the number of the contents.
 func stamp(b buf.Buf, id uint64) {
 	p := b.Slice(0, b.Cap()).Bytes()
 	for i := 0; i+8 <= len(p); i += 8 {
@@ -39,7 +39,7 @@ func stamp(b buf.Buf, id uint64) {
 	}
 }
 
-// stamped reports whether the buffer has the number in all of it.
+// stamped reports whether all of the buffer has the number.
 func stamped(b buf.Buf, id uint64) bool {
 	p := b.Slice(0, b.Cap()).Bytes()
 	for i := 0; i+8 <= len(p); i += 8 {
@@ -50,8 +50,8 @@ func stamped(b buf.Buf, id uint64) bool {
 	return true
 }
 
-// A random program keeps stale handles, and uses them as it uses valid ones. A model says which are valid: each use of
-// a valid one succeeds, and each use of a stale one panics. So a stale handle never reaches the buffer of another
+// A random program keeps stale handles, and uses them like valid ones. A model knows which are valid: each use of a
+// valid handle succeeds, and each use of a stale one panics. So a stale handle never reaches the buffer of another
 // owner, and each buffer has the contents that its owner has written.
 //
 // Spec: BU-01 (a buffer has one owner)
@@ -75,7 +75,7 @@ func TestRandomMisuse(t *testing.T) {
 		t.Fatalf(format, args...)
 	}
 	c := buf.NewChan(4)
-	var inside []*ownership // of the buffers in the channel
+	var inside []*ownership // owners of the buffers in the channel
 	var all []handle
 	var next uint64
 	var lent, misused int
@@ -85,7 +85,7 @@ func TestRandomMisuse(t *testing.T) {
 			all = append(all, handle{b, o})
 			return
 		}
-		for { // forget one that is stale, or of which there is another, so that none leaks
+		for { // forget a handle that is stale or not the only one, so that no buffer leaks
 			i := rng.IntN(len(all))
 			if old := all[i].owner; old.ended || old.handles > 1 {
 				old.handles--
@@ -116,7 +116,7 @@ func TestRandomMisuse(t *testing.T) {
 		}
 		h := all[rng.IntN(len(all))]
 		o, b := h.owner, h.b
-		ok := false // the use did not panic
+		ok := false // whether the use did not panic
 		text := ""
 		try := func(f func()) { text = panicOf(f); ok = text == "" }
 		switch rng.IntN(9) {
@@ -149,7 +149,7 @@ func TestRandomMisuse(t *testing.T) {
 				inside = inside[1:]
 			}
 			continue
-		case 3: // a hand-over that fails, and keeps what it was given
+		case 3: // a hand-over that fails and keeps its Buf
 			var kept buf.Buf
 			try(func() { _ = buf.HandOver(b, func(b buf.Buf) error { kept = b; return errNot }) })
 			if ok {
@@ -166,7 +166,7 @@ func TestRandomMisuse(t *testing.T) {
 				add(s, &ownership{block: o.block})
 				continue
 			}
-		case 5: // a write by the owner, or by one that was; an owner of a shared buffer does not
+		case 5: // a write by an owner or a former owner; an owner of a shared buffer does not write
 			if !o.ended && o.block.owners > 1 {
 				continue
 			}
@@ -215,8 +215,8 @@ func TestRandomMisuse(t *testing.T) {
 	}
 }
 
-// Goroutines use the same handles at the same time, by mistake, and release, send, share and append as they like. One
-// careful owner after the other gets buffers, fills them, and finds what it has written.
+// Goroutines wrongly use the same handles at the same time, and release, send, share and append at random. One careful
+// owner after another gets buffers, fills them, and finds the contents unchanged.
 func TestMisuseByManyGoroutines(t *testing.T) {
 	if checkedBuild {
 		t.Skip("the race detector would report the mistakes")
@@ -235,7 +235,7 @@ func TestMisuseByManyGoroutines(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := buf.NewChan(2)
-	var table [16]atomic.Pointer[buf.Buf] // handles that all careless goroutines use
+	var table [16]atomic.Pointer[buf.Buf] // handles shared by all careless goroutines
 	var wg sync.WaitGroup
 	var wrong atomic.Int64
 	for n := range careless {
@@ -305,5 +305,5 @@ func TestMisuseByManyGoroutines(t *testing.T) {
 			_ = panicOf(b.Release)
 		}
 	}
-	_ = r.Close() // careless goroutines leak
+	_ = r.Close() // fails, because careless goroutines leak
 }

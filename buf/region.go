@@ -13,23 +13,23 @@ import (
 )
 
 // Region is a piece of memory of a fixed size, from which pools take their buffers. The pools are its size classes:
-// each reserves its part when it is made, so a pool never takes memory from another, and the region's size is the
-// bound on the memory of all buffers. The system provides a page of it when the page is first used.
+// each reserves its part when it is created, so a pool never takes memory from another, and the region's size bounds
+// the memory of all buffers. The system provides each page when it is first used.
 type Region struct {
 	name    string
 	size    int
 	mem     []byte
 	mapped  bool
 	checked bool
-	fixed   bool           // nothing can be written to it
-	free    func() error   // gives the memory back, or nil
-	keep    func(Buf) bool // of OnRelease, or nil
-	left    atomic.Int64   // buffers that are not retired, and 1 until Close: see retire
+	fixed   bool           // read-only
+	free    func() error   // frees the memory, or nil
+	keep    func(Buf) bool // set by OnRelease, or nil
+	left    atomic.Int64   // buffers that are not retired, plus 1 until Close: see retire
 
 	mu     sync.Mutex
 	used   atomic.Int64 // bytes that pools have reserved; changed under mu
 	closed bool
-	pools  atomic.Pointer[[]*Pool] // by size; changed under mu
+	pools  atomic.Pointer[[]*Pool] // ordered by size; changed under mu
 }
 
 // Option is an option of [NewRegion].
@@ -46,36 +46,35 @@ type options struct {
 // WithName gives the region a name, which errors show.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
 
-// WithHeap puts the region on the Go heap, as one allocation without pointers. It counts as heap for the collector's
-// pace, and a slice that outlives the region stays valid memory.
+// WithHeap puts the region on the Go heap, as one allocation without pointers. It counts as heap for the pace of the
+// garbage collector, and a slice that outlives the region stays valid.
 func WithHeap() Option { return func(o *options) { o.onHeap = true } }
 
 // WithChecks makes the region a checked one, in any build: see the package comment. It is slow, and meant for tests.
 func WithChecks() Option { return func(o *options) { o.checked = true } }
 
-// WithMemory makes a region of memory that the caller provides, at least as long as the region: mem is not on the Go
-// heap, and nothing else uses it. The region calls free when it needs mem no longer. A checked region does not use mem:
-// its buffers are on the heap.
+// WithMemory creates the region in memory that the caller provides, which must be at least as long as the region, off
+// the Go heap, and not used for anything else. The region calls free when it no longer needs mem. A checked region does
+// not use mem: its buffers are on the heap.
 //
-// This is for memory that is more than memory, such as that of a device, or that of package shm, which another process
-// can read.
+// Use it for special memory, such as that of a device, or memory that another process can read, as in package shm.
 func WithMemory(mem []byte, free func() error) Option {
 	return func(o *options) { o.mem, o.free = mem, free }
 }
 
-// WithReadOnly says that the memory of [WithMemory] can be read and not written. Its buffers are as if they were always
-// shared: see [Buf.Share].
+// WithReadOnly says that the memory of [WithMemory] can only be read. Its buffers behave as if they were always shared:
+// see [Buf.Share].
 func WithReadOnly() Option { return func(o *options) { o.fixed = true } }
 
-// OnRelease calls keep when the last owner of a buffer has released it, before it goes back to its pool. If keep
-// returns true, the buffer does not go back: keep owns the Buf that it is given, which is empty. If it returns false,
-// it must not use that Buf any more. keep runs in the fiber or goroutine that releases, and must be short and not
-// wait.
+// OnRelease calls keep when the last owner of a buffer has released it, before the buffer returns to its pool. If keep
+// returns true, the buffer does not return: keep owns the Buf that it was called with, which is empty. If keep returns
+// false, it must not use that Buf any more. keep runs in the fiber or goroutine that releases the buffer. It must be
+// short and must not wait.
 func OnRelease(keep func(Buf) bool) Option { return func(o *options) { o.keep = keep } }
 
-// NewRegion makes a region of the given number of bytes. It is off the Go heap, unless an option says otherwise, the
-// region is checked, or the system has no memory that can be mapped: [Region.OffHeap] tells. The collector does not
-// free memory off the heap: close the region when it is no longer needed.
+// NewRegion creates a region of the given number of bytes. It is off the Go heap, unless an option says otherwise, the
+// region is checked, or the system cannot map memory: see [Region.OffHeap]. The garbage collector does not free memory
+// off the heap: close the region when it is no longer needed.
 func NewRegion(bytes int, opts ...Option) (*Region, error) {
 	// Spec: BU-04 (a descriptor stays within its region)
 	if bytes < 1 {
@@ -103,7 +102,7 @@ func NewRegion(bytes int, opts ...Option) (*Region, error) {
 			return nil, fmt.Errorf("buf: NewRegion(%d): the system has no such piece of memory: %w", bytes, err)
 		}
 		r.mem, r.free = mem, func() error { return unmapMemory(mem) }
-	case !r.checked: // buffers of a checked region have memory of their own
+	case !r.checked: // buffers of a checked region have their own memory
 		r.mem = make([]byte, bytes)
 	}
 	return r, nil
@@ -112,10 +111,10 @@ func NewRegion(bytes int, opts ...Option) (*Region, error) {
 // OffHeap reports whether the region is off the Go heap.
 func (r *Region) OffHeap() bool { return r.mapped }
 
-// Close closes the region and its pools. Calls of Get that wait, and later ones, return an error that matches
-// [coir.ErrClosed]. The memory is given back when the last buffer has been released, which may be now or later. If
-// buffers have not been released, Close returns an error that says how many, and if the region is checked, where they
-// were made. It may be called again to look again.
+// Close closes the region and its pools. Waiting and later calls of Get return an error that matches [coir.ErrClosed].
+// The memory is freed when the last buffer has been released, during Close or later. If buffers have not been released,
+// Close returns an error that says how many, and, in a checked region, where they were made. To check again later, call
+// Close again.
 func (r *Region) Close() error {
 	// Spec: BU-06 (a region is released once)
 	r.mu.Lock()
@@ -138,8 +137,8 @@ func (r *Region) Close() error {
 	return errors.Join(found...)
 }
 
-// retire counts n of the things that keep the memory: buffers that will not be lent again, and the open region. The
-// last one gives the memory back. Each is counted once: a buffer by the state of its slot, the region by closed.
+// retire counts n of the things that keep the memory alive: buffers that will not be lent again, and the open region.
+// The last one frees the memory. Each is counted once: a buffer by the state of its slot, the region by closed.
 //
 // Spec: BU-06 (a region is released once)
 func (r *Region) retire(n int) error {
@@ -152,7 +151,7 @@ func (r *Region) retire(n int) error {
 	return nil
 }
 
-// reserve returns the part of the region for count buffers of stride bytes each, and makes p one of its pools.
+// reserve returns the part of the region for count buffers of stride bytes each, and adds p to its pools.
 func (r *Region) reserve(p *Pool, count, stride int) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +176,7 @@ func (r *Region) reserve(p *Pool, count, stride int) ([]byte, error) {
 	return part, nil
 }
 
-// tryGet returns a buffer of at least n bytes: of the smallest size of which one is free.
+// tryGet returns a buffer of at least n bytes, of the smallest size that has a free one.
 func (r *Region) tryGet(what string, n int) (Buf, error) {
 	fits := false
 	for _, p := range *r.pools.Load() {

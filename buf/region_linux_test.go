@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// mapped reports whether the system has memory at the address.
+// mapped reports whether memory is mapped at the address.
 func mapped(t *testing.T, at uintptr) bool {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -25,7 +25,7 @@ func mapped(t *testing.T, at uintptr) bool {
 	return false
 }
 
-// The memory of a region goes back to the system with the last buffer, and not before.
+// The memory of a region is returned to the system with the last buffer, and not before.
 //
 // Spec: BU-06 (a region is released once)
 func TestMemoryGoesBackToTheSystem(t *testing.T) {

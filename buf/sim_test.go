@@ -1,6 +1,6 @@
 package buf_test
 
-// The claims that concern more than one fiber, each under schedules of package sim.
+// The properties that involve several fibers, each tested under schedules of package sim.
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func complete(t *testing.T, fn func(ctx context.Context, s *sim.Sim)) {
 	t.Logf("%d schedules", res.Schedules)
 }
 
-// inSim returns a pool of one buffer in a region that is checked because it is in a simulation, and a function that
+// inSim returns a pool of one buffer, in a region that is checked because it is in a simulation, and a function that
 // closes the region and reports leaks.
 func inSim(s *sim.Sim) (*buf.Pool, func()) {
 	r, err := buf.NewRegion(64)
@@ -48,7 +48,7 @@ func inSim(s *sim.Sim) (*buf.Pool, func()) {
 	}
 }
 
-// run runs body in a nursery, and ignores how its fibers end: some are cancelled.
+// run runs body in a nursery, and ignores the errors of its fibers, because some of them are cancelled.
 func run(ctx context.Context, body func(ctx context.Context, n *coir.Nursery)) {
 	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		body(ctx, n)
@@ -57,7 +57,7 @@ func run(ctx context.Context, body func(ctx context.Context, n *coir.Nursery)) {
 }
 
 // A buffer is sent while the sender is cancelled, the channel is aborted, and a receiver may or may not come. In all
-// orders it has one owner, and comes back.
+// orders the buffer has one owner and is returned.
 //
 // Spec: BU-01 (a buffer has one owner)
 // Spec: BU-02 (a failed send keeps its buffer)
@@ -105,8 +105,8 @@ func TestSendAgainstCancelAndAbort(t *testing.T) {
 	}
 }
 
-// Callers wait for a buffer by Get, in a select, and with a deadline, and one is cancelled. Each buffer goes to one of
-// them, and all come back.
+// Callers wait for a buffer with Get, in a select, and with a deadline, and one is cancelled. Each buffer goes to one
+// of them, and all are returned.
 //
 // Spec: BU-09 (a pool makes, resets and lends buffers)
 func TestPoolWaits(t *testing.T) {
@@ -163,8 +163,8 @@ func TestPoolWaits(t *testing.T) {
 	}, sim.WithClock(sim.ClockRacing))
 }
 
-// A ticket is answered by a buffer while its waiter gives up. The buffer has one owner in all orders: the waiter if the
-// answer was in time, else the completer.
+// A ticket is answered with a buffer while its waiter gives up. In all orders the buffer has one owner: the waiter if
+// the answer was in time, otherwise the completer.
 //
 // Spec: BU-11 (a ticket's payload may be a descriptor)
 func TestAnswerAgainstCancel(t *testing.T) {
@@ -199,8 +199,8 @@ func TestAnswerAgainstCancel(t *testing.T) {
 	})
 }
 
-// A program that uses a buffer after it has sent it is found in a simulation, with both places, and so is one that
-// leaks a buffer in one order only.
+// A simulation finds a program that uses a buffer after it has sent it, with both places, and a program that leaks a
+// buffer in only one order.
 //
 // Spec: BU-05 (use after release is found)
 func TestSimulationFindsMisuse(t *testing.T) {

@@ -7,9 +7,9 @@ import "sync/atomic"
 //	63  25   24   23       0
 //	[ tag ][shut][ slot + 1 ]
 //
-// A slot that is free links to the one below it. The tag changes when a slot is put back, so that a compare-and-swap
-// does not succeed if the top slot was taken and put back meanwhile, with another one below it. A shut stack is empty,
-// and stays so until it is opened: then the pool's channel has the free slots.
+// A free slot links to the one below it. The tag changes when a slot is put back, so that a compare-and-swap fails if
+// the top slot was meanwhile taken and put back above a different slot. A shut stack is empty, and stays so until it is
+// opened; meanwhile the pool's channel has the free slots.
 type stack struct{ head atomic.Uint64 }
 
 const (
@@ -19,15 +19,15 @@ const (
 	tagUnit  = 1 << (slotBits + 1)
 )
 
-// link is the part of a slot that belongs to the stack: how many slots are in the stack from this one down, and the
-// slot below plus 1.
+// link is the part of a slot that belongs to the stack: the number of slots in the stack from this one down, and the
+// number of the slot below plus 1.
 type link struct{ word atomic.Uint64 }
 
 func (l *link) below() uint64 { return l.word.Load() & maxSlots }
 
 func (l *link) depth() uint64 { return l.word.Load() >> slotBits }
 
-// pop takes the top slot. It reports false if the stack is empty or shut.
+// pop takes the top slot. It returns false if the stack is empty or shut.
 func (s *stack) pop(slots []slot) (uint32, bool) {
 	for {
 		h := s.head.Load()
@@ -41,7 +41,7 @@ func (s *stack) pop(slots []slot) (uint32, bool) {
 	}
 }
 
-// push adds a slot. It reports false if the stack is shut.
+// push adds a slot. It returns false if the stack is shut.
 func (s *stack) push(slots []slot, i uint32) bool {
 	for {
 		h := s.head.Load()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Goroutines take slots and put them back, while others shut and open the stack. No slot is held twice, and all are
-// there at the end.
+// Goroutines take slots and put them back, while others shut and open the stack. No slot is held twice, and none is
+// lost.
 func TestStackHasEachSlotOnce(t *testing.T) {
 	const size, turns = 7, 20_000
 	slots := make([]slot, size)
@@ -17,7 +17,7 @@ func TestStackHasEachSlotOnce(t *testing.T) {
 	}
 	var held [size]atomic.Bool
 	var mu sync.Mutex
-	var aside []uint32 // while the stack is shut
+	var aside []uint32 // slots released while the stack is shut
 	put := func(i uint32) {
 		if !s.push(slots, i) {
 			mu.Lock()
@@ -72,8 +72,8 @@ func TestStackHasEachSlotOnce(t *testing.T) {
 	}
 }
 
-// A slot that was taken and put back does not make the head what it was: a pop that began before must not succeed with
-// the slot that was below then.
+// Taking a slot and putting it back changes the head: a pop that started before must not succeed and install the slot
+// that was below then.
 func TestStackHeadNeverComesBack(t *testing.T) {
 	slots := make([]slot, 3)
 	var s stack

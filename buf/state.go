@@ -9,9 +9,9 @@ import "sync/atomic"
 //	[generation][failures][  pins ]
 //
 // A Buf is valid while its generation is that of the word. A transition that ends an ownership, by release or by
-// hand-over, replaces the generation by one that no handle has had. The failures count hand-overs that the owner has
-// tried and got back: the generations of these were issued too, so the next new generation comes after them. Pins are
-// operations that use the bytes right now: an ownership does not end under them.
+// hand-over, replaces the generation by one that no handle has ever had. The failures count hand-overs that failed and
+// gave the buffer back to the owner: their generations were issued too, so the next new generation must come after
+// them. Pins are operations that are using the bytes: a pinned ownership cannot end.
 //
 // Invariant: a generation above generation+failures was never issued.
 type state struct{ word atomic.Uint64 }
@@ -45,7 +45,7 @@ func (s *state) generation() uint64 { return s.word.Load() >> genShift }
 // valid reports whether gen owns the buffer.
 func (s *state) valid(gen uint64) bool { return s.word.Load()>>genShift == gen }
 
-// pin keeps the ownership of gen from ending until unpin.
+// pin prevents the ownership of gen from ending until unpin.
 func (s *state) pin(gen uint64) outcome {
 	for {
 		w := s.word.Load()
@@ -62,7 +62,8 @@ func (s *state) pin(gen uint64) outcome {
 
 func (s *state) unpin() { s.word.Add(^uint64(0)) }
 
-// end ends the ownership of gen. It returns the generation that owns the buffer from then on, which was never issued.
+// end ends the ownership of gen. It returns the generation that owns the buffer from then on, which was never issued
+// before.
 func (s *state) end(gen uint64) (next uint64, o outcome) {
 	for {
 		w := s.word.Load()
@@ -79,7 +80,7 @@ func (s *state) end(gen uint64) (next uint64, o outcome) {
 	}
 }
 
-// restore gives the ownership back to gen, from which end took it to make next.
+// restore gives the ownership back to gen. end took it from gen and returned next.
 func (s *state) restore(next, gen uint64) outcome {
 	for {
 		w := s.word.Load()
@@ -89,8 +90,8 @@ func (s *state) restore(next, gen uint64) outcome {
 		case w&maxPins != 0:
 			return busy
 		}
-		// After so many failures the generations of failed hand-overs repeat. Only a function that was given one, kept
-		// it, and reported a failure could notice.
+		// After this many failures the generations of failed hand-overs repeat. That affects only a function that kept
+		// the Buf of a hand-over for which it reported a failure.
 		failures := min((next-gen)&genMask+w>>failureShift&maxFailures, maxFailures)
 		if s.word.CompareAndSwap(w, gen<<genShift|failures<<failureShift) {
 			return done

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Random transitions of one state. An ownership that ended never comes back, except to the owner whose hand-over
+// Random transitions of one state: an ownership that has ended never returns, except to an owner whose hand-over
 // failed, and no generation is issued twice.
 func TestGenerationsAreIssuedOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -13,7 +13,7 @@ func TestGenerationsAreIssuedOnce(t *testing.T) {
 		var s state
 		s.init(firstGen)
 		issued := map[uint64]bool{firstGen: true}
-		owners := []uint64{firstGen} // the last one owns, those before it wait for the end of their hand-overs
+		owners := []uint64{firstGen} // the last one owns the buffer; the others wait for their hand-overs to end
 		var ended []uint64
 		for range 300 {
 			now := owners[len(owners)-1]
@@ -33,7 +33,7 @@ func TestGenerationsAreIssuedOnce(t *testing.T) {
 				}
 				issued[next] = true
 				owners = append(owners, next)
-			case 2: // one that fails
+			case 2: // a hand-over fails
 				if len(owners) > 1 {
 					before := owners[len(owners)-2]
 					if o := s.restore(now, before); o != done {
@@ -41,7 +41,7 @@ func TestGenerationsAreIssuedOnce(t *testing.T) {
 					}
 					owners, ended = owners[:len(owners)-1], append(ended, now)
 				}
-			case 3: // all hand-overs have succeeded
+			case 3: // all hand-overs succeed
 				ended = append(ended, owners[:len(owners)-1]...)
 				owners = []uint64{now}
 			}
@@ -84,7 +84,7 @@ func TestPinnedOwnershipDoesNotEnd(t *testing.T) {
 	}
 }
 
-// More hand-overs fail than the word can count: the owner still has its buffer.
+// If more hand-overs fail than the word can count, the owner still has its buffer.
 func TestManyFailuresKeepTheOwner(t *testing.T) {
 	var s state
 	s.init(firstGen)

@@ -15,8 +15,8 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// TestBubble: in a bubble of testing/synctest an operation that would wait fails and says what to do, and the bubble's
-// time goes on.
+// TestBubble checks that in a bubble of testing/synctest an operation that would wait fails with an error that says
+// what to do, and that the bubble's clock still advances.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := netio.Listen("tcp", "127.0.0.1:0")
@@ -41,15 +41,15 @@ func TestBubble(t *testing.T) {
 		refused("read", err)
 		refused("readable", c.(*netio.Conn).OnReadable(func() {}))
 		began := time.Now()
-		time.Sleep(time.Hour) // in the time of the bubble
+		time.Sleep(time.Hour) // virtual time
 		if passed := time.Since(began); passed != time.Hour {
 			t.Errorf("an hour took %v", passed)
 		}
 	})
 }
 
-// TestBubbleDeadlines: no deadline is set in a bubble, so no timer of the bubble is stopped outside, where that ends
-// the program.
+// TestBubbleDeadlines checks that no deadline is set in a bubble. Otherwise a timer of the bubble could be stopped
+// outside of it, which ends the program.
 func TestBubbleDeadlines(t *testing.T) {
 	outside, peer := pair(t, "tcp")
 	var inside net.Conn

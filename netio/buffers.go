@@ -2,7 +2,7 @@ package netio
 
 import "net"
 
-// writeEach writes the pieces of v one after the other, and removes from v what it has written.
+// writeEach writes the pieces of v one by one, and removes from v what it has written.
 func writeEach(v *net.Buffers, write func([]byte) (int, error)) (total int64, err error) {
 	for len(*v) > 0 {
 		n, err := write((*v)[0])

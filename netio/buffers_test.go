@@ -15,7 +15,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// pieces returns a text in many pieces, some of which are empty, and the text.
+// pieces returns a text in many pieces, some of which are empty, and the whole text.
 func pieces(n int) (net.Buffers, []byte) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var v net.Buffers
@@ -31,7 +31,7 @@ func pieces(n int) (net.Buffers, []byte) {
 	return v, text
 }
 
-// The pieces arrive in order, also if there are more than one system call takes, and more than the socket holds.
+// The pieces arrive in order, even if there are more than one system call can write and more than the socket can hold.
 func TestWriteBuffers(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
@@ -58,13 +58,14 @@ func TestWriteBuffers(t *testing.T) {
 	}
 }
 
-// A cancel ends the write. What was written is told and removed, so that the rest can be written later.
+// A cancellation ends the write. The result says how much was written, and v keeps the rest, so that it can be written
+// later.
 func TestWriteBuffersIsCancelled(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		c, peer := pair(t, "tcp")
 		v, text := pieces(50_000)
 		start(func() {
-			ctx, cancel := coir.WithTimeout(t.Context(), 5*time.Millisecond) // the socket does not hold it all
+			ctx, cancel := coir.WithTimeout(t.Context(), 5*time.Millisecond) // the socket cannot hold it all
 			defer cancel()
 			n, err := c.(*netio.Conn).WriteBuffers(ctx, &v)
 			if !errors.Is(err, context.DeadlineExceeded) || n == int64(len(text)) {
@@ -90,7 +91,7 @@ func TestWriteBuffersIsCancelled(t *testing.T) {
 	})
 }
 
-// In a simulation the pieces arrive too.
+// The pieces also arrive in a simulation.
 func TestWriteBuffersSimulated(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {

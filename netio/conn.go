@@ -13,17 +13,17 @@ import (
 )
 
 // Conn is a connection of TCP or of a Unix socket, as a [net.Conn]. [Dialer], [Listener.Accept] and [NewConn] make
-// them. Any number of fibers and goroutines may use one at the same time: reads run one after the other, and so do
+// them. Any number of fibers and goroutines may use a Conn at the same time: reads run one after another, and so do
 // writes.
 type Conn struct {
 	d             *descriptor
-	sim           *simConn // in a simulation, in place of d
+	sim           *simConn // used instead of d in a simulation
 	kind          kind
 	local, remote net.Addr
 }
 
-// newConn returns a connection that owns fd. As with package net, a connection that is dropped without Close is closed
-// when the garbage collector finds it.
+// newConn returns a connection that owns fd. As in package net, a connection that is dropped without Close is closed by
+// the garbage collector.
 func newConn(fd int, network string, local, remote net.Addr) *Conn {
 	c := &Conn{}
 	c.init(fd, network, local, remote)
@@ -35,14 +35,14 @@ func (c *Conn) init(fd int, network string, local, remote net.Addr) {
 	closeWith(c, c.d)
 }
 
-// connOf returns the connection of an end in a simulation.
+// connOf returns a Conn for one end of a simulated connection.
 func connOf(c *simConn) *Conn { return &Conn{sim: c, local: c.local.Addr, remote: c.remote.Addr} }
 
 // network returns the name of the network, for errors.
 func (c *Conn) network() string { return c.local.Network() }
 
 // closeWith closes d when owner is garbage. The poller refers to d, not to its owner. An operation in progress keeps
-// the owner alive, and so must a callback.
+// the owner alive, and a callback must do the same.
 func closeWith[T any](owner *T, d *descriptor) {
 	runtime.AddCleanup(owner, func(d *descriptor) { _ = d.close() }, d)
 }
@@ -61,7 +61,7 @@ func kindOf(network string) kind {
 // It accepts connections of TCP, UDP and Unix sockets. For a socket that can receive from any peer, the result is a
 // [PacketConn].
 //
-// If it returns an error, c is unchanged.
+// If NewConn returns an error, c is unchanged.
 func NewConn(c net.Conn) (net.Conn, error) {
 	if len(networkOf(c)) == 0 {
 		return nil, cannot(c)
@@ -84,8 +84,8 @@ func NewConn(c net.Conn) (net.Conn, error) {
 // Read implements [net.Conn]. A fiber that has to wait parks.
 func (c *Conn) Read(p []byte) (int, error) { return c.ReadContext(context.Background(), p) }
 
-// ReadContext is like Read, but returns ctx's error when ctx ends. Then nothing has been read, and the connection can
-// still be used.
+// ReadContext is like Read, but returns ctx's error when ctx ends. In that case nothing has been read, and the
+// connection can still be used.
 func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
 	if c.sim != nil {
 		n, err := c.sim.read(ctx, p)
@@ -99,8 +99,8 @@ func (c *Conn) ReadContext(ctx context.Context, p []byte) (int, error) {
 // Write implements [net.Conn]. A fiber that has to wait parks.
 func (c *Conn) Write(p []byte) (int, error) { return c.WriteContext(context.Background(), p) }
 
-// WriteContext is like Write, but returns ctx's error when ctx ends. Then it returns how many bytes have been written,
-// and the connection can still be used.
+// WriteContext is like Write, but returns ctx's error when ctx ends. In that case it also returns how many bytes were
+// written, and the connection can still be used.
 func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	if c.sim != nil {
 		n, err := c.sim.write(ctx, p)
@@ -111,15 +111,15 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	return n, c.failed("write", err)
 }
 
-// WriteBuffers writes the pieces of v, on Linux with one system call for many of them, and removes from v what it has
-// written. It is what [net.Buffers.WriteTo] is for a connection of package net; on this one that is a Write for each
-// piece. If ctx ends, WriteBuffers returns its error, and the connection can still be used.
+// WriteBuffers writes the pieces of v, and removes from v what it has written. On Linux one system call writes many
+// pieces. Use it instead of [net.Buffers.WriteTo], which calls Write for each piece on this connection. If ctx ends,
+// WriteBuffers returns ctx's error, and the connection can still be used.
 func (c *Conn) WriteBuffers(ctx context.Context, v *net.Buffers) (int64, error) {
 	if c.sim != nil {
 		n, err := writeEach(v, func(p []byte) (int, error) { return c.sim.write(ctx, p) })
 		return n, c.failed("write", err)
 	}
-	if c.kind == packets { // each piece is one
+	if c.kind == packets { // each piece is a packet
 		return writeEach(v, func(p []byte) (int, error) { return c.WriteContext(ctx, p) })
 	}
 	n, err := c.d.writev(ctx, v)
@@ -127,17 +127,18 @@ func (c *Conn) WriteBuffers(ctx context.Context, v *net.Buffers) (int64, error) 
 	return n, c.failed("write", err)
 }
 
-// OnReadable arranges for f to be called once, when a Read would not have to wait: there is something to read, the peer
-// has closed its end, the deadline has passed, or the connection has been closed. OnReadable returns immediately. So an
-// idle connection needs no fiber: f starts one, in a nursery that is still open.
+// OnReadable arranges for f to be called once, when a Read would not have to wait: because data has arrived, the peer
+// has closed its end, the deadline has passed, or the connection has been closed. OnReadable itself returns
+// immediately. So an idle connection needs no fiber: f starts one, in a nursery that is still open.
 //
-// f runs in the fiber that wakes all others, or in the fiber that closes the connection or sets a deadline. It must be
-// short and must not wait. A Read after f may still have to wait, if another fiber has read the data. If f panics in
-// the fiber that wakes the others, or at a deadline that passes, the program ends, as with a panic in any goroutine. If
-// f panics in Close or in a call that sets a deadline, that call panics after it has done its work.
+// f is called by the fiber that wakes all waiting fibers, or by the fiber that closes the connection or sets a
+// deadline. It must be short and must not wait. A Read after f may still have to wait, because another fiber may have
+// read the data. If f panics in the fiber that wakes others, or when a deadline passes, the program ends, as with a
+// panic in any goroutine. If f panics in Close or in a call that sets a deadline, that call completes its work and then
+// panics.
 //
 // OnReadable returns an error, and does not call f, if the connection has been closed, if its deadline has passed, or
-// if f of an earlier call has not been called yet. It panics if f is nil.
+// if the function of an earlier call has not been called yet. It panics if f is nil.
 func (c *Conn) OnReadable(f func()) error {
 	if f == nil {
 		panic("netio: Conn.OnReadable with a nil function: there is nothing to call")
@@ -152,7 +153,7 @@ func (c *Conn) OnReadable(f func()) error {
 	return c.failed("read", err)
 }
 
-// Close closes the connection. Operations that wait return an error that matches [net.ErrClosed].
+// Close closes the connection. Waiting operations return an error that matches [net.ErrClosed].
 func (c *Conn) Close() error {
 	if c.sim != nil {
 		return c.failed("close", c.sim.close())
@@ -163,7 +164,7 @@ func (c *Conn) Close() error {
 // CloseRead shuts down the reading side.
 func (c *Conn) CloseRead() error { return c.shutdown(syscall.SHUT_RD) }
 
-// CloseWrite shuts down the writing side: the peer reads what has been written, and then the end.
+// CloseWrite shuts down the writing side: the peer reads the data written so far, and then io.EOF.
 func (c *Conn) CloseWrite() error { return c.shutdown(syscall.SHUT_WR) }
 
 func (c *Conn) shutdown(how int) error {
@@ -189,8 +190,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.set(c.d.setDeadlines(t))
 }
 
-// SetReadDeadline sets the deadline of reads, including those that wait. After it they return an error that matches
-// [os.ErrDeadlineExceeded]. The zero time means no deadline.
+// SetReadDeadline sets the deadline of reads, including reads that are waiting. After the deadline they return an error
+// that matches [os.ErrDeadlineExceeded]. The zero time means no deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	if c.sim != nil {
 		return c.set(c.sim.setDeadlines(t, true, false))
@@ -214,11 +215,11 @@ func (c *Conn) set(err error) error {
 	return &net.OpError{Op: "set", Net: c.network(), Addr: c.local, Err: err}
 }
 
-// SyscallConn returns the connection for system calls, such as for the options of its socket. The functions given to
-// its methods must not change whether the descriptor blocks, and must not close it. As with package net, Read and Write
-// call their function immediately, and wait only if it returns false.
+// SyscallConn returns the connection for system calls, such as to set options of its socket. The functions given to its
+// methods must not close the descriptor, or change whether it blocks. As in package net, Read and Write call their
+// function immediately, and wait only if it returns false.
 //
-// A simulated connection has none.
+// For a simulated connection it returns an error.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if c.sim != nil {
 		return nil, c.failed("raw", c.sim.raw())
@@ -229,7 +230,7 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	return &rawConn{c.d, c, c.failed}, nil
 }
 
-// failed returns err as an error of package net, except for nil and io.EOF, which it returns unchanged.
+// failed returns err as an error of package net. It returns nil and io.EOF unchanged.
 func (c *Conn) failed(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -240,7 +241,7 @@ func (c *Conn) failed(op string, err error) error {
 // rawConn is a descriptor for system calls.
 type rawConn struct {
 	d      *descriptor
-	owner  any // which keeps d open
+	owner  any // keeps d open
 	failed func(op string, err error) error
 }
 

@@ -17,35 +17,35 @@ import (
 )
 
 // A descriptor is a non-blocking file descriptor that fibers and goroutines wait for. It has two sides, for reading and
-// for writing, which share only the number and its close.
+// for writing, which share only the file number and its closing.
 //
-// An operation takes the turn of its side, attempts its system call, waits for an event while the call says EAGAIN, and
-// passes the turn on. The poller reports edges: an event says that the side may have become ready since the last one.
-// So an event that comes while no operation waits is kept, in side.ready.
+// An operation takes the turn of its side, attempts its system call, waits for an event while the call returns EAGAIN,
+// and passes the turn on. The poller reports edges: an event says that the side may have become ready since the last
+// event. So if an event comes while no operation waits, side.ready records it.
 //
 // Invariants, under the lock of the side:
 //
-//	D1 turn:  if busy is false, those that wait on cond wait for the turn; else one of them may be the holder, which
-//	          waits for an event.
-//	D2 event: if ready and drained are as end has left them, and ready is false, then what arrives later sets ready.
-//	          So a read that finds drained and not ready waits without an attempt.
-//	D3 close: the number is closed when closed is set and the last of holds has gone. An operation that was under way
-//	          when closed was set is one of them. So no system call uses a number that has been given to another file.
+//	D1 turn:  if busy is false, all waiters on cond wait for the turn; otherwise one of them may be the holder of the
+//	          turn, which waits for an event.
+//	D2 event: if ready and drained are as end has left them, and ready is false, then data that arrives later sets
+//	          ready. So a read that finds drained set and ready not set waits without an attempt.
+//	D3 close: the number is closed when closed is set and holds becomes 0. Operations in progress when closed was set
+//	          are counted in holds. So no system call uses a number that now belongs to another file.
 //
-// Rejected: to leave the number to package net, and to use its RawConn. That costs 200 ns and a lock for each attempt,
+// Rejected: leaving the number to package net, and using its RawConn. That costs 200 ns and a lock for each attempt,
 // and each event would wake Go's own poller as well.
 type descriptor struct {
 	fd    int
-	holds atomic.Int32 // users of the number, and 1 while it is open; see D3
+	holds atomic.Int32 // users of the number, plus 1 while it is open; see D3
 	r, w  side
 
-	mu    sync.Mutex    // guards what follows, which the poller uses
+	mu    sync.Mutex    // guards the fields below, which the poller uses
 	armed atomic.Uint32 // the sides whose events are reported; written under mu
 	poll  *poller
 	slot  uint32
 	gen   uint32
 
-	callback func() // to be called at the next event of the reading side, whose lock guards it
+	callback func() // called at the next event of the reading side; guarded by that side's lock
 }
 
 // A side is one direction of a descriptor.
@@ -56,21 +56,21 @@ type side struct {
 	closed   bool
 	freed    bool // of the reading side: the number has been closed
 	expired  bool // the deadline has passed
-	ready    bool // an event has come since the last attempt began
-	drained  bool // the last operation took all there was
-	ended    bool // the peer has ended, or there was an error: no more events may come
+	ready    bool // an event has come since the start of the last attempt
+	drained  bool // the last operation took all available data
+	ended    bool // the peer has closed, or there was an error: no more events may come
 	inARow   uint8
 	deadline *deadline // nil until the first is set
 }
 
-// A deadline of a side, guarded by the side's lock.
+// A deadline is the deadline of a side. The side's lock guards it.
 type deadline struct {
-	due   time.Duration // as time since start; 0 if there is none
+	due   time.Duration // as a time since start; 0 if there is none
 	timer *time.Timer
 }
 
-// passed reports whether the deadline has passed. The timer may be late, or the timer of one side may fire before that
-// of the other: an operation that begins after the deadline fails in any case.
+// passed reports whether the deadline has passed. It does not rely on the timer: the timer may be late, and the timers
+// of the two sides may fire in any order, but an operation that starts after the deadline must fail.
 func (l *deadline) passed() bool { return l.due != 0 && time.Since(start) >= l.due }
 
 const (
@@ -78,12 +78,13 @@ const (
 	watchWrite
 )
 
-// start is the time from which deadlines are counted: deadlines are durations since start.
+// start is the time from which deadlines are measured: a deadline is a duration since start.
 var start = time.Now()
 
-const maxTransfer = 1 << 30 // of one system call: some systems refuse more
+const maxTransfer = 1 << 30 // bytes in one system call: some systems refuse more
 
-// newDescriptor returns a descriptor that owns fd. name is what it leads to; read describes a wait on the reading side.
+// newDescriptor returns a descriptor that owns fd. name is the name of its peer, for reports; read describes a wait on
+// the reading side.
 func newDescriptor(fd int, name string, read *coir.Verb) *descriptor {
 	d := &descriptor{fd: fd}
 	d.holds.Store(1)
@@ -95,7 +96,7 @@ func newDescriptor(fd int, name string, read *coir.Verb) *descriptor {
 	return d
 }
 
-// nameOf returns what a socket leads to: its peer, or itself if the peer has no name.
+// nameOf returns the name of a socket for reports: the address of its peer, or its own if the peer has none.
 func nameOf(local, remote net.Addr) string {
 	for _, a := range [...]net.Addr{remote, local} {
 		if a == nil {
@@ -108,9 +109,9 @@ func nameOf(local, remote net.Addr) string {
 	return ""
 }
 
-// begin waits for the turn of the side, and takes it. If eager is false and the last operation took all there was, it
-// also waits for an event. An eager operation makes its first attempt without one, so that its caller can find that
-// there is nothing.
+// begin waits for the turn of the side, and takes it. If eager is false and the last operation took all available data,
+// begin also waits for an event. An eager operation makes its first attempt without an event, so that its caller can
+// find out that there is no data.
 func (d *descriptor) begin(ctx context.Context, s *side, eager bool) error {
 	s.cond.Lock()
 	for s.busy && !s.closed {
@@ -141,7 +142,7 @@ func (d *descriptor) begin(ctx context.Context, s *side, eager bool) error {
 	return nil
 }
 
-// stopped returns the error for which no operation of the side can continue, or nil. The caller holds the lock.
+// stopped returns the error that ends all operations of the side, or nil. The caller holds the lock.
 func (s *side) stopped() error {
 	switch {
 	case s.closed:
@@ -171,7 +172,7 @@ func (s *side) event(ctx context.Context) error {
 	}
 }
 
-// await waits for an event, after a failed attempt. The caller has the turn.
+// await waits for an event after a failed attempt. The caller has the turn.
 func (d *descriptor) await(ctx context.Context, s *side) error {
 	if d.armed.Load()&s.watch == 0 {
 		if err := d.arm(s.watch); err != nil {
@@ -185,7 +186,8 @@ func (d *descriptor) await(ctx context.Context, s *side) error {
 	return err
 }
 
-// pass unlocks the side, after the caller has given up the turn, or has not taken it. The next in the queue continues.
+// pass unlocks the side after the caller has given up the turn, or has not taken it. The next operation in the queue
+// continues.
 func (s *side) pass() {
 	if !s.busy {
 		s.cond.Signal()
@@ -193,7 +195,7 @@ func (s *side) pass() {
 	s.cond.Unlock()
 }
 
-// end passes the turn on. drained says that the operation has taken all there was.
+// end passes the turn on. drained says that the operation took all available data.
 func (d *descriptor) end(ctx context.Context, s *side, drained bool) {
 	s.cond.Lock()
 	s.busy = false
@@ -213,7 +215,7 @@ func (d *descriptor) end(ctx context.Context, s *side, drained bool) {
 	}
 }
 
-// fair is the number of operations of a side in a row that succeed without waiting before the fiber yields.
+// fair is how many operations of a side may succeed in a row without waiting before the fiber yields.
 const fair = 32
 
 // wake records an event, and ends the wait for it. ended says that no further event may come.
@@ -252,7 +254,7 @@ func (d *descriptor) hold() error {
 	return nil
 }
 
-// release undoes hold. The last one closes the number.
+// release undoes hold. The last release closes the number.
 func (d *descriptor) release() {
 	if d.holds.Add(-1) > 0 {
 		return
@@ -265,8 +267,8 @@ func (d *descriptor) release() {
 	d.r.cond.Unlock()
 }
 
-// close ends all operations, and closes the number when the last one has left. It waits for that, so that, for example,
-// a program can listen on the address again.
+// close ends all operations, and closes the number when the last operation has ended. It waits until the number is
+// closed, so that afterwards a program can, for example, listen on the address again.
 func (d *descriptor) close() error {
 	var callback func()
 	for _, s := range []*side{&d.r, &d.w} {
@@ -293,7 +295,7 @@ func (d *descriptor) close() error {
 	return nil
 }
 
-// free releases the hold of an open descriptor, and waits until the number has been closed.
+// free gives up the hold of an open descriptor, and waits until the number has been closed.
 func (d *descriptor) free() {
 	d.release()
 	d.r.cond.Lock()
@@ -307,17 +309,18 @@ func (d *descriptor) free() {
 
 // A dueTime is a new value of a deadline.
 type dueTime struct {
-	at   time.Duration // as time since start; 0 if there is none
+	at   time.Duration // as a time since start; 0 if there is none
 	left time.Duration
 }
 
-// dueAt returns t as a dueTime. In a bubble of testing/synctest it returns an error if t is in the future: the timer
-// would belong to the bubble, and stopping it outside, as a Close there does, is a fatal error of the Go runtime.
+// dueAt returns t as a dueTime. In a bubble of testing/synctest it returns an error if t is in the future. Otherwise
+// the timer would belong to the bubble, and a Close outside of the bubble would stop it, which is a fatal error of the
+// Go runtime.
 func dueAt(t time.Time) (dueTime, error) {
 	if t.IsZero() {
 		return dueTime{}, nil
 	}
-	now := time.Since(start) // before left: the timer must not fire before the deadline
+	now := time.Since(start) // read before left, so that the timer cannot fire before the deadline
 	left := time.Until(t)
 	switch {
 	case left > 0 && inBubble():
@@ -366,7 +369,8 @@ func (d *descriptor) setDue(s *side, due dueTime) error {
 	return nil
 }
 
-// expire is called by the timer. If the deadline has been moved since, it does nothing: setDue has set the timer again.
+// expire is called by the timer. If the deadline has been moved since then, it does nothing, because setDue has set the
+// timer again.
 func (d *descriptor) expire(s *side) {
 	s.cond.Lock()
 	if s.closed || !s.deadline.passed() {
@@ -377,8 +381,8 @@ func (d *descriptor) expire(s *side) {
 	d.unlockAndCall(s)
 }
 
-// setDeadlines sets both deadlines to the same time. It sets that of reads last, because that may call the callback,
-// which may panic.
+// setDeadlines sets both deadlines to the same time. It sets the reading side's last, because that may call the
+// callback, which may panic.
 func (d *descriptor) setDeadlines(t time.Time) error {
 	due, err := dueAt(t)
 	if err != nil {
@@ -434,7 +438,7 @@ type kind uint8
 
 const (
 	stream  kind = iota
-	tcp          // a stream where a short read has taken all there was
+	tcp          // a stream on which a short read has taken all available data
 	packets      // packets, one of which may be empty
 )
 
@@ -480,7 +484,7 @@ func (d *descriptor) write(ctx context.Context, p []byte, kind kind) (n int, err
 	return n, err
 }
 
-// try calls f until it returns something other than EAGAIN: immediately, and then each time that the side may have
+// try calls f until it returns something other than EAGAIN: first at once, and then each time that the side may have
 // become ready.
 func (d *descriptor) try(ctx context.Context, s *side, f func(fd int) error) error {
 	if err := coir.Ended(ctx); err != nil {
@@ -489,7 +493,7 @@ func (d *descriptor) try(ctx context.Context, s *side, f func(fd int) error) err
 	if err := d.begin(ctx, s, true); err != nil {
 		return err
 	}
-	defer d.end(ctx, s, false) // even if f, which may be the user's, panics or calls runtime.Goexit
+	defer d.end(ctx, s, false) // even if f, which may be user code, panics or calls runtime.Goexit
 	for {
 		err := f(d.fd)
 		if err == syscall.EINTR {
@@ -504,7 +508,7 @@ func (d *descriptor) try(ctx context.Context, s *side, f func(fd int) error) err
 	}
 }
 
-// control calls f with the number, which stays open meanwhile.
+// control calls f with the number, which stays open during the call.
 func (d *descriptor) control(f func(fd int) error) error {
 	if err := d.hold(); err != nil {
 		return err
@@ -523,7 +527,7 @@ func (d *descriptor) open() error {
 	return nil
 }
 
-// waitReady waits until an operation of the side would not have to wait. It makes no system call itself: the poller
+// waitReady waits until an operation of the side would not have to wait. It does not attempt a system call: the poller
 // reports the state.
 func (d *descriptor) waitReady(ctx context.Context, s *side) error {
 	if err := coir.Ended(ctx); err != nil {
@@ -543,7 +547,7 @@ func (d *descriptor) waitReady(ctx context.Context, s *side) error {
 }
 
 // onReadable arranges for f to be called once, when a read would not have to wait. It takes no turn, so it does not
-// wait behind an operation, which may read the data that f was called for.
+// wait for a running operation, and that operation may read the data for which f is called.
 func (d *descriptor) onReadable(f func()) error {
 	if err := d.hold(); err != nil {
 		return err
@@ -580,7 +584,7 @@ func (d *descriptor) arm(watch uint32) error {
 	return d.armLocked(d.armed.Load() | watch)
 }
 
-// look is arm, but also makes the poller report if the side is ready now.
+// look is like arm, but the poller also reports whether the side is ready now.
 func (d *descriptor) look(watch uint32) error { return d.arm(watch) }
 
 func (d *descriptor) armLocked(watches uint32) error {

@@ -7,18 +7,18 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Dialer connects to addresses, like a [net.Dialer], and has the same fields. Its connections are for fibers.
+// Dialer connects to addresses, and has the same fields as a [net.Dialer]. Its connections are for fibers.
 //
-// Names are resolved and connections are made by package net: a fiber that dials calls it in [coir.Blocking].
+// Package net resolves names and makes the connections: a fiber that dials calls it in [coir.Blocking].
 type Dialer net.Dialer
 
-// Dial connects to an address. See [net.Dial] for the networks and addresses. Connections of other networks than TCP,
-// UDP and Unix sockets are those of package net.
+// Dial connects to an address. See [net.Dial] for the networks and addresses. For networks other than TCP, UDP and Unix
+// sockets it returns a connection of package net.
 func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext is like Dial, but ends when ctx ends. The end of ctx does not affect an established connection. As with
+// DialContext is like Dial, but ends when ctx ends. The end of ctx does not affect an established connection. As in
 // package net, the error is [context.DeadlineExceeded] if a time limit of ctx or of the Dialer has passed, and
 // [context.Canceled] if ctx was cancelled.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -36,7 +36,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return take(c)
 }
 
-// take takes over c, if that is possible.
+// take takes over c if possible. Otherwise it returns c.
 func take(c net.Conn) (net.Conn, error) {
 	if networkOf(c) == "" {
 		return c, nil
@@ -49,7 +49,7 @@ func take(c net.Conn) (net.Conn, error) {
 	return n, nil
 }
 
-// networkOf returns the network of c, a connection of package net: "tcp", "udp", "unix", or "" for another.
+// networkOf returns the network of c, a connection of package net: "tcp", "udp" or "unix", or "" for any other.
 func networkOf(c any) string {
 	switch c.(type) {
 	case *net.TCPConn:
@@ -62,24 +62,24 @@ func networkOf(c any) string {
 	return ""
 }
 
-// Dial is [Dialer.Dial] of a zero Dialer.
+// Dial calls [Dialer.Dial] of a zero Dialer.
 func Dial(network, address string) (net.Conn, error) { return new(Dialer).Dial(network, address) }
 
-// Listen listens on an address, as [net.Listen] does. Its connections are for fibers.
+// Listen listens on an address, like [net.Listen]. The accepted connections are for fibers.
 func Listen(network, address string) (net.Listener, error) {
 	return new(ListenConfig).Listen(context.Background(), network, address)
 }
 
-// ListenPacket listens for packets on an address, as [net.ListenPacket] does. Sockets of other networks than UDP and
-// Unix sockets are those of package net.
+// ListenPacket listens for packets on an address, like [net.ListenPacket]. For networks other than UDP and Unix sockets
+// it returns a socket of package net.
 func ListenPacket(network, address string) (net.PacketConn, error) {
 	return new(ListenConfig).ListenPacket(context.Background(), network, address)
 }
 
-// ListenConfig has options for listening. It has the fields of a [net.ListenConfig].
+// ListenConfig has options for listening, and has the same fields as a [net.ListenConfig].
 type ListenConfig net.ListenConfig
 
-// Listen is the function Listen with the options. ctx is for the resolution of names.
+// Listen is like the function [Listen], with the options of lc. ctx applies to the resolution of names.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	if n, err := networkFor(ctx, "listen", network); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	return n, nil
 }
 
-// ListenPacket is the function ListenPacket with the options.
+// ListenPacket is like the function [ListenPacket], with the options of lc.
 func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
 	if n, err := networkFor(ctx, "listen", network); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// A client and its server in a simulation: sim finds that one read is not always one message.
+// A client and its server run in a simulation. sim finds that one read does not always return one message.
 func Example_simulation() {
 	program := func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -59,8 +59,8 @@ func Example_simulation() {
 	// only a part of it was read
 }
 
-// A time limit of coir is exact in a simulation. A deadline that is made of time.Now depends on the real time that
-// passes until it is set.
+// A time limit of coir is exact in a simulation. A deadline computed with time.Now depends on the real time that passes
+// until it is set.
 func Example_simulatedTime() {
 	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
 		l, err := netio.Listen("tcp", "server:80")
@@ -102,7 +102,7 @@ func ExampleDial() {
 	// Output: true
 }
 
-// A packet to oneself.
+// A socket sends a packet to itself.
 func ExampleListenPacket() {
 	c, err := netio.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -118,7 +118,7 @@ func ExampleListenPacket() {
 	// Output: a packet true <nil>
 }
 
-// A wait for a packet ends with its context.
+// A wait for a packet ends when its context ends.
 func ExamplePacketConn_ReadFromContext() {
 	c, err := netio.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -185,7 +185,7 @@ func ExampleListenConfig() {
 	// Output: <nil>
 }
 
-// A server that ends with its context.
+// A server ends when its context ends.
 func ExampleListener_AcceptContext() {
 	l, err := netio.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -199,7 +199,7 @@ func ExampleListener_AcceptContext() {
 	// Output: true
 }
 
-// A read with a time limit leaves the connection as it was.
+// A read that times out leaves the connection usable.
 func ExampleConn_ReadContext() {
 	l, err := netio.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -218,7 +218,7 @@ func ExampleConn_ReadContext() {
 	// Output: true
 }
 
-// A fiber waits for a pipe.
+// A fiber waits for data from a pipe.
 func ExampleNewFD() {
 	var ends [2]int
 	if err := syscall.Pipe(ends[:]); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// A server with a fiber for each connection, and a client.
+// A server has a fiber for each connection, and a client connects to it.
 func Example() {
 	l, err := netio.Listen("tcp", "localhost:0")
 	if err != nil {
@@ -54,7 +54,7 @@ func Example() {
 	// Output: hello
 }
 
-// net/http at both ends.
+// net/http uses connections of netio at both ends.
 func ExampleDialer() {
 	l, err := netio.Listen("tcp", "localhost:0")
 	if err != nil {
@@ -79,7 +79,7 @@ func ExampleDialer() {
 	// Output: this is /page <nil>
 }
 
-// A connection waits without a fiber. The callback starts one when there is something to read.
+// A connection waits without a fiber. The callback starts a fiber when there is something to read.
 func ExampleConn_OnReadable() {
 	l, err := netio.Listen("tcp", "localhost:0")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// AwaitWaiting returns when that many callers wait to read from c, or to accept, and to write.
+// AwaitWaiting returns when the given numbers of callers wait to read from c (or to accept) and to write.
 func AwaitWaiting(c any, reads, writes int) {
 	var d *descriptor
 	switch c := c.(type) {

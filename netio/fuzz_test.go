@@ -20,8 +20,8 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// FuzzAgainstNet runs a script on a connection of package net and on one of netio, in a goroutine and in a fiber. What
-// each step returns must be the same.
+// FuzzAgainstNet runs a script on a connection of package net and on one of netio, in a goroutine and in a fiber. Each
+// step must return the same results on both.
 //
 //	go test ./netio -run - -fuzz FuzzAgainstNet
 func FuzzAgainstNet(f *testing.F) {
@@ -56,7 +56,7 @@ func FuzzAgainstNet(f *testing.F) {
 	})
 }
 
-// play runs the script, and returns what each step returned.
+// play runs the script, and returns the results of each step.
 func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.Conn, error)) (log []string) {
 	address := "localhost:0"
 	if network == "unix" {
@@ -88,7 +88,7 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 	there := 0       // bytes that the peer has written and c has not read
 	ended := false   // the peer has closed its end
 	shut := false    // c has closed its end
-	dead := false    // the connection has been reset or closed: what a write does depends on time
+	dead := false    // the connection was reset or closed: the result of a write depends on timing
 	expired := false // the deadline of reads has passed
 	note := func(what string, n int, err error) {
 		log = append(log, fmt.Sprintf("%s %d %s", what, n, class(err)))
@@ -103,18 +103,18 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 	}
 	for len(script) > 0 {
 		switch op, k := next()%14, next(); op {
-		case 0, 1: // something arrives
+		case 0, 1: // the peer writes
 			if ended || dead {
 				continue
 			}
 			if _, err := peer.Write(make([]byte, k)); err == nil {
 				there += k
 			}
-		case 2: // part of it is read, by reads that leave something
+		case 2: // part of the data is read, by reads that leave some
 			n, err := io.ReadFull(c, make([]byte, min(k, there)))
 			there -= n
 			note("read", n, err)
-		case 3: // all of it is read, by reads that ask for more than there is
+		case 3: // all data is read, by reads that ask for more than there is
 			total, err := 0, error(nil)
 			for err == nil && there > 0 {
 				var n int
@@ -127,7 +127,7 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 				continue
 			}
 			limit := 500 * time.Microsecond
-			if ended { // the end is there, and the deadline must not come first
+			if ended { // the end has arrived, and the deadline must not come first
 				limit = time.Hour
 			}
 			note("set", 0, c.SetReadDeadline(time.Now().Add(limit)))
@@ -159,7 +159,7 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 				note("peer", m, err)
 			}
 		case 7:
-			if k%4 == 0 && !(ended && shut) { // how a connection with both ends closed answers depends on time
+			if k%4 == 0 && !(ended && shut) { // the answer of a connection with both ends closed depends on timing
 				shut = true
 				note("close write", 0, c.(halves).CloseWrite())
 			}
@@ -173,7 +173,7 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 				note("close", 0, c.Close())
 				dead, there = true, 0
 			}
-		case 10: // a read waits, until it is ended by what k says
+		case 10: // a read waits, and k decides what ends it
 			if there > 0 || dead || ended || expired {
 				continue
 			}
@@ -196,12 +196,12 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 		case 11:
 			n, err := c.Read(nil)
 			note("read nothing", n, err)
-		case 12: // drivers of databases check in this way whether an idle connection is alive
-			if dead { // SyscallConn of netio fails then, and that of package net does not
+		case 12: // database drivers use this to check whether an idle connection is alive
+			if dead { // SyscallConn fails in netio, but not in package net
 				continue
 			}
 			if !expired {
-				note("set", 0, c.SetReadDeadline(time.Now().Add(10*time.Second))) // in case it waits
+				note("set", 0, c.SetReadDeadline(time.Now().Add(10*time.Second))) // in case the read waits
 			}
 			n, calls, err := peek(c, there > 0 || ended)
 			note("peek", n, err)
@@ -211,7 +211,7 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 			if !expired {
 				note("set", 0, c.SetReadDeadline(time.Time{}))
 			}
-		case 13: // the function of a raw Write is called once, if it says that it is done
+		case 13: // the function of a raw Write is called once if it returns true
 			if dead {
 				continue
 			}
@@ -226,7 +226,7 @@ func play(t *testing.T, network string, script []byte, take func(net.Conn) (net.
 	return log
 }
 
-// peek looks at the first byte by a raw Read, without taking it. It returns how many bytes it saw, and how often the
+// peek reads the first byte with a raw Read, without removing it. It returns how many bytes it saw, and how often the
 // function was called. If wait is false, the function never asks to wait.
 func peek(c net.Conn, wait bool) (n, calls int, err error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
@@ -245,7 +245,7 @@ func peek(c net.Conn, wait bool) (n, calls int, err error) {
 	return max(n, 0), calls, failed
 }
 
-// class returns the part of an error that is compared.
+// class returns the part of an error that the test compares.
 func class(err error) string {
 	s := ""
 	var e *net.OpError

@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// shortIsAll says that a read of TCP that returned less than requested has left nothing, and that later data is
-// reported. The exceptions are reported as ended, so that reads keep trying: a peer that has closed or failed, which
-// may cause no further event, and urgent data, at which a read stops.
+// shortIsAll says that a TCP read that returned less than requested has taken all available data, and that later data
+// causes an event. In two cases this does not hold: a peer that has closed or failed, which may cause no further event,
+// and urgent data, at which a read stops. Those are reported as ended, so that reads keep trying.
 const shortIsAll = true
 
 // kernel is an epoll instance, and an eventfd that ends its wait.
@@ -19,7 +19,7 @@ type kernel struct {
 	raw       [batch]syscall.EpollEvent
 }
 
-// noSlot is the user data of the waker.
+// noSlot is the user data of the eventfd.
 const noSlot = -1
 
 func (k *kernel) open() error {
@@ -58,13 +58,13 @@ func (k *kernel) add(fd int, slot, gen, watches uint32) error {
 	return k.control(syscall.EPOLL_CTL_ADD, fd, slot, gen, watches)
 }
 
-// change also makes the kernel report again what is ready now.
+// change also makes the kernel report what is ready now.
 func (k *kernel) change(fd int, slot, gen, watches uint32) error {
 	return k.control(syscall.EPOLL_CTL_MOD, fd, slot, gen, watches)
 }
 
-// control always registers the events for reading, which also tell a writer that the peer has closed. It registers
-// those for writing only if watches asks for them, because most descriptors never wait to write.
+// control always registers the events for reading, which also tell a writer that the peer has closed. It registers the
+// events for writing only if watches contains them, because most descriptors never wait to write.
 func (k *kernel) control(op, fd int, slot, gen, watches uint32) error {
 	const edge = 1 << 31 // syscall.EPOLLET, which is negative
 	ev := syscall.EpollEvent{
@@ -78,20 +78,21 @@ func (k *kernel) control(op, fd int, slot, gen, watches uint32) error {
 	return os.NewSyscallError("epoll_ctl", syscall.EpollCtl(k.ep, op, fd, &ev))
 }
 
-// remove is called before the number is closed: another number for the same file would keep the registration.
+// remove is called before the number is closed. If the file had another number, closing this one would not remove the
+// registration.
 func (k *kernel) remove(fd int) {
-	var ev syscall.EpollEvent // old kernels require it
+	var ev syscall.EpollEvent // required by old kernels
 	_ = syscall.EpollCtl(k.ep, syscall.EPOLL_CTL_DEL, fd, &ev)
 }
 
-// wait returns the number of events that have come. It may be 0, even if it blocks.
+// wait returns the number of events that have come. It may return 0, even if block is true.
 func (k *kernel) wait(events *[batch]event, block bool) int {
 	var n int
 	for {
 		var err error
 		if block {
 			n, err = syscall.EpollWait(k.ep, k.raw[:], -1)
-		} else { // it does not block, so the Go runtime need not be told
+		} else { // the call does not block, so the Go runtime need not know about it
 			r, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(k.ep), uintptr(unsafe.Pointer(&k.raw)),
 				batch, 0, 0, 0)
 			n = int(r)
@@ -103,7 +104,7 @@ func (k *kernel) wait(events *[batch]event, block bool) int {
 			break
 		}
 		if err != syscall.EINTR {
-			panic("netio: epoll_wait: " + err.Error()) // a bug: the descriptor is ours
+			panic("netio: epoll_wait: " + err.Error()) // a bug: the descriptor belongs to k
 		}
 	}
 	m := 0

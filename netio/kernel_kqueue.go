@@ -8,11 +8,12 @@ import (
 	"syscall"
 )
 
-// shortIsAll: see kernel_epoll.go. It is not known to hold here.
+// shortIsAll: see kernel_epoll.go. It is not known whether the condition holds here.
 const shortIsAll = false
 
-// kernel is a kqueue, and a pipe that ends its wait. These systems have different types for the user data of a filter,
-// so the slots are kept here, by number. An event of a number that was closed and reused causes a spurious wake.
+// kernel is a kqueue, and a pipe that ends its wait. The systems with kqueue have different types for the user data of
+// a filter, so kernel keeps the slots itself, by number. An event of a number that was closed and reused causes a
+// spurious wake.
 type kernel struct {
 	kq    int
 	pipe  [2]int
@@ -66,7 +67,7 @@ func (k *kernel) add(fd int, slot, gen, watches uint32) error {
 	return err
 }
 
-// change also makes the kernel report again what is ready now.
+// change also makes the kernel report what is ready now.
 func (k *kernel) change(fd int, _, _, watches uint32) error {
 	var err error
 	if watches&watchRead != 0 {
@@ -85,7 +86,7 @@ func (k *kernel) register(fd, filter int) error {
 	return os.NewSyscallError("kevent", err)
 }
 
-// remove is called before the number is closed. That removes its filters.
+// remove is called before the number is closed. Closing it removes its filters.
 func (k *kernel) remove(fd int) {
 	k.mu.Lock()
 	delete(k.slots, fd)
@@ -97,7 +98,7 @@ func (k *kernel) remove(fd int) {
 	}
 }
 
-// wait returns the number of events that have come. It may be 0, even if it blocks.
+// wait returns the number of events that have come. It may return 0, even if block is true.
 func (k *kernel) wait(events *[batch]event, block bool) int {
 	var timeout *syscall.Timespec
 	if !block {
@@ -108,7 +109,7 @@ func (k *kernel) wait(events *[batch]event, block bool) int {
 		n, err = syscall.Kevent(k.kq, nil, k.raw[:], timeout)
 	}
 	if err != nil {
-		panic("netio: kevent: " + err.Error()) // a bug: the descriptor is ours
+		panic("netio: kevent: " + err.Error()) // a bug: the descriptor belongs to k
 	}
 	m := 0
 	k.mu.Lock()

@@ -15,23 +15,24 @@ import (
 // them.
 type Listener struct {
 	d       *descriptor
-	sim     *simListener // in a simulation, in place of d
+	sim     *simListener // used instead of d in a simulation
 	network string
 	addr    net.Addr
-	keep    net.KeepAliveConfig // of the connections
+	keep    net.KeepAliveConfig // set on accepted connections
 	unlink  atomic.Pointer[string]
 }
 
 // NewListener takes over a listener of package net: it returns a listener for fibers, and closes l, but not its socket.
 // It accepts listeners of TCP and of Unix sockets. If it returns an error, l is unchanged.
 //
-// The name of a Unix socket stays when the result is closed, because package net does not say whether l would have
-// removed it. To remove it, do so before Close.
+// Closing the result does not remove the name of a Unix socket, because package net does not say whether l would have
+// removed it. If you want it removed, remove it before Close.
 func NewListener(l net.Listener) (*Listener, error) {
 	return newListener(l, new(net.ListenConfig), false)
 }
 
-// newListener is NewListener for a listener of lc. If made is true, the name of a Unix socket is removed by Close.
+// newListener implements NewListener for a listener made with lc. If made is true, Close removes the name of a Unix
+// socket.
 func newListener(l net.Listener, lc *net.ListenConfig, made bool) (*Listener, error) {
 	switch l.(type) {
 	case *net.TCPListener, *net.UnixListener:
@@ -60,7 +61,7 @@ func newListener(l net.Listener, lc *net.ListenConfig, made bool) (*Listener, er
 	return n, nil
 }
 
-// listenerOf returns a listener of a simulation.
+// listenerOf returns a Listener for a simulated listener.
 func listenerOf(l *simListener) *Listener {
 	return &Listener{sim: l, network: l.addr.Network(), addr: l.addr.Addr}
 }
@@ -87,7 +88,7 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	var peer syscall.Sockaddr
 	err := l.d.try(ctx, &l.d.r, func(s int) (err error) {
 		fd, peer, err = accept(s)
-		if err == syscall.ECONNABORTED { // it was aborted while it was queued
+		if err == syscall.ECONNABORTED { // the connection was aborted while it was queued
 			return syscall.EINTR
 		}
 		return err
@@ -100,7 +101,7 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	if own, err := syscall.Getsockname(fd); err == nil && l.network == "tcp" {
 		local = toAddr(l.network, own)
 		if local.String() == l.addr.String() {
-			local = l.addr // many connections share it
+			local = l.addr // many connections share this value
 		}
 	}
 	if l.network == "tcp" {
@@ -109,8 +110,8 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	return newConn(fd, l.network, local, toAddr(l.network, peer)), nil
 }
 
-// Close closes the listener. Callers of Accept that wait return an error that matches [net.ErrClosed]. The name of a
-// Unix socket is removed if [Listen] created it, and stays if [NewListener] took over the listener.
+// Close closes the listener. Callers that wait in Accept get an error that matches [net.ErrClosed]. Close removes the
+// name of a Unix socket if [Listen] created the listener, but not if [NewListener] took it over.
 func (l *Listener) Close() error {
 	if l.sim != nil {
 		return l.failed("close", l.sim.close())
@@ -126,8 +127,8 @@ func (l *Listener) Close() error {
 // Addr returns the listener's address.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// SetDeadline sets the time after which Accept fails with an error that matches [os.ErrDeadlineExceeded]. The zero time
-// means no deadline.
+// SetDeadline sets the deadline of Accept. After the deadline Accept returns an error that matches
+// [os.ErrDeadlineExceeded]. The zero time means no deadline.
 func (l *Listener) SetDeadline(t time.Time) error {
 	if l.sim != nil {
 		return l.failed("set", l.sim.setDeadline(t))
@@ -146,7 +147,7 @@ func (l *Listener) SyscallConn() (syscall.RawConn, error) {
 	return &rawConn{l.d, l, l.failed}, nil
 }
 
-// failed returns err as an error of package net, except for nil.
+// failed returns err as an error of package net, or nil if err is nil.
 func (l *Listener) failed(op string, err error) error {
 	if err == nil {
 		return nil
@@ -170,7 +171,7 @@ func keepAlive(lc *net.ListenConfig) net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: true, Idle: lc.KeepAlive}
 }
 
-// seconds returns a time of a net.KeepAliveConfig in full seconds; 0 is replaced by the default of package net. It
+// seconds returns a time of a net.KeepAliveConfig in full seconds. It replaces 0 by the default of package net. It
 // returns false for a negative time, which leaves the system's default.
 func seconds(d time.Duration) (int, bool) {
 	if d == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// If the peer vanishes without closing the connection, the next write finds out: the system answers it with a reset.
-// Until then a read waits, and a deadline ends it.
+// If the peer disappears without closing the connection, the next write finds out, because the system answers it with a
+// reset. Until then a read waits, and a deadline ends it.
 func TestHalfOpen(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		c, peer := pair(t, "tcp")
@@ -51,7 +51,7 @@ func TestHalfOpen(t *testing.T) {
 	})
 }
 
-// A peer whose process is killed ends reads and writes.
+// When the process of the peer is killed, reads and writes end.
 func TestKilledPeer(t *testing.T) {
 	if address := os.Getenv("NETIO_TEST_PEER"); address != "" {
 		c, err := net.Dial("tcp", address)
@@ -59,7 +59,7 @@ func TestKilledPeer(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = c.Write([]byte("here\n"))
-		time.Sleep(time.Hour) // it is killed before
+		time.Sleep(time.Hour) // killed before it returns
 	}
 	l, err := netio.Listen("tcp", "localhost:0")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestKilledPeer(t *testing.T) {
 	})
 }
 
-// Connections still work when the default runtime has been closed. The test closes it in another process.
+// Connections still work after the default runtime has been closed. The test closes it in another process.
 func TestClosedDefaultRuntime(t *testing.T) {
 	if os.Getenv("NETIO_TEST_CLOSE") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestClosedDefaultRuntime$", "-test.timeout=30s")

@@ -22,9 +22,9 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// TestMain fails if descriptors or goroutines of the package are left when all tests have closed what they opened.
+// TestMain fails if descriptors or goroutines of the package are left after all tests have closed theirs.
 func TestMain(m *testing.M) {
-	if l, err := net.Listen("tcp", "localhost:0"); err == nil { // so that Go's own poller has its descriptors
+	if l, err := net.Listen("tcp", "localhost:0"); err == nil { // opens the descriptors of Go's own poller
 		_ = l.Close()
 	}
 	before := descriptors()
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// descriptors returns how many descriptors below 1,000 are open, or 0 where that cannot be found out.
+// descriptors returns the number of open descriptors below 1,000, or 0 if it cannot be found out.
 func descriptors() (n int) {
 	for fd := range 1000 {
 		var st syscall.Stat_t
@@ -58,7 +58,7 @@ func descriptors() (n int) {
 	return n
 }
 
-// inBoth runs body in a fiber and in a goroutine, one after the other.
+// inBoth runs body in a fiber and then in a goroutine.
 func inBoth(t *testing.T, body func(t *testing.T, start func(func()))) {
 	t.Helper()
 	t.Run("goroutine", func(t *testing.T) {
@@ -79,7 +79,7 @@ func inBoth(t *testing.T, body func(t *testing.T, start func(func()))) {
 	})
 }
 
-// pair returns a connection of netio, and the peer, which is one of package net.
+// pair returns a connection of netio and its peer, which is a connection of package net.
 func pair(t *testing.T, network string) (net.Conn, net.Conn) {
 	t.Helper()
 	address := "localhost:0"
@@ -103,7 +103,7 @@ func pair(t *testing.T, network string) (net.Conn, net.Conn) {
 	return c, peer
 }
 
-// fill writes until a write would block. The buffers may take a little more later, so use a large write to wait.
+// fill writes until a write would block. The buffers may accept a little more later, so use a large write to wait.
 func fill(t *testing.T, c net.Conn) {
 	t.Helper()
 	if err := c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
@@ -123,7 +123,7 @@ func fill(t *testing.T, c net.Conn) {
 	}
 }
 
-// want reports an error that is not the one that package net returns: an OpError of op around target.
+// want checks that err is the error that package net returns: an OpError for op that wraps target.
 func want(t *testing.T, what string, err error, op string, target error) {
 	t.Helper()
 	var e *net.OpError
@@ -132,7 +132,7 @@ func want(t *testing.T, what string, err error, op string, target error) {
 	}
 }
 
-// Closing ends every wait with net.ErrClosed, also of those that wait for their turn.
+// Close ends every wait with net.ErrClosed, including waits for a turn.
 //
 // Spec: TK-17 (descriptor readiness completes a ticket)
 func TestCloseEndsWaits(t *testing.T) {
@@ -218,7 +218,8 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestBothDeadlines: when a read has ended with the deadline of both sides, a write fails too, whichever timer is late.
+// TestBothDeadlines checks that after a read has ended at the deadline of both sides, a write fails too, whichever
+// timer is late.
 func TestBothDeadlines(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		c, _ := pair(t, "tcp")
@@ -239,7 +240,7 @@ func TestBothDeadlines(t *testing.T) {
 	})
 }
 
-// After a read that got less than it asked for, the next one finds what has come since, and the end.
+// After a read that returned less than requested, the next reads return the data that has arrived since, and the end.
 func TestShortReads(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		start(func() {
@@ -276,7 +277,7 @@ func TestShortReads(t *testing.T) {
 	})
 }
 
-// A read stops at urgent data, and leaves what follows: the next read must not wait for more.
+// A read stops at urgent data and leaves the data after it: the next read must not wait for more.
 func TestUrgentData(t *testing.T) {
 	c, peer := pair(t, "tcp")
 	raw, err := peer.(*net.TCPConn).SyscallConn()
@@ -358,12 +359,12 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// A peer that resets the connection ends those that read and those that write.
+// When the peer resets the connection, waiting reads and writes end.
 func TestReset(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		c, peer := pair(t, "tcp")
 		fill(t, c)
-		var told atomic.Int32 // the first caller gets the error of the socket, the other one its end
+		var told atomic.Int32 // the first caller gets the error of the socket, the other one the end
 		start(func() {
 			if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 				want(t, "read", err, "read", syscall.ECONNRESET)
@@ -389,7 +390,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// An operation under a context ends with it, and leaves the connection as it was.
+// An operation under a context ends with it, and leaves the connection usable.
 func TestContexts(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		nc, peer := pair(t, "tcp")
@@ -426,7 +427,7 @@ func TestContexts(t *testing.T) {
 	})
 }
 
-// A callback is called when there is something to read, at the end, at a deadline and at Close, each time once.
+// A callback is called when there is something to read, at the end, at a deadline and at Close, once each time.
 //
 // Spec: TK-17 (descriptor readiness completes a ticket)
 func TestOnReadable(t *testing.T) {
@@ -448,7 +449,7 @@ func TestOnReadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-called
-		if i%2 == 0 { // leave something, which must be reported
+		if i%2 == 0 { // leave some data, which must be reported
 			if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
@@ -474,7 +475,7 @@ func TestOnReadable(t *testing.T) {
 	_ = peer.Close()
 	<-called
 	arm()
-	<-called // the end is still there
+	<-called // the end is still reported
 	if len(called) != 0 {
 		t.Error("called too often")
 	}
@@ -488,7 +489,7 @@ func TestOnReadable(t *testing.T) {
 	}
 }
 
-// A callback that calls runtime.Goexit ends neither other callbacks nor the waits of other connections.
+// A callback that calls runtime.Goexit does not prevent other callbacks or end the waits of other connections.
 func TestOnReadableGoexit(t *testing.T) {
 	other, otherPeer := pair(t, "tcp")
 	for range 20 {
@@ -528,7 +529,7 @@ func TestOnReadableGoexit(t *testing.T) {
 	}
 }
 
-// Close and SetDeadline do all of their work even if a callback does not return.
+// Close and SetDeadline complete their work even if a callback does not return.
 func TestOnReadableUnwinds(t *testing.T) {
 	for name, unwind := range map[string]func(){"panic": func() { panic("user") }, "goexit": runtime.Goexit} {
 		for _, in := range []string{"Close", "SetDeadline"} {
@@ -571,7 +572,7 @@ func TestOnReadableUnwinds(t *testing.T) {
 	}
 }
 
-// A function of a RawConn that panics or calls runtime.Goexit leaves the connection as it was.
+// If a function of a RawConn panics or calls runtime.Goexit, the connection stays usable.
 func TestRawUnwinds(t *testing.T) {
 	for name, unwind := range map[string]func(){"panic": func() { panic("user") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -612,22 +613,22 @@ func TestRawUnwinds(t *testing.T) {
 	}
 }
 
-// A raw Read or Write calls its function at once, also if the last Read took all there was, and waits only if the
-// function returns false. Drivers of databases look in this way whether an idle connection is alive.
+// A raw Read or Write calls its function immediately, even if the last Read took all available data, and waits only if
+// the function returns false. Database drivers check in this way whether an idle connection is alive.
 func TestRawCallsBeforeItWaits(t *testing.T) {
 	c, peer := pair(t, "tcp")
 	raw, err := c.(*netio.Conn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first Read times out, so that the poller reports events. The second one takes all there is.
+	// The first Read times out, so that the poller reports events. The second one takes all available data.
 	if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatal("read in vain: ", err)
 	}
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil { // where a call would wait
+	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil { // in case a call waits
 		t.Fatal(err)
 	}
 	if _, err := peer.Write([]byte("answer")); err != nil {
@@ -661,7 +662,7 @@ func TestRawCallsBeforeItWaits(t *testing.T) {
 	}
 }
 
-// WriteTo takes an address without an IP for this host, as package net does, and refuses one with an invalid IP.
+// Like package net, WriteTo takes an address without an IP as this host, and rejects an invalid IP.
 func TestWriteToInvalid(t *testing.T) {
 	for _, network := range []string{"udp", "udp4"} {
 		c, err := netio.ListenPacket(network, ":0")
@@ -692,7 +693,7 @@ func TestWriteToInvalid(t *testing.T) {
 	}
 }
 
-// Close removes no name of a Unix socket that a listener of package net might have kept.
+// Close does not remove the name of a Unix socket that a listener of package net might have kept.
 func TestKeepsName(t *testing.T) {
 	for name, take := range map[string]func(l *net.UnixListener) net.Listener{
 		"SetUnlinkOnClose": func(l *net.UnixListener) net.Listener {
@@ -737,7 +738,7 @@ func TestKeepsName(t *testing.T) {
 	}
 }
 
-// OnReadable without a function panics at once, and the connection takes another.
+// OnReadable without a function panics immediately, and the connection accepts another function.
 func TestOnReadableNil(t *testing.T) {
 	nc, _ := pair(t, "tcp")
 	c := nc.(*netio.Conn)
@@ -754,7 +755,7 @@ func TestOnReadableNil(t *testing.T) {
 	}
 }
 
-// Many readers and writers of one connection take turns, and a write is not torn.
+// Many readers and writers of one connection take turns, and the data of a write stays together.
 func TestManyShareAConn(t *testing.T) {
 	inBoth(t, func(t *testing.T, start func(func())) {
 		a, peer := pair(t, "tcp")
@@ -870,7 +871,7 @@ func TestFD(t *testing.T) {
 		start(func() {
 			defer r.Close()
 			for range 2 {
-				if err := r.WaitRead(ctx); err != nil { // it reads nothing
+				if err := r.WaitRead(ctx); err != nil { // does not read
 					t.Error(err)
 				}
 			}
@@ -905,7 +906,7 @@ func TestFD(t *testing.T) {
 	})
 }
 
-// A name of a Unix socket is gone with its listener, and the listener's address can be used again at once.
+// When a listener is closed, the name of its Unix socket is removed, and its address can be used again at once.
 func TestListenAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	address := "localhost:0"
@@ -973,7 +974,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// A call that fails to open something leaves no descriptor, which TestMain checks.
+// A call that fails to open something leaves no descriptor open, as TestMain checks.
 func TestFailures(t *testing.T) {
 	l, err := netio.Listen("tcp", "localhost:0")
 	if err != nil {
@@ -1021,7 +1022,7 @@ func TestFailures(t *testing.T) {
 	_ = file.Close()
 }
 
-// A wait allocates nothing.
+// A wait does not allocate.
 func TestAllocations(t *testing.T) {
 	c, peer := pair(t, "tcp")
 	go func() { _, _ = io.Copy(peer, peer) }()

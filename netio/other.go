@@ -12,13 +12,13 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Where there is neither epoll nor kqueue, the connections are those of package net, and a fiber that has to wait does
-// so in coir.Blocking: another worker takes over. Features that need a descriptor are missing.
+// On systems with neither epoll nor kqueue, the connections are those of package net, and a fiber that has to wait does
+// so in coir.Blocking, so that another worker takes over. Features that need a descriptor are missing.
 
 // Conn is a connection, as a [net.Conn].
 type Conn struct {
 	net.Conn
-	sim *simNetConn // the same, in a simulation
+	sim *simNetConn // the same connection, in a simulation
 }
 
 // NewConn returns c for fibers.
@@ -62,9 +62,9 @@ func (c *Conn) WriteContext(ctx context.Context, p []byte) (int, error) {
 	return under(ctx, c.SetWriteDeadline, func() (int, error) { return c.Write(p) })
 }
 
-// WriteBuffers writes the pieces of v, on Linux with one system call for many of them, and removes from v what it has
-// written. It is what [net.Buffers.WriteTo] is for a connection of package net; on this one that is a Write for each
-// piece. If ctx ends, WriteBuffers returns its error, and the connection can still be used.
+// WriteBuffers writes the pieces of v, and removes from v what it has written. On Linux one system call writes many
+// pieces. Use it instead of [net.Buffers.WriteTo], which calls Write for each piece on this connection. If ctx ends,
+// WriteBuffers returns ctx's error, and the connection can still be used.
 func (c *Conn) WriteBuffers(ctx context.Context, v *net.Buffers) (int64, error) {
 	return writeEach(v, func(p []byte) (int, error) { return c.WriteContext(ctx, p) })
 }
@@ -85,7 +85,7 @@ func (c *Conn) CloseRead() error {
 	return errors.ErrUnsupported
 }
 
-// CloseWrite shuts down the writing side: the peer reads what has been written, and then the end.
+// CloseWrite shuts down the writing side: the peer reads the data written so far, and then io.EOF.
 func (c *Conn) CloseWrite() error {
 	if x, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return x.CloseWrite()
@@ -132,7 +132,7 @@ func (c *PacketConn) WriteToContext(ctx context.Context, p []byte, to net.Addr) 
 // Listener listens for connections, as a [net.Listener].
 type Listener struct {
 	net.Listener
-	sim *simNetListener // the same, in a simulation
+	sim *simNetListener // the same listener, in a simulation
 }
 
 // NewListener returns l for fibers.
@@ -179,7 +179,7 @@ func (l *Listener) SetDeadline(t time.Time) error {
 	return errors.ErrUnsupported
 }
 
-// under calls f, and ends it with a deadline when ctx ends.
+// under calls f. When ctx ends, it ends f with a deadline.
 func under[T any](ctx context.Context, set func(time.Time) error, f func() (T, error)) (T, error) {
 	if err := coir.Ended(ctx); err != nil {
 		var none T
@@ -201,13 +201,13 @@ func under[T any](ctx context.Context, set func(time.Time) error, f func() (T, e
 	return v, err
 }
 
-// connOf returns the connection of an end in a simulation.
+// connOf returns a Conn for one end of a simulated connection.
 func connOf(c *simConn) *Conn {
 	x := &simNetConn{c}
 	return &Conn{x, x}
 }
 
-// simNetConn is an end in a simulation as a net.Conn.
+// simNetConn is one end of a simulated connection as a net.Conn.
 type simNetConn struct{ c *simConn }
 
 func (s *simNetConn) Read(p []byte) (int, error) { return s.readContext(context.Background(), p) }
@@ -249,13 +249,13 @@ func (s *simNetConn) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: s.c.local.Network(), Source: s.c.local.Addr, Addr: s.c.remote.Addr, Err: err}
 }
 
-// listenerOf returns a listener of a simulation.
+// listenerOf returns a Listener for a simulated listener.
 func listenerOf(l *simListener) *Listener {
 	x := &simNetListener{l}
 	return &Listener{x, x}
 }
 
-// simNetListener is a listener in a simulation as a net.Listener.
+// simNetListener is a simulated listener as a net.Listener.
 type simNetListener struct{ l *simListener }
 
 func (s *simNetListener) Accept() (net.Conn, error) {

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// PacketConn is a socket of UDP or a datagram socket of Unix, as a [net.PacketConn]. [ListenPacket], [Dialer] and
-// [NewConn] make them. A PacketConn that was made by a Dialer is also a connection: Read and Write use its peer.
+// PacketConn is a UDP socket or a Unix datagram socket, as a [net.PacketConn]. [ListenPacket], [Dialer] and [NewConn]
+// make them. A PacketConn that was made by a Dialer is also a [net.Conn]: Read and Write use its peer.
 type PacketConn struct {
 	Conn
-	six bool // addresses are those of IPv6, also of peers that have an IPv4 address
+	six bool // addresses are IPv6 addresses, even of peers that have an IPv4 address
 }
 
 func newPacketConn(fd int, local, remote net.Addr) *PacketConn {
@@ -46,7 +46,7 @@ func (c *PacketConn) ReadFromContext(ctx context.Context, p []byte) (int, net.Ad
 	return n, toAddr(c.network(), from), nil
 }
 
-// WriteTo sends p as a packet to the address to, which is one of package net. A fiber that has to wait parks.
+// WriteTo sends p as a packet to an address, which must be of a type of package net. A fiber that has to wait parks.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return c.WriteToContext(context.Background(), p, to)
 }

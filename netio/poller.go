@@ -14,23 +14,23 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A poller is one fiber that is blocked in the kernel until a descriptor has an event. It wakes the waiters, and runs
-// nothing else but callbacks, which are short.
+// A poller is one fiber that is blocked in the kernel until a descriptor has an event. It wakes the waiters. The only
+// other code that it runs are callbacks, which are short.
 //
-// The first descriptor that has to wait starts it, and the last one that is closed ends it, with the descriptors that
-// it needs itself. So a program without open connections has no goroutine of this package, and no descriptor.
+// The first descriptor that has to wait starts the poller. When the last one is closed, the poller ends and closes its
+// own descriptors. So a program without open connections has no goroutine and no descriptor of this package.
 //
-// The kernel hands back a slot of the table and a generation, never the number of a file: an event that was reported
-// before its descriptor was closed finds another generation in the slot, and is dropped.
+// The kernel returns a slot of the table and a generation, never the number of a file. So if a descriptor is closed
+// after an event was reported, the event finds another generation in the slot and is dropped.
 //
 // Spec: TK-17 (descriptor readiness completes a ticket)
 type poller struct {
 	kernel  kernel
 	stopped atomic.Bool
 	events  [batch]event       // used by deliver, like found
-	found   [batch]*descriptor // descriptors of events that have not been delivered yet
+	found   [batch]*descriptor // descriptors of events that are not yet delivered
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	table []*descriptor
 	free  []uint32
 	used  int
@@ -54,7 +54,7 @@ type event struct {
 // batch is the largest number of events that one call of the kernel returns.
 const batch = 128
 
-// join gives d a slot of the current poller. The caller holds d.mu.
+// join assigns a slot of the current poller to d. The caller holds d.mu.
 func join(d *descriptor) (*poller, error) {
 	if inBubble() {
 		return nil, errBubble
@@ -95,8 +95,9 @@ var errBubble = errors.New("netio: a wait for the network or a deadline in a bub
 var errReal = errors.New("netio: made outside of the simulation, where no fiber can wait for it: " +
 	"call netio.Listen and netio.Dial in the function that sim runs")
 
-// inBubble reports whether the caller is in a bubble of testing/synctest. Only there, or if the machine's clock is very
-// wrong, a time has no monotonic reading, which Round removes. The stack distinguishes the two cases.
+// inBubble reports whether the caller is in a bubble of testing/synctest. Times there have no monotonic reading.
+// Elsewhere that happens only if the machine's clock is very wrong, so inBubble then also checks the stack. Round
+// removes the monotonic reading.
 func inBubble() bool {
 	if now := time.Now(); now != now.Round(0) {
 		return false
@@ -105,7 +106,7 @@ func inBubble() bool {
 	return bytes.Contains(b[:runtime.Stack(b[:], false)], []byte("synctest bubble"))
 }
 
-// leave releases a slot. When the last is released, the poller ends.
+// leave releases a slot. When the last slot is released, the poller ends.
 func leave(p *poller, slot uint32) {
 	current.Lock()
 	p.mu.Lock()
@@ -124,8 +125,8 @@ func leave(p *poller, slot uint32) {
 	}
 }
 
-// wake makes the wait in the kernel return. It does nothing when the poller has ended: the number that it would write
-// to may have been given to another file.
+// wake ends the wait in the kernel. It does nothing if the poller has ended, because the number to which it would write
+// may belong to another file.
 func (p *poller) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,12 +144,12 @@ func (p *poller) end() {
 }
 
 // run delivers events until the poller is stopped. It is a fiber of the default runtime, so that the fibers it wakes
-// run next on its own worker: an event then costs a switch between fibers. A goroutine would have to wake a worker,
-// which is another goroutine, and then wait for a processor itself.
+// run next on its own worker, and an event costs one switch between fibers. A goroutine would have to wake a worker,
+// which is another goroutine and would first have to get a processor.
 //
 // If the default runtime is closed, run continues as a goroutine, for other runtimes and goroutines.
 //
-// A callback that calls runtime.Goexit ends this goroutine, and another one continues. A callback that panics ends the
+// If a callback calls runtime.Goexit, this goroutine ends and another one continues. A callback that panics ends the
 // program.
 func (p *poller) run() {
 	defer func() {
@@ -159,7 +160,7 @@ func (p *poller) run() {
 		}
 	}()
 	err := coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
-		defer context.AfterFunc(ctx, p.wake)() // it may be called when the poller has ended
+		defer context.AfterFunc(ctx, p.wake)() // may be called after the poller has ended
 		return p.deliver(ctx)
 	})
 	if err != nil {
@@ -169,12 +170,12 @@ func (p *poller) run() {
 
 // deliver delivers events until the poller is stopped, or ctx ends.
 //
-// After it has woken others it yields to them. Then it checks for more events without blocking, which is cheap, and
-// only then it blocks. A thread that is blocked in the kernel resumes even when all processors are busy; Go checks its
-// own poller only every ten milliseconds then.
+// After it has woken fibers it yields to them. Then it checks for more events without blocking, which is cheap, and
+// only if there are none it blocks. A thread that is blocked in the kernel resumes even when all processors are busy;
+// Go checks its own poller only every ten milliseconds then.
 func (p *poller) deliver(ctx context.Context) error {
 	block := func() (int, error) { return p.kernel.wait(&p.events, true), nil }
-	p.wakeFound(batch) // the events that a Goexit has left
+	p.wakeFound(batch) // events left when a callback called Goexit
 	for n := 0; !p.stopped.Load(); {
 		if n == 0 {
 			n, _ = coir.Blocking(ctx, block)
@@ -182,7 +183,7 @@ func (p *poller) deliver(ctx context.Context) error {
 			_ = coir.Yield(ctx)
 			n = p.kernel.wait(&p.events, false)
 		}
-		if p.stopped.Load() { // before it blocks again: wait has taken the signal
+		if p.stopped.Load() { // check before blocking again, because wait has consumed the signal
 			return nil
 		}
 		p.mu.Lock()
@@ -193,7 +194,7 @@ func (p *poller) deliver(ctx context.Context) error {
 		}
 		p.mu.Unlock()
 		p.wakeFound(n)
-		if err := coir.Ended(ctx); err != nil { // not earlier: the kernel does not report an event twice
+		if err := coir.Ended(ctx); err != nil { // not earlier, because the kernel does not report an event twice
 			return err
 		}
 	}
@@ -201,7 +202,7 @@ func (p *poller) deliver(ctx context.Context) error {
 }
 
 // wakeFound wakes the waiters for the first n events. If a callback does not return, the remaining events stay in
-// found. The reading side calls the callback, so it comes last.
+// found. The reading side is woken last, because it calls the callback.
 func (p *poller) wakeFound(n int) {
 	for i, d := range p.found[:n] {
 		if d == nil {

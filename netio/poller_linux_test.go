@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A wake that comes after the poller has ended writes nothing: the number of its eventfd may be that of another file.
+// A wake after the poller has ended writes nothing, because the number of its eventfd may belong to another file.
 func TestLateWake(t *testing.T) {
 	p := new(poller)
 	if err := p.kernel.open(); err != nil {
 		t.Fatal(err)
 	}
-	p.wake() // it does write before
+	p.wake() // this wake does write
 	if n := p.kernel.wait(&p.events, true); n != 0 {
 		t.Errorf("%d events", n)
 	}
@@ -25,7 +25,7 @@ func TestLateWake(t *testing.T) {
 	defer syscall.Close(pipe[0])
 	defer syscall.Close(pipe[1])
 	p.end()
-	for fd := -1; fd < p.kernel.waker; { // the lowest free number is given out first
+	for fd := -1; fd < p.kernel.waker; { // the system assigns the lowest free number
 		var err error
 		if fd, err = syscall.Dup(pipe[1]); err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestLateWake(t *testing.T) {
 	}
 }
 
-// A timer that comes late, for an earlier deadline, does not end a far one.
+// A timer that fires late, for an earlier deadline, does not affect a later deadline.
 func TestFarDeadline(t *testing.T) {
 	var pipe [2]int
 	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// TestListenersOfOneVersion: tcp4 and tcp6 listen for one version of IP, and tcp on all addresses for both. The
-// expected results are those of sockets of Linux.
+// TestListenersOfOneVersion checks that tcp4 and tcp6 listen for one version of IP, and tcp on all addresses for both.
+// The expected results are those of Linux sockets.
 func TestListenersOfOneVersion(t *testing.T) {
 	type address [2]string
 	tests := []struct {
 		listen  []address
-		fails   error // of the last listener
+		fails   error // the error of the last listener
 		dials   []address
 		refused []address
 	}{
@@ -84,7 +84,7 @@ func TestListenersOfOneVersion(t *testing.T) {
 	}
 }
 
-// TestListenErrorHasTheAddress: the error names the address that was asked for.
+// TestListenErrorHasTheAddress checks that the error has the requested address.
 func TestListenErrorHasTheAddress(t *testing.T) {
 	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
 		if _, err := netio.Listen("tcp", "127.0.0.1:80"); err != nil {
@@ -101,7 +101,7 @@ func TestListenErrorHasTheAddress(t *testing.T) {
 	}
 }
 
-// TestNamesOfHosts: names are the same if they differ in case, or in a dot at the end.
+// TestNamesOfHosts checks that case and a final dot do not matter in names.
 func TestNamesOfHosts(t *testing.T) {
 	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
 		for _, same := range [][2]string{
@@ -126,14 +126,14 @@ func TestNamesOfHosts(t *testing.T) {
 	}
 }
 
-// TestDialerCancel: a dial fails if the channel of its Dialer has been closed.
+// TestDialerCancel checks that a dial fails if the channel of its Dialer has been closed.
 func TestDialerCancel(t *testing.T) {
 	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
 		if _, err := netio.Listen("tcp", "peer:7"); err != nil {
 			s.Errorf("%v", err)
 		}
 		stop := make(chan struct{})
-		d := &netio.Dialer{Cancel: stop} //nolint:staticcheck // as long as package net has it
+		d := &netio.Dialer{Cancel: stop} //nolint:staticcheck // tested because package net still has it
 		if _, err := d.Dial("tcp", "peer:7"); err != nil {
 			s.Errorf("not cancelled: %v", err)
 		}
@@ -148,7 +148,7 @@ func TestDialerCancel(t *testing.T) {
 	}
 }
 
-// TestTheEndOfTime: no deadline passes by itself when the clock can go no further.
+// TestTheEndOfTime checks that no deadline passes by itself when the clock cannot advance further.
 func TestTheEndOfTime(t *testing.T) {
 	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
 		if err := coir.Sleep(ctx, math.MaxInt64); err != nil {
@@ -184,7 +184,8 @@ func TestTheEndOfTime(t *testing.T) {
 	}
 }
 
-// TestSyscallConnOfClosed: the error of a closed connection says so, and that of an open one that it has no descriptor.
+// TestSyscallConnOfClosed checks that SyscallConn returns net.ErrClosed for a closed connection, and an error about the
+// missing descriptor for an open one.
 func TestSyscallConnOfClosed(t *testing.T) {
 	sim.Test(t, exchange(
 		func(context.Context, *sim.Sim, *netio.Conn) error { return nil },

@@ -1,7 +1,7 @@
 package netio_test
 
-// A simulated connection behaves as a real one does on the loopback device of Linux: the same operations have the same
-// results and the same errors.
+// A simulated connection behaves like a real one on the loopback device of Linux: the same operations have the same
+// results and errors.
 
 import (
 	"context"
@@ -21,12 +21,12 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// twoEnds is two ends of a connection, and a record of what operations on them returned.
+// twoEnds has the two ends of a connection, and a record of the results of operations on them.
 type twoEnds struct {
 	ctx     context.Context
 	n       *coir.Nursery
 	l       net.Listener
-	a, b    *netio.Conn // a has dialled
+	a, b    *netio.Conn // a is the end that dialled
 	network string
 	log     []string
 }
@@ -49,7 +49,7 @@ func (p *twoEnds) write(c *netio.Conn, text string) {
 
 func (p *twoEnds) do(what string, err error) { p.say("%s %s", what, outcome(err)) }
 
-// text records the text of an error, which is the same for both if the connections have the same types and addresses.
+// text records the text of an error, which is the same for both connections if they have the same types and addresses.
 func (p *twoEnds) text(what string, err error) {
 	text := fmt.Sprint(err)
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -58,14 +58,14 @@ func (p *twoEnds) text(what string, err error) {
 	p.do(what+" "+strings.ReplaceAll(text, p.l.Addr().String(), "the listener"), err)
 }
 
-// awaitWait returns when f waits.
+// awaitWait returns when f is waiting.
 func (p *twoEnds) awaitWait(f *coir.Fiber) {
 	for f.State() != coir.StateWaiting {
 		_ = coir.Yield(p.ctx)
 	}
 }
 
-// outcome describes an error by what a program can see of it.
+// outcome describes the properties of an error that a program can see.
 func outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -102,7 +102,7 @@ func outcome(err error) string {
 
 var past = time.Unix(1, 0)
 
-// conformance lists the operations on a pair.
+// conformance has the operations on a pair.
 var conformance = map[string]func(p *twoEnds){
 	"exchange": func(p *twoEnds) {
 		p.write(p.a, "hello")
@@ -321,7 +321,7 @@ var conformance = map[string]func(p *twoEnds){
 				"[]:0", "[::1]:0", "127.0.0.1:0", "0.0.0.0:0", "\x00",
 			} {
 				if network == "unix" && address != "" {
-					continue // any name is good
+					continue // the simulation accepts any name
 				}
 				_, err := netio.Dial(network, address)
 				p.text(fmt.Sprintf("dial %s %q", network, address), err)
@@ -480,7 +480,7 @@ func TestSimulatedConnectionsDoWhatRealOnesDo(t *testing.T) {
 	}
 }
 
-// TestTimeLimits: an error says which time limit has passed, of real connections and of simulated ones.
+// TestTimeLimits checks that an error says which time limit has passed, for real and simulated connections.
 func TestTimeLimits(t *testing.T) {
 	check := func(p *twoEnds) {
 		late, cancel := coir.WithTimeout(p.ctx, 0)

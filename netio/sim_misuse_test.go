@@ -2,7 +2,7 @@
 
 package netio_test
 
-// Connections and listeners of a simulation can be used only in it.
+// Connections and listeners of a simulation can be used only in that simulation.
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type kept struct {
 	a, b net.Conn
 }
 
-// dial fills k.
+// dial fills in k.
 func (k *kept) dial(s *sim.Sim) {
 	var err error
 	if k.l, err = netio.Listen("tcp", "peer:7"); err != nil {
@@ -38,7 +38,7 @@ func (k *kept) dial(s *sim.Sim) {
 	}
 }
 
-// uses are all operations, each with the name of what it uses.
+// uses has all operations, with the name of the object that each uses.
 var uses = []struct {
 	what string
 	use  func(k *kept) error
@@ -63,7 +63,8 @@ var uses = []struct {
 	{"the listener of peer:7", func(k *kept) error { return k.l.(*netio.Listener).SetDeadline(time.Now()) }},
 }
 
-// TestAConnectionIsOfItsSchedule: one that is used in another schedule is found, of the same exploration or of another.
+// TestAConnectionIsOfItsSchedule checks that using a connection in another schedule, of the same exploration or of
+// another, is detected.
 func TestAConnectionIsOfItsSchedule(t *testing.T) {
 	for i, test := range uses {
 		var k kept
@@ -84,7 +85,7 @@ func TestAConnectionIsOfItsSchedule(t *testing.T) {
 	}
 }
 
-// TestAConnectionIsOfItsSimulation: outside of it, all operations return an error that says so.
+// TestAConnectionIsOfItsSimulation checks that outside of the simulation all operations return an error that says so.
 func TestAConnectionIsOfItsSimulation(t *testing.T) {
 	var k kept
 	if f := sim.Run(1, func(_ context.Context, s *sim.Sim) { k.dial(s) }); f != nil {
@@ -98,7 +99,8 @@ func TestAConnectionIsOfItsSimulation(t *testing.T) {
 	}
 }
 
-// TestARealOneIsRefused: a simulation cannot wait for a connection that was made outside, even if it was used before.
+// TestARealOneIsRefused checks that a simulation cannot wait for a connection that was made outside of it, even if the
+// connection was used before.
 func TestARealOneIsRefused(t *testing.T) {
 	for _, waited := range []bool{false, true} {
 		l, err := netio.Listen("tcp", "localhost:0")
@@ -145,7 +147,7 @@ func TestARealOneIsRefused(t *testing.T) {
 	}
 }
 
-// TestAGoroutineIsFound: package sim reports it, and its operation fails.
+// TestAGoroutineIsFound checks that package sim reports a goroutine, and that the goroutine's operation fails.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func TestAGoroutineIsFound(t *testing.T) {
@@ -167,8 +169,8 @@ func TestAGoroutineIsFound(t *testing.T) {
 	}
 }
 
-// TestAFunctionOfTheClockNeedsAContext: where the clock calls the function of OnReadable, the simulated network is
-// found by a context, and the real one is not used without.
+// TestAFunctionOfTheClockNeedsAContext checks that when the clock calls the function of OnReadable, an operation finds
+// the simulated network through a context, and does not use the real network if it has none.
 func TestAFunctionOfTheClockNeedsAContext(t *testing.T) {
 	called := false
 	f := sim.Run(1, exchange(
@@ -215,7 +217,8 @@ func TestAFunctionOfTheClockNeedsAContext(t *testing.T) {
 	}
 }
 
-// TestANilContextLeavesNothingLocked: the operation panics, and the connection and the listener can still be used.
+// TestANilContextLeavesNothingLocked checks that an operation with a nil context panics, and that the connection and
+// the listener can still be used.
 func TestANilContextLeavesNothingLocked(t *testing.T) {
 	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
 		var k kept

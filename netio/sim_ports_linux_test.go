@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// TestPortsRunOut: a port is given to one connection at a time. When there is none left, a dial fails, until another
-// connection is closed.
+// TestPortsRunOut checks that a port is assigned to one connection at a time. When no port is left, a dial fails until
+// another connection is closed.
 func TestPortsRunOut(t *testing.T) {
 	f := sim.Run(1, func(_ context.Context, s *sim.Sim) {
 		l, err := Listen("tcp", "10.0.0.1:7")
@@ -56,7 +56,7 @@ func TestPortsRunOut(t *testing.T) {
 	}
 }
 
-// TestListenersRunOutOfPorts: one that asks for any port fails if there is none.
+// TestListenersRunOutOfPorts checks that a listener that asks for any port fails if there is none.
 func TestListenersRunOutOfPorts(t *testing.T) {
 	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) {
 		n := simulated(ctx)
@@ -77,8 +77,8 @@ func TestListenersRunOutOfPorts(t *testing.T) {
 	}
 }
 
-// TestClosingFreesThePort: a dial from the port of a connection that is being closed succeeds in some orders and fails
-// in others. A model checker that leaves out orders that make no difference finds both.
+// TestClosingFreesThePort checks a dial from the port of a connection that is being closed: it succeeds in some orders
+// and fails in others. A model checker that skips equivalent orders must find both results.
 func TestClosingFreesThePort(t *testing.T) {
 	free, used := 0, 0
 	r := sim.Explore(func(ctx context.Context, s *sim.Sim) {

@@ -70,8 +70,8 @@ func serve(ctx context.Context, l net.Listener) error {
 	})
 }
 
-// TestServe: the server of the documentation serves, and ends when it is cancelled while a client is connected, with
-// sockets and in a simulation.
+// TestServe checks that the server of the documentation serves clients, and ends when it is cancelled while a client is
+// connected, with sockets and in a simulation.
 func TestServe(t *testing.T) {
 	program := func(ctx context.Context) error {
 		l, err := netio.Listen("tcp", "localhost:0")
@@ -128,7 +128,7 @@ func TestServe(t *testing.T) {
 	}, sim.WithSchedules(300))
 }
 
-// dialHard dials until it is not refused.
+// dialHard dials until the dial is not refused.
 func dialHard(ctx context.Context, address string) (c net.Conn, err error) {
 	for {
 		c, err = netio.Dial("tcp", address)
@@ -141,7 +141,7 @@ func dialHard(ctx context.Context, address string) (c net.Conn, err error) {
 	}
 }
 
-// echoClient sends text and its end, and returns what comes back.
+// echoClient sends text, closes its writing side, and returns the data that comes back.
 func echoClient(ctx context.Context, text string) ([]byte, error) {
 	c, err := dialHard(ctx, "echo:7")
 	if err != nil {
@@ -164,8 +164,8 @@ func echoClient(ctx context.Context, text string) ([]byte, error) {
 	return got, err
 }
 
-// echo runs a server and two clients: what a client has got is what it has sent, or a beginning of it if the connection
-// has been reset.
+// echo runs a server and two clients. Each client receives what it has sent, or a prefix of it if the connection was
+// reset.
 func echo(ctx context.Context, s *sim.Sim) {
 	began := time.Now()
 	_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -209,7 +209,8 @@ func TestEchoSimulated(t *testing.T) {
 	sim.Test(t, echo, sim.WithFaults(simFaults...), sim.WithSchedules(schedules))
 }
 
-// TestEveryFaultHappens: each fault happens if it is the only one that is named, and does not if it is not named.
+// TestEveryFaultHappens checks that each fault happens if it is the only one named, and does not happen if it is not
+// named.
 func TestEveryFaultHappens(t *testing.T) {
 	for _, name := range simFaults {
 		res := sim.Explore(echo, sim.WithFaults(name), sim.WithSchedules(100))
@@ -236,7 +237,8 @@ func TestEveryFaultHappens(t *testing.T) {
 	}
 }
 
-// TestEchoIsDeterministic: the same seed gives the same schedules, and a token the same failure and the same trace.
+// TestEchoIsDeterministic checks that the same seed gives the same schedules, and that a token gives the same failure
+// and the same trace.
 //
 // Spec: SM-03 (the same decisions give the same run)
 func TestEchoIsDeterministic(t *testing.T) {
@@ -272,7 +274,7 @@ func TestEchoIsDeterministic(t *testing.T) {
 	}
 }
 
-// steps returns the table of a report, without the mark of the step at which a passing schedule went another way.
+// steps returns the table of a report, without the mark of the step at which a passing schedule diverges.
 func steps(report string) string {
 	_, table, _ := strings.Cut(report, "\n   step |")
 	return strings.ReplaceAll(table, "=>", "  ")
@@ -311,8 +313,8 @@ func exchange(server, client func(context.Context, *sim.Sim, *netio.Conn) error)
 	}
 }
 
-// TestAResetIsToldOnce: at each end only the first operation fails with ECONNRESET. Then reads end, and writes fail
-// with EPIPE.
+// TestAResetIsToldOnce checks that at each end only the first operation fails with ECONNRESET. Then reads return
+// io.EOF, and writes fail with EPIPE.
 func TestAResetIsToldOnce(t *testing.T) {
 	end := func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
 		for {
@@ -345,7 +347,8 @@ func TestAResetIsToldOnce(t *testing.T) {
 	sim.Test(t, exchange(end, end), sim.WithFaults("netio reset"), sim.WithSchedules(300))
 }
 
-// TestSimulationFindsProtocolBugs: programs that are wrong pass without faults, and are found with them.
+// TestSimulationFindsProtocolBugs checks that incorrect programs pass without faults, and that sim finds their bugs
+// with faults.
 func TestSimulationFindsProtocolBugs(t *testing.T) {
 	const message = "ping\n"
 	for _, test := range []struct {
@@ -356,7 +359,7 @@ func TestSimulationFindsProtocolBugs(t *testing.T) {
 			"one read is one message", "netio partial read",
 			func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
 				b := make([]byte, 100)
-				n, err := c.Read(b) // io.ReadFull, or a bufio.Reader
+				n, err := c.Read(b) // a bug: use io.ReadFull or a bufio.Reader
 				if string(b[:n]) != message {
 					s.Errorf("the message is %q, %v", b[:n], err)
 				}
@@ -370,7 +373,7 @@ func TestSimulationFindsProtocolBugs(t *testing.T) {
 		{
 			"a reset is a normal end", "netio reset",
 			func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
-				all, _ := io.ReadAll(c) // the error says whether this is all
+				all, _ := io.ReadAll(c) // a bug: the error says whether this is all
 				if string(all) != message {
 					s.Errorf("all of it is %q", all)
 				}
@@ -423,8 +426,8 @@ func writeThenRead(c *netio.Conn) error {
 	return err
 }
 
-// TestForgottenHalfCloseIsADeadlock: a server that reads to the end waits forever if the client forgets to say that it
-// has sent all, and the report says what each waits for.
+// TestForgottenHalfCloseIsADeadlock checks a server that reads until the end and a client that forgets to close its
+// writing side: they wait forever, and the report names both waits.
 func TestForgottenHalfCloseIsADeadlock(t *testing.T) {
 	f := sim.Explore(exchange(
 		func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
@@ -452,7 +455,7 @@ func TestForgottenHalfCloseIsADeadlock(t *testing.T) {
 	}
 }
 
-// TestFullBuffersAreADeadlock: each waits for the other to read.
+// TestFullBuffersAreADeadlock checks two ends that wait for each other to read.
 func TestFullBuffersAreADeadlock(t *testing.T) {
 	fill := func(_ context.Context, _ *sim.Sim, c *netio.Conn) error {
 		_, err := c.Write(make([]byte, 1<<20))
@@ -464,7 +467,7 @@ func TestFullBuffersAreADeadlock(t *testing.T) {
 	}
 }
 
-// TestASlowReaderHoldsUpItsWriter, and no longer than it has to.
+// TestASlowReaderHoldsUpItsWriter checks that a writer waits for a slow reader, but no longer than necessary.
 func TestASlowReaderHoldsUpItsWriter(t *testing.T) {
 	sim.Test(t, exchange(
 		func(ctx context.Context, s *sim.Sim, c *netio.Conn) error {
@@ -487,7 +490,7 @@ func TestASlowReaderHoldsUpItsWriter(t *testing.T) {
 	), sim.WithSchedules(200))
 }
 
-// TestWritesAreWhole: two fibers that write to one connection, in parts, do not mix what they write.
+// TestWritesAreWhole checks that the data of two fibers that write to one connection, in parts, is not mixed.
 func TestWritesAreWhole(t *testing.T) {
 	sim.Test(t, exchange(
 		func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
@@ -512,8 +515,8 @@ func TestWritesAreWhole(t *testing.T) {
 	), sim.WithFaults("netio small buffer"), sim.WithSchedules(1000))
 }
 
-// TestALargeWriteNeedsSteps: 64 KiB through a small buffer take more operations than a schedule has, and fewer than the
-// documentation says.
+// TestALargeWriteNeedsSteps checks that 64 KiB through a small buffer take more operations than a schedule has by
+// default, and fewer than the documentation says.
 func TestALargeWriteNeedsSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million steps")
@@ -538,7 +541,8 @@ func TestALargeWriteNeedsSteps(t *testing.T) {
 	}
 }
 
-// TestConnectionsOvertakeEachOther: what is sent later on another connection may arrive earlier, on one it never does.
+// TestConnectionsOvertakeEachOther checks that data sent later may arrive earlier on another connection, but never on
+// the same one.
 func TestConnectionsOvertakeEachOther(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		got := coir.NewChan[string](10)
@@ -592,7 +596,8 @@ func TestConnectionsOvertakeEachOther(t *testing.T) {
 	}, sim.WithFaults("netio delay"), sim.WithSchedules(500))
 }
 
-// TestDeadlinesAreVirtual: they pass by the clock of the simulation, which a deadline alone moves.
+// TestDeadlinesAreVirtual checks that deadlines pass on the clock of the simulation, and that a deadline alone advances
+// that clock.
 func TestDeadlinesAreVirtual(t *testing.T) {
 	began := time.Now()
 	sim.Test(t, exchange(
@@ -624,8 +629,8 @@ func TestDeadlinesAreVirtual(t *testing.T) {
 	}
 }
 
-// TestADeadlineIsTakenAtTheCall: how long other fibers run while a deadline is set does not matter to it. The bubble is
-// for time.Now: there no time passes but by time.Sleep.
+// TestADeadlineIsTakenAtTheCall checks that a deadline does not depend on how long other fibers run while it is set.
+// The test uses a bubble, in which time.Now advances only by time.Sleep.
 func TestADeadlineIsTakenAtTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		between := map[string]int{}
@@ -635,7 +640,7 @@ func TestADeadlineIsTakenAtTheCall(t *testing.T) {
 				return err
 			}
 			defer func() { _ = l.Close() }()
-			var now atomic.Value // what is being set
+			var now atomic.Value // the deadline being set
 			now.Store("")
 			others := func(ctx context.Context) error {
 				for range 4 {
@@ -682,8 +687,8 @@ func TestADeadlineIsTakenAtTheCall(t *testing.T) {
 	})
 }
 
-// TestDialSimulated: a dial to an address without a listener is refused, a time limit ends a dial, and a dial on a
-// network that is not simulated fails with an error that says so.
+// TestDialSimulated checks that a dial to an address without a listener is refused, that a time limit ends a dial, and
+// that a dial on a network that is not simulated fails with an error that says so.
 func TestDialSimulated(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		if _, err := netio.Dial("tcp", "nowhere:1"); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -700,7 +705,7 @@ func TestDialSimulated(t *testing.T) {
 		local := &net.TCPAddr{IP: net.IPv4(10, 1, 1, 1)}
 		d := &netio.Dialer{Timeout: 5 * time.Second, LocalAddr: local}
 		var all []net.Conn
-		for local.Port = range 128 { // they are not accepted
+		for local.Port = range 128 { // these are not accepted
 			c, err := d.Dial("tcp", "www:http")
 			if err != nil || local.Port > 0 && c.LocalAddr().String() != local.String() {
 				s.Fatalf("dial: %v, %v", c, err)
@@ -730,7 +735,7 @@ func TestDialSimulated(t *testing.T) {
 	}, sim.WithSchedules(20))
 }
 
-// TestACallbackStartsAFiber: when data arrives late, when it is there already, and when a deadline passes.
+// TestACallbackStartsAFiber tests data that arrives late, data that is already there, and a deadline that passes.
 func TestACallbackStartsAFiber(t *testing.T) {
 	sim.Test(t, exchange(
 		func(ctx context.Context, _ *sim.Sim, c *netio.Conn) error {
@@ -765,7 +770,8 @@ func TestACallbackStartsAFiber(t *testing.T) {
 	), sim.WithFaults("netio delay"), sim.WithSchedules(1000))
 }
 
-// TestAWriteDeadlineIsNotForReaders: the function of OnReadable is not called when a write's deadline passes.
+// TestAWriteDeadlineIsNotForReaders checks that the function of OnReadable is not called when the deadline of writes
+// passes.
 func TestAWriteDeadlineIsNotForReaders(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		l, err := netio.Listen("tcp", "peer:7")
@@ -801,8 +807,9 @@ func TestAWriteDeadlineIsNotForReaders(t *testing.T) {
 	}
 }
 
-// TestACancelBeforeACallback: DPOR sees both orders of a read in the function of OnReadable and a cancel of its
-// context. The fiber that cancels goes on because of what the other one does just before it calls the function.
+// TestACancelBeforeACallback checks that DPOR explores both orders of a read in the function of OnReadable and a
+// cancellation of its context. The fiber that cancels continues because of an action of the other fiber just before it
+// calls the function.
 func TestACancelBeforeACallback(t *testing.T) {
 	canceled, empty := 0, 0
 	r := sim.Explore(func(ctx context.Context, s *sim.Sim) {

@@ -2,7 +2,8 @@
 
 package netio_test
 
-// Functions of OnReadable that do not return: the operation that calls one has done its work, or undoes it.
+// Functions of OnReadable that do not return: the operation that calls such a function completes its work, or undoes
+// it.
 
 import (
 	"context"
@@ -21,7 +22,7 @@ import (
 
 var unwinds = map[string]func(){"panic": func() { panic("user") }, "goexit": runtime.Goexit}
 
-// inFiber calls f in a fiber, which may panic or call runtime.Goexit.
+// inFiber calls f in a fiber. f may panic or call runtime.Goexit.
 func inFiber(n *coir.Nursery, f func()) {
 	done := coir.NewEvent()
 	n.Go("unwinds", func(context.Context) error {
@@ -57,8 +58,8 @@ func linked(
 	}
 }
 
-// TestAWriterGivesUpItsTurn: a function of OnReadable that does not return ends the Write that calls it, and the next
-// one has the turn.
+// TestAWriterGivesUpItsTurn checks that a function of OnReadable that does not return ends the Write that calls it, and
+// that the next Write gets the turn.
 func TestAWriterGivesUpItsTurn(t *testing.T) {
 	for name, unwind := range unwinds {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestAWriterGivesUpItsTurn(t *testing.T) {
 	}
 }
 
-// TestAResetTellsBothEnds: both ends see a reset, even if the function of one does not return.
+// TestAResetTellsBothEnds checks that both ends see a reset, even if the function of one end does not return.
 func TestAResetTellsBothEnds(t *testing.T) {
 	for name, unwind := range unwinds {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestAResetTellsBothEnds(t *testing.T) {
 						break
 					}
 				}
-				inFiber(n, func() { _ = a.Close() }) // which calls the functions, if there was no reset
+				inFiber(n, func() { _ = a.Close() }) // calls the functions if there was no reset
 				inFiber(n, func() { _ = b.Close() })
 				if s.Sometimes(reset, "reset"); reset && told != 2 {
 					s.Errorf("%d functions of 2 were called", told)
@@ -111,8 +112,8 @@ func TestAResetTellsBothEnds(t *testing.T) {
 	}
 }
 
-// TestACloseResetsAllThatWait: a listener that is closed resets the connections that have not been accepted, also if
-// the function of one does not return.
+// TestACloseResetsAllThatWait checks that closing a listener resets the connections that have not been accepted, even
+// if the function of one of them does not return.
 func TestACloseResetsAllThatWait(t *testing.T) {
 	for name, unwind := range unwinds {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +143,8 @@ func TestACloseResetsAllThatWait(t *testing.T) {
 	}
 }
 
-// TestGoexitAtATime: a function of OnReadable that the clock calls may call runtime.Goexit. The clock still works.
+// TestGoexitAtATime checks that the clock still works after a function of OnReadable that it called has called
+// runtime.Goexit.
 func TestGoexitAtATime(t *testing.T) {
 	sim.Test(t, linked(func(ctx context.Context, s *sim.Sim, _ *coir.Nursery, a, b *netio.Conn) {
 		_ = a.SetReadDeadline(time.Now().Add(time.Hour))
@@ -159,7 +161,8 @@ func TestGoexitAtATime(t *testing.T) {
 	}), sim.WithSchedules(20))
 }
 
-// TestACallbackAtATimeUsesItsConnection: it is called again by the simulation's clock.
+// TestACallbackAtATimeUsesItsConnection checks a function of OnReadable that uses its connection, and is called again
+// by the simulation's clock.
 func TestACallbackAtATimeUsesItsConnection(t *testing.T) {
 	sim.Test(t, linked(func(ctx context.Context, s *sim.Sim, _ *coir.Nursery, a, b *netio.Conn) {
 		var at []time.Duration

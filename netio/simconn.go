@@ -17,14 +17,14 @@ import (
 
 // simLink is a connection of a simulation: two ends, under one lock.
 //
-// It behaves like Linux on the loopback device: written data is in the buffer of the other end, and can be read there
-// when it is due; each end has an error that is returned once. The tests compare it with real sockets.
+// It behaves like Linux on the loopback device. Written data is in the buffer of the other end, and can be read there
+// when its time has come. Each end has an error that is returned once. The tests compare it with real sockets.
 type simLink struct {
 	net  *simNet
 	cond *coir.Cond
 	unix bool
-	size int // of a buffer
-	life int // operations until the connection is reset; negative: never
+	size int // capacity of each buffer
+	life int // operations until the connection is reset; negative for never
 	ends [2]simConn
 }
 
@@ -36,10 +36,10 @@ type simConn struct {
 
 	in     []simChunk // data that the peer has written, in order
 	size   int        // bytes in it
-	ends   bool       // the peer writes no more
+	ends   bool       // the peer will write no more
 	endDue time.Duration
 
-	err                 error // an error of the system, to be returned once
+	err                 error // an error of the system, which is returned once
 	dead                bool  // the connection has been reset
 	closed              bool
 	shutRead, shutWrite bool
@@ -51,14 +51,14 @@ type simConn struct {
 	callback          func()
 }
 
-// simChunk is a part of a stream that arrives at a time.
+// simChunk is a part of a stream, with its time of arrival.
 type simChunk struct {
 	data []byte
 	due  time.Duration
 }
 
-// newLink returns the two ends of a new connection: that of the caller, which has dialled, and that of the listener.
-// The caller holds the lock of the network.
+// newLink returns the two ends of a new connection: first the end that dialled, then the end for the listener. The
+// caller holds the lock of the network.
 func (n *simNet) newLink(from, to, listener simAddr) (client, server *simConn) {
 	l := &simLink{net: n, size: simBuffer, life: -1}
 	l.cond = coir.NewCond(coir.WithName(from.title + " to " + to.title))
@@ -84,7 +84,7 @@ func (c *simConn) init(l *simLink, peer *simConn, local, remote simAddr) {
 	c.readDue, c.writeDue = never, never
 }
 
-// simEffects are the effects of a change after unlocking: waits that end, and callbacks to call.
+// simEffects are the effects of a change that follow after unlocking: waits to end, and callbacks to call.
 type simEffects struct {
 	woken []*simWaiters
 	calls []func()
@@ -119,7 +119,7 @@ func callAll(calls []func()) {
 	}
 }
 
-// grow counts an operation, and resets the connection if its time has come.
+// grow counts an operation, and resets the connection when its count has run out.
 func (l *simLink) grow(e *simEffects) {
 	if l.life == 0 && !l.ends[0].closed && !l.ends[1].closed {
 		l.ends[0].reset(e, true)
@@ -128,7 +128,7 @@ func (l *simLink) grow(e *simEffects) {
 	l.life--
 }
 
-// reset handles a packet with RST at an end. all says that unread data is lost.
+// reset handles an RST packet at an end. If all is true, unread data is lost.
 func (c *simConn) reset(e *simEffects, all bool) {
 	if c.dead {
 		return
@@ -144,7 +144,7 @@ func (c *simConn) reset(e *simEffects, all bool) {
 	e.writable(c)
 }
 
-// arm sets the alarms to the next times at which a wait to read, and one to write, may end.
+// arm sets the alarms to the next times at which a waiting read and a waiting write may continue.
 func (c *simConn) arm(now time.Duration) {
 	at := never
 	if c.reads.count > 0 || c.callback != nil {
@@ -166,7 +166,7 @@ func (c *simConn) arm(now time.Duration) {
 	c.writeAlarm.set(c.link.net.ctx, (*simWriter)(c), now, max(at, now))
 }
 
-// Ended implements coir.Watcher: the time has come at which there is something to read, or the reads' deadline.
+// Ended implements coir.Watcher: data has arrived, or the deadline of reads has passed.
 func (c *simConn) Ended(error) {
 	var e simEffects
 	c.link.cond.Lock()
@@ -178,8 +178,8 @@ func (c *simConn) Ended(error) {
 	c.link.unlock(&e)
 }
 
-// apart calls f, on behalf of the clock, in a goroutine, and returns when f has returned or has called runtime.Goexit,
-// which must not stop the clock. A panic in f ends the program.
+// apart calls f for the clock, in a goroutine. It returns when f has returned or called runtime.Goexit, which must not
+// stop the clock. A panic in f ends the program.
 func apart(f func()) {
 	apartNow.Add(1)
 	defer apartNow.Add(-1)
@@ -188,7 +188,7 @@ func apart(f func()) {
 	<-done
 }
 
-// apartNow counts the current calls by apart.
+// apartNow counts the current calls of apart.
 var apartNow atomic.Int32
 
 func calledByClock(f func(), done chan struct{}) {
@@ -219,7 +219,7 @@ func isCalledByClock() bool {
 	}
 }
 
-// simWriter is a simConn as the owner of the alarm for the writes' deadline.
+// simWriter is a simConn as the owner of the alarm for the deadline of writes.
 type simWriter simConn
 
 // Ended implements coir.Watcher.
@@ -232,7 +232,7 @@ func (w *simWriter) Ended(error) {
 	c.link.unlock(&e)
 }
 
-// arrives is called when the peer has sent something that is due at a time.
+// arrives is called when the peer has sent something that arrives at the time due.
 func (c *simConn) arrives(e *simEffects, now, due time.Duration) {
 	if due <= now {
 		e.readable(c)
@@ -296,7 +296,7 @@ func (c *simConn) read(ctx context.Context, p []byte) (n int, err error) {
 	}
 }
 
-// tryRead reads the available data. It returns neither bytes nor an error if the caller has to wait.
+// tryRead reads the available data. If the caller has to wait, it returns neither bytes nor an error.
 func (c *simConn) tryRead(p []byte, now time.Duration) (int, error) {
 	switch {
 	case c.closed:
@@ -313,7 +313,7 @@ func (c *simConn) tryRead(p []byte, now time.Duration) (int, error) {
 		return n, nil
 	}
 	switch {
-	case len(c.in) > 0: // on its way
+	case len(c.in) > 0: // data has not arrived yet
 		return 0, nil
 	case c.ends && (now >= c.endDue || c.dead):
 		return 0, io.EOF
@@ -349,7 +349,7 @@ func (c *simConn) take(p []byte) {
 	}
 }
 
-// fail returns the error of the system, once.
+// fail returns the error of the system, and clears it.
 func (c *simConn) fail(call string) error {
 	err := c.err
 	c.err = nil
@@ -365,7 +365,7 @@ func (c *simConn) write(ctx context.Context, p []byte) (n int, err error) {
 	}
 	var e simEffects
 	turn := false
-	defer func() { // also if a callback does not return
+	defer func() { // even if a callback does not return
 		if turn {
 			c.writing = false
 			e.writable(c)
@@ -393,7 +393,7 @@ func (c *simConn) write(ctx context.Context, p []byte) (n int, err error) {
 	}
 }
 
-// cannotWrite returns why nothing can be written, or nil.
+// cannotWrite returns the reason why nothing can be written, or nil.
 func (c *simConn) cannotWrite(now time.Duration) error {
 	switch {
 	case c.closed:
@@ -428,7 +428,7 @@ func (c *simConn) put(e *simEffects, p []byte, now time.Duration) int {
 	return n
 }
 
-// finish tells the peer that nothing follows.
+// finish tells the peer that no more data follows.
 func (c *simConn) finish(e *simEffects, now time.Duration) {
 	if p := c.peer; !p.ends {
 		p.ends, p.endDue = true, p.send(now)
@@ -446,14 +446,14 @@ func (c *simConn) close() error {
 		return net.ErrClosed
 	}
 	c.closed = true
-	defer c.link.net.forget(c) // also if a callback does not return
+	defer c.link.net.forget(c) // even if a callback does not return
 	c.alarm.stop()
 	c.writeAlarm.stop()
 	e.readable(c)
 	e.writable(c)
 	switch {
 	case c.peer.closed:
-	case len(c.in) > 0: // not all has been read
+	case len(c.in) > 0: // unread data is left
 		c.peer.reset(&e, false)
 	case !c.dead:
 		c.finish(&e, c.link.net.now())
@@ -502,7 +502,7 @@ func (c *simConn) shutdown(write bool) error {
 	return err
 }
 
-// raw returns why there is no syscall.RawConn.
+// raw returns the reason why there is no syscall.RawConn.
 func (c *simConn) raw() error {
 	if err := c.enter(); err != nil {
 		return err
@@ -516,7 +516,7 @@ func (c *simConn) raw() error {
 
 // setDeadlines sets the deadlines of one side or of both.
 func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
-	left := untilVirtually(t) // before the lock: others may run first, which takes real time
+	left := untilVirtually(t) // before the lock: other fibers may run first, which takes real time
 	if err := c.enter(); err != nil {
 		return err
 	}
@@ -544,8 +544,8 @@ func (c *simConn) setDeadlines(t time.Time, read, write bool) error {
 	return nil
 }
 
-// onReadable arranges for f to be called when there is something to read. If there is something already, f is called
-// when no fiber can run, like a timer that is due: it must not be called here.
+// onReadable arranges for f to be called when there is something to read. If there already is, f is called when no
+// fiber can run, like a timer that is due, because onReadable must not call it.
 func (c *simConn) onReadable(f func()) error {
 	if err := c.enter(); err != nil {
 		return err

@@ -4,7 +4,7 @@ package netio
 
 import "syscall"
 
-// The errors of the system that a simulated connection returns.
+// These are the errors of the system that a simulated connection returns.
 const (
 	errRefused      = syscall.ECONNREFUSED
 	errReset        = syscall.ECONNRESET

@@ -2,7 +2,7 @@ package netio
 
 import "errors"
 
-// The errors of the system that a simulated connection returns.
+// These are the errors of the system that a simulated connection returns.
 var (
 	errRefused      = errors.New("connection refused")
 	errReset        = errors.New("connection reset by peer")

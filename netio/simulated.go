@@ -16,13 +16,13 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The network of a simulation. In a fiber that package sim runs, Listen and Dial find it by coir.Simulated, and make
-// connections that are memory: see simconn.go. It begins empty with each schedule.
+// The network of a simulation. In a fiber that package sim runs, Listen and Dial find it with coir.Simulated, and make
+// connections in memory: see simconn.go. Each schedule starts with an empty network.
 //
-// It is built on coir's own operations, so that sim sees them: a Cond as the lock of shared state, a Cond to wait on
-// for each kind of wait, and an Alarm for each time. So reports name each wait, a goroutine that uses a simulated
-// connection is detected, and sim knows which operations conflict. Between Lock and Unlock there is no operation that
-// may let another fiber run.
+// The network is built on coir's own operations, so that sim sees them: a Cond as the lock of shared state, a Cond to
+// wait on for each kind of wait, and an Alarm for each time. So reports name each wait, sim detects a goroutine that
+// uses a simulated connection, and sim knows which operations conflict. Between Lock and Unlock there is no operation
+// that may let another fiber run.
 
 // The faults that sim.WithFaults may name.
 const (
@@ -34,9 +34,9 @@ const (
 )
 
 const (
-	simBacklog = 128      // connections that wait to be accepted
-	simBuffer  = 64 << 10 // bytes of one direction that have not been read
-	smallSize  = 16       // the same, with the fault
+	simBacklog = 128      // connections that may wait to be accepted
+	simBuffer  = 64 << 10 // unread bytes in one direction
+	smallSize  = 16       // the same, with the fault "netio small buffer"
 
 	never = time.Duration(math.MaxInt64)
 )
@@ -44,11 +44,11 @@ const (
 // simNet is the network of one schedule.
 type simNet struct {
 	sim       *coir.Simulation
-	ctx       context.Context // never ends; identifies the simulation where no fiber runs
-	cond      *coir.Cond      // guards what follows, and the listeners
+	ctx       context.Context // never ends; identifies the simulation when no fiber runs
+	cond      *coir.Cond      // guards the fields below, and the listeners
 	listeners []*simListener
-	hosts     []string            // by their address
-	clients   map[string]*simConn // the open ends that have dialled, by their address
+	hosts     []string            // the index is the host's address
+	clients   map[string]*simConn // the open ends that have dialled, by address
 	port      int                 // the last port that was chosen for a caller
 	names     int                 // number of names chosen for Unix sockets
 }
@@ -58,7 +58,7 @@ const firstPort, lastPort = 49152, 65535
 
 type simNetKey struct{}
 
-// simulated returns the network of the simulation that the caller runs in, or nil.
+// simulated returns the network of the simulation in which the caller runs, or nil.
 func simulated(ctx context.Context) *simNet {
 	s := coir.Simulated(ctx)
 	if s == nil {
@@ -71,8 +71,8 @@ func simulated(ctx context.Context) *simNet {
 	}).(*simNet)
 }
 
-// networkFor is simulated for an operation that uses the real network if there is no simulation. It returns an error if
-// there is a simulation that cannot be found.
+// networkFor is like simulated, for an operation that uses the real network if there is no simulation. It returns an
+// error if there is a simulation that cannot be found.
 func networkFor(ctx context.Context, op, network string) (*simNet, error) {
 	n := simulated(ctx)
 	if n == nil && isCalledByClock() {
@@ -89,7 +89,7 @@ var errNoContext = errors.New("netio: called without a context of the simulation
 func (n *simNet) now() time.Duration { return min(coir.Now(n.ctx), never-1) }
 
 // enter takes the lock for an operation. If the caller is not in the simulation, it returns an error, without the lock.
-// It panics if the caller is in another schedule; what and at describe the connection or listener.
+// If the caller is in another schedule, it panics; what and at describe the connection or listener.
 func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 	in := simulated(n.ctx)
 	if in != nil && in != n {
@@ -97,7 +97,7 @@ func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 			"function that sim runs, and keep it in no variable that outlives the schedule")
 	}
 	if in == nil {
-		n.cond.Lock() // lets package sim, if it still runs, detect the caller
+		n.cond.Lock() // if package sim still runs, it detects the caller here
 		defer n.cond.Unlock()
 		return errOutside
 	}
@@ -106,10 +106,11 @@ func (n *simNet) enter(lock *coir.Cond, what string, at simAddr) error {
 }
 
 // endedIn returns ctx's error if ctx has ended. Then it also unlocks lock, which the caller holds. An operation checks
-// ctx only when it has the lock: package sim sees the lock, and so tries the operation both before and after a cancel.
+// ctx only when it has the lock: package sim sees the lock, and so tries the operation both before and after a
+// cancellation.
 func endedIn(ctx context.Context, lock *coir.Cond) error {
 	on := false
-	defer func() { // even if ctx is nil, or a method of it panics
+	defer func() { // even if ctx is nil, or one of its methods panics
 		if !on {
 			lock.Unlock()
 		}
@@ -136,8 +137,8 @@ func (n *simNet) latency() time.Duration {
 	return time.Millisecond * [...]time.Duration{1, 10, 100, 1000}[n.sim.Intn(4)]
 }
 
-// resolve returns the address that a text names, and the name of the host if it has one. Package net checks the text,
-// and the local address of a dial, so the errors are its own. The caller holds the lock.
+// resolve returns the address that a text names, and the name of the host if it has one. Package net checks the text
+// and the local address of a dial, so the errors are those of package net. The caller holds the lock.
 func (n *simNet) resolve(network, address string, local net.Addr) (at net.Addr, name string, err error) {
 	switch protocol, _, _ := strings.Cut(network, ":"); network {
 	case "tcp", "tcp4", "tcp6":
@@ -148,7 +149,7 @@ func (n *simNet) resolve(network, address string, local net.Addr) (at net.Addr, 
 		if err != nil {
 			return nil, "", err
 		}
-		port, err := net.LookupPort(network, service) // a number is not looked up
+		port, err := net.LookupPort(network, service) // package net does not look up a number
 		if err != nil {
 			return nil, "", err
 		}
@@ -172,7 +173,7 @@ func (n *simNet) resolve(network, address string, local net.Addr) (at net.Addr, 
 	return failed.Addr, name, nil
 }
 
-// netError returns what package net returns for a dial in a context that has ended with err.
+// netError returns the error that package net returns for a dial in a context that has ended with err.
 func netError(err error, network, address string, local net.Addr) *net.OpError {
 	due := time.Unix(1, 0)
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -180,8 +181,8 @@ func netError(err error, network, address string, local net.Addr) *net.OpError {
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), due)
 	cancel()
-	// FallbackDelay is negative because a fallback would be dialled in a goroutine, which sim would take for one of the
-	// program's.
+	// FallbackDelay is negative because a fallback would be dialled in a goroutine, which sim would take for a
+	// goroutine of the program.
 	_, err = (&net.Dialer{LocalAddr: local, FallbackDelay: -1}).DialContext(ctx, network, address)
 	return err.(*net.OpError)
 }
@@ -222,7 +223,8 @@ func titled(a *net.TCPAddr, name string) simAddr {
 	return simAddr{a, net.JoinHostPort(name, strconv.Itoa(a.Port))}
 }
 
-// freePort returns a port that no listener has, and no connection at the address ip. It returns false if there is none.
+// freePort returns a port at the address ip that neither a listener nor a connection uses. It returns false if there is
+// none.
 func (n *simNet) freePort(ip net.IP) (int, bool) {
 	listened := make(map[int]bool, len(n.listeners))
 	for _, l := range n.listeners {
@@ -244,8 +246,8 @@ func (n *simNet) freePort(ip net.IP) (int, bool) {
 // dialled reports whether an open connection was dialled from the address.
 func (n *simNet) dialled(from net.Addr) bool { return n.clients[from.String()] != nil }
 
-// forget frees the address of an end that has been closed, if it has dialled. It takes the lock of the network, so that
-// sim knows that this conflicts with a dial from that address.
+// forget frees the address of an end that has been closed, if the end had dialled. It takes the lock of the network, so
+// that sim knows that this conflicts with a dial from that address.
 func (n *simNet) forget(c *simConn) {
 	if c.link.unix || c != &c.link.ends[0] {
 		return
@@ -255,7 +257,7 @@ func (n *simNet) forget(c *simConn) {
 	n.cond.Unlock()
 }
 
-// overlaps reports whether another listener cannot use the address at because of l, or whether a connection to that
+// overlaps reports whether l prevents another listener from using the address at, or whether a connection to that
 // address goes to l.
 func (l *simListener) overlaps(network string, at net.Addr) bool {
 	x, ok := l.addr.Addr.(*net.TCPAddr)
@@ -269,7 +271,7 @@ func (l *simListener) overlaps(network string, at net.Addr) bool {
 	return x.IP.IsUnspecified() || y.IP.IsUnspecified() || x.IP.Equal(y.IP)
 }
 
-// versions returns which versions of IP an address of the network has, as bits.
+// versions returns the versions of IP that an address of the network has, as bits.
 func versions(network string, ip net.IP) int {
 	const four, six = 1, 2
 	switch {
@@ -281,7 +283,7 @@ func versions(network string, ip net.IP) int {
 	return six
 }
 
-// listen is ListenConfig.Listen in a simulation.
+// listen implements ListenConfig.Listen in a simulation.
 func (n *simNet) listen(network, address string) (net.Listener, error) {
 	failed := func(at net.Addr, err error) (net.Listener, error) {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
@@ -324,7 +326,7 @@ func (n *simNet) listen(network, address string) (net.Listener, error) {
 	return listenerOf(l), nil
 }
 
-// dial is Dialer.DialContext in a simulation.
+// dial implements Dialer.DialContext in a simulation.
 func (n *simNet) dial(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
 	if limit, ok := dialLimit(d); ok {
 		var cancel context.CancelFunc
@@ -332,7 +334,7 @@ func (n *simNet) dial(ctx context.Context, d *net.Dialer, network, address strin
 		defer cancel()
 	}
 	select {
-	case <-d.Cancel: //nolint:staticcheck // as package net does
+	case <-d.Cancel: //nolint:staticcheck // package net supports it
 		in, cancel := coir.WithCancel(ctx)
 		cancel()
 		ctx = in
@@ -354,10 +356,10 @@ func (n *simNet) dial(ctx context.Context, d *net.Dialer, network, address strin
 	return nil, &net.OpError{Op: "dial", Net: network, Source: d.LocalAddr, Addr: to, Err: err}
 }
 
-// dialLimit returns how long a Dialer may take, if that is limited.
+// dialLimit returns the time limit of a Dialer, if it has one.
 func dialLimit(d *net.Dialer) (time.Duration, bool) {
 	limit := never
-	if d.Timeout != 0 { // a negative timeout has passed
+	if d.Timeout != 0 { // a negative timeout has already passed
 		limit = d.Timeout
 	}
 	limit = min(limit, untilVirtually(d.Deadline))
@@ -365,7 +367,7 @@ func dialLimit(d *net.Dialer) (time.Duration, bool) {
 }
 
 // connect makes a connection to the address, which it stores in to, and puts the other end into a listener's queue. The
-// caller holds the lock, and wakes the returned waiters.
+// caller holds the lock, and must wake the returned waiters.
 func (n *simNet) connect(
 	ctx context.Context, local net.Addr, network, address string, to *net.Addr,
 ) (*simConn, []*simWaiters, error) {
@@ -554,7 +556,7 @@ func (l *simListener) setDeadline(t time.Time) error {
 	return nil
 }
 
-// raw returns why there is no syscall.RawConn.
+// raw returns the reason why there is no syscall.RawConn.
 func (l *simListener) raw() error {
 	if err := l.enter(); err != nil {
 		return err
@@ -595,11 +597,11 @@ func (l *simListener) close() error {
 // only used for waiting, with a name for reports. Its own lock guards nothing.
 type simWaiters struct {
 	cond  *coir.Cond
-	count int // waiters that have not been woken, guarded like the condition
-	round int // how often they have been woken
+	count int // waiters not yet woken, guarded like the condition
+	round int // how often waiters have been woken
 }
 
-// How reports and snapshots describe waits.
+// The descriptions of waits in reports and snapshots.
 var (
 	readVerb   = &coir.Verb{Name: "read", Waits: "to read from", Of: "connection"}
 	writeVerb  = &coir.Verb{Name: "write", Waits: "to write to", Of: "connection"}
@@ -613,12 +615,12 @@ func newWaiters(v *coir.Verb, name string) simWaiters {
 	return w
 }
 
-// wait waits until the waiters are woken. The caller holds the lock of the condition, which is unlocked meanwhile. It
-// holds the lock again when wait has ended, even if unlock does not return.
+// wait waits until the waiters are woken. The caller holds the lock of the condition. wait unlocks it while it waits,
+// and holds it again when the wait has ended, even if unlock does not return.
 func (w *simWaiters) wait(ctx context.Context, lock *coir.Cond, unlock func()) error {
 	w.count++
 	round := w.round
-	woken := w.cond.WaitCase() // also seen if it comes between unlock and Select
+	woken := w.cond.WaitCase() // also seen if the wake comes between unlock and Select
 	defer func() {
 		lock.Lock()
 		if w.round == round {
@@ -630,7 +632,7 @@ func (w *simWaiters) wait(ctx context.Context, lock *coir.Cond, unlock func()) e
 	return err
 }
 
-// take returns the waiters for the caller to wake after unlocking: w, if it has any.
+// take returns the waiters that the caller must wake after unlocking: w, if it has any.
 func (w *simWaiters) take() []*simWaiters {
 	if w.count == 0 {
 		return nil
@@ -673,7 +675,7 @@ func (a *simAlarm) stop() {
 	}
 }
 
-// virtualTime returns the virtual time at which the time left has passed, starting from now.
+// virtualTime returns the virtual time that is left after now.
 func virtualTime(now, left time.Duration) time.Duration {
 	if left < never-now {
 		return now + left
@@ -681,8 +683,8 @@ func virtualTime(now, left time.Duration) time.Duration {
 	return never
 }
 
-// untilVirtually returns how long it is until the deadline t. The program computed t from the real clock, a moment ago.
-// That moment differs from run to run, so the result is rounded up to two digits.
+// untilVirtually returns the time until the deadline t. The program computed t from the real clock, a short time
+// before. That time differs from run to run, so the result is rounded up to two digits.
 func untilVirtually(t time.Time) time.Duration {
 	if t.IsZero() {
 		return never

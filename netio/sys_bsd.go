@@ -10,7 +10,7 @@ import (
 func accept(fd int) (int, syscall.Sockaddr, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	s, peer, err := syscall.Accept(fd) // does not block, because fd does not
+	s, peer, err := syscall.Accept(fd) // does not block, because fd is non-blocking
 	if err != nil {
 		return 0, nil, err
 	}
@@ -22,7 +22,7 @@ func accept(fd int) (int, syscall.Sockaddr, error) {
 	return s, peer, nil
 }
 
-// setKeepAlive leaves the times to the system: package syscall does not define their names on all of these systems.
+// setKeepAlive does not set the times: package syscall does not define their names on all of these systems.
 func setKeepAlive(fd int, _ net.KeepAliveConfig) {
 	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1)
 }

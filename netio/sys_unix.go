@@ -13,7 +13,7 @@ import (
 )
 
 // takeOver returns another number for the file of c. Go's poller does not know that number; otherwise each event would
-// wake it too. The file is already non-blocking.
+// wake Go's poller too. The file is already non-blocking.
 func takeOver(c syscall.Conn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -90,8 +90,8 @@ func zoneIndex(name string) uint32 {
 	return uint32(n)
 }
 
-// fromAddr returns the address of a packet's receiver for a socket of the network, which uses IPv6 addresses if six is
-// true.
+// fromAddr returns the address of a packet's receiver for a socket of the network. The socket uses IPv6 addresses if
+// six is true.
 func fromAddr(a net.Addr, network string, six bool) (syscall.Sockaddr, error) {
 	switch a := a.(type) {
 	case *net.UDPAddr:
@@ -106,7 +106,7 @@ func fromAddr(a net.Addr, network string, six bool) (syscall.Sockaddr, error) {
 			return nil, &net.AddrError{Err: "non-IPv6 address", Addr: a.IP.String()}
 		case len(a.IP) > 0:
 			return nil, &net.AddrError{Err: "non-IPv4 address", Addr: a.IP.String()}
-		case six: // none is this host
+		case six: // no IP means this host
 			ip = netip.IPv6Unspecified()
 		default:
 			ip = netip.IPv4Unspecified()

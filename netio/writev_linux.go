@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// maxPieces is the number of pieces that one system call takes.
+// maxPieces is the largest number of pieces in one system call.
 const maxPieces = 1024
 
 // writev writes all of v with as few system calls as possible, and removes from v what it has written.
@@ -53,7 +53,7 @@ func (d *descriptor) writev(ctx context.Context, v *net.Buffers) (n int64, err e
 	return n, err
 }
 
-// piecesOf appends the pieces of v that are not empty, as far as one system call takes them.
+// piecesOf appends the pieces of v that are not empty, up to the number that one system call takes.
 func piecesOf(v net.Buffers, pieces []syscall.Iovec) []syscall.Iovec {
 	room := maxTransfer
 	for _, p := range v {

@@ -2,5 +2,5 @@
 
 package shm
 
-// cut ends the connection of a sender, as the end of its process does.
+// cut ends the connection of a sender, as if its process had ended.
 func cut(s *Sender) { _ = s.link.(*streamSender).conn.Close() }

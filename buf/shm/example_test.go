@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/buf/shm"
 )
 
-// Two ends of a link. They are in one process here, and in two in a program: one has the function consume, and the
-// other one produce.
+// A link has two ends. Here both are in one process; in a real program, one process has the function consume, and the
+// other has produce.
 func Example() {
 	dir, err := os.MkdirTemp("", "frames")
 	if err != nil {

@@ -8,29 +8,30 @@ import (
 
 // heapArea returns an area on the heap.
 func heapArea(count int) area {
-	mem := make([]entry, (areaLen(count)+entryLen-1)/entryLen) // aligned, also on a system with words of 32 bits
+	mem := make([]entry, (areaLen(count)+entryLen-1)/entryLen) // aligned, also on 32-bit systems
 	return areaIn(unsafe.Slice((*byte)(unsafe.Pointer(&mem[0])), len(mem)*entryLen), count)
 }
 
-// rings returns the views of two sides.
+// rings returns the views of the two sides.
 func rings(count int) (a, b *ring) {
 	one, two := heapArea(count), heapArea(count)
 	return &ring{own: one, peer: two, count: count}, &ring{own: two, peer: one, count: count}
 }
 
-// No wake-up is lost: a side that sleeps is woken by the push that it waits for, or by an early one. And each
-// announcement brings at most one.
+// No wake-up is lost: a sleeping side is woken by the push for which it waits, or by an early one. Each announcement
+// causes at most one wake-up.
 //
-// `make coirtest` runs this through all orders of the accesses, in which a lost wake-up is a deadlock.
+// `make coirtest` runs this test in all orders of its memory accesses. A lost wake-up would be a deadlock.
 func TestExploreWaking(t *testing.T) { exploreWaking(t, 1) }
 
 func TestExploreWakingForTwo(t *testing.T) { exploreWaking(t, 2) }
 
-// exploreWaking passes entries to a side that sleeps until there are some of them. The last is pushed early.
+// exploreWaking passes entries to a side that sleeps until there are at least some entries. The last entry is pushed
+// early.
 func exploreWaking(t *testing.T, some uint64) {
 	const n = 3
 	from, to := rings(n)
-	bell := make(chan struct{}, n) // the socket
+	bell := make(chan struct{}, n) // stands for the socket
 	woken := make(chan int, 1)
 	go func() {
 		wakes := 0
@@ -61,18 +62,19 @@ func exploreWaking(t *testing.T, some uint64) {
 	}
 }
 
-// A receiver that finds an entry just as it is about to sleep does not take the wake-up of another, which sleeps
-// already: the other one is woken by what comes next, even if the first never comes back.
+// A receiver that finds an entry just before it sleeps does not take the wake-up of another receiver that is already
+// asleep. The next push wakes the other one, even if the first never returns.
 func TestExploreWakingTwoReceivers(t *testing.T) { exploreTwo(t, 1) }
 
-// The same with two senders, which wait for more than one buffer. The last is returned early.
+// The same with two senders, which wait for more than one buffer. The last buffer is returned early.
 func TestExploreWakingTwoSenders(t *testing.T) { exploreTwo(t, 2) }
 
-// exploreTwo passes an entry to each of two that sleep, on the same side, until there are some of them.
+// exploreTwo passes an entry to each of two sleepers on the same side, which sleep until there are at least some
+// entries.
 func exploreTwo(t *testing.T, some uint64) {
 	const n = 2
 	from, to := rings(n)
-	var mu sync.Mutex // that of the end
+	var mu sync.Mutex // the lock of the end
 	rung := sync.NewCond(&mu)
 	var received [n]part
 	var done sync.WaitGroup

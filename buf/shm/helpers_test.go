@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// conns returns two ends of a connection: of a Unix socket, if the system has those.
+// conns returns two ends of a connection: a Unix socket if the system supports it.
 func conns(t testing.TB) (a, b net.Conn) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "shm") // the path of a socket must be short
@@ -56,7 +56,7 @@ func link(t testing.TB, count int, opts ...Option) (*Sender, *Receiver) {
 	return s, r
 }
 
-// ways runs f with the options of each way that bytes can take.
+// ways runs f with the options of each way in which bytes can be passed.
 func ways(t *testing.T, f func(t *testing.T, opts ...Option)) {
 	name := WithName("frames")
 	if runtime.GOOS == "linux" {
@@ -101,7 +101,7 @@ func textOf(ctx context.Context, t testing.TB, r *Receiver) string {
 	return string(b.Bytes())
 }
 
-// until waits until f is true, which something else brings about that no signal tells of.
+// until waits until f returns true, for conditions that have no signal.
 func until(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !f(); runtime.Gosched() {
@@ -111,7 +111,7 @@ func until(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// contains fails the test if the text of err lacks a part.
+// contains fails the test if the text of err lacks one of the parts.
 func contains(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	for _, p := range parts {

@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// evil is an end of a link that keeps to the protocol until the link is made, and then writes what it likes.
+// evil is an end of a link that follows the protocol until the link is established, and then writes anything.
 type evil struct {
 	sock *socket
 	mem  []byte
@@ -27,7 +27,7 @@ type evil struct {
 
 const evilSize, evilCount = 100, 3
 
-// evilLink returns one good end of a link, and the other one that is evil.
+// evilLink returns the good end of a link, and the other end, which is evil.
 func evilLink(t testing.TB, send bool, opts ...Option) (s *Sender, r *Receiver, e *evil) {
 	t.Helper()
 	ours, file := pair(t)
@@ -71,7 +71,7 @@ func (e *evil) end() {
 	_ = syscall.Munmap(e.mem)
 }
 
-// act does one evil thing.
+// act performs one evil action.
 func (e *evil) act(rng *rand.Rand) {
 	words := unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&e.mem[0])), len(e.mem)/8)
 	at := &e.area.entries[rng.IntN(len(e.area.entries))]
@@ -97,15 +97,15 @@ func (e *evil) act(rng *rand.Rand) {
 	}
 }
 
-// victim is a good end that does what a program does.
+// victim is a good end that does what a program would do.
 type victim struct {
 	s     *Sender
 	r     *Receiver
 	held  []buf.Buf
-	total int // of the bytes that were read
+	total int // sum of the bytes that were read
 }
 
-// act does one operation, and returns its error.
+// act performs one operation, and returns its error.
 func (v *victim) act(t testing.TB, rng *rand.Rand) error {
 	if len(v.held) > 0 && rng.IntN(3) == 0 {
 		v.held[0].Release()
@@ -152,7 +152,8 @@ func (v *victim) end() {
 	}
 }
 
-// harm runs rounds of both on one link, until the victim has ended it. It returns the number of rounds.
+// harm runs rounds of actions of both ends on one link, until the victim has ended the link. It returns the number of
+// rounds.
 func harm(t testing.TB, rng *rand.Rand, rounds int) (n int) {
 	var opts []Option
 	if rng.IntN(4) == 0 {
@@ -174,8 +175,8 @@ func harm(t testing.TB, rng *rand.Rand, rounds int) (n int) {
 	return n
 }
 
-// A peer that writes random bytes to its memory, and wakes at random, makes this side neither panic nor read outside of
-// the buffers, nor loop, nor leak.
+// If the peer writes random bytes to its memory and sends random wake-ups, this side does not panic, read outside the
+// buffers, loop forever, or leak.
 func TestHostilePeer(t *testing.T) {
 	rounds := 20_000
 	if os.Getenv("COIR_SOAK") != "" {
@@ -195,7 +196,7 @@ func TestHostilePeer(t *testing.T) {
 	t.Logf("%d links", links)
 }
 
-// The same while the peer writes at the same time, and this side waits.
+// The same while the peer writes concurrently and this side waits.
 func TestHostilePeerAtTheSameTime(t *testing.T) {
 	leavesNothing(t)
 	seed := rand.Uint64()
@@ -239,7 +240,8 @@ func TestHostilePeerAtTheSameTime(t *testing.T) {
 	}
 }
 
-// script is a source of random numbers that are the bytes of a text, and then others: a draw from zeros may not end.
+// script is a source of random numbers. They are the bytes of a text, and then ordinary random numbers, because a draw
+// from zeros may not terminate.
 type script struct {
 	text []byte
 	then *rand.PCG
@@ -254,7 +256,7 @@ func (s *script) Uint64() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// FuzzRing lets the input decide what the peer writes, and what this side does.
+// FuzzRing lets the input decide what the peer writes and what this side does.
 func FuzzRing(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 4 {

@@ -10,10 +10,10 @@ import (
 	"unsafe"
 )
 
-// The memory of a side is a file without a name, which it seals: its size cannot change, and from then on it cannot be
-// mapped for writing. The other side checks the seals before it maps the file.
+// The memory of a side is a file without a name, which the side seals: after that its size cannot change, and it cannot
+// be mapped for writing. The other side checks the seals before it maps the file.
 
-// memfdCreate has the numbers of the system call, which package syscall lacks for some.
+// memfdCreate has the numbers of the system call, because package syscall lacks some of them.
 var memfdCreate = map[string]uintptr{
 	"386": 356, "amd64": 319, "arm": 385, "arm64": 279, "loong64": 279, "mips": 4354, "mipsle": 4354, "mips64": 5314,
 	"mips64le": 5314, "ppc64": 360, "ppc64le": 360, "riscv64": 279, "s390x": 350,
@@ -30,7 +30,7 @@ const (
 	tmpfs = 0x01021994
 )
 
-// newMemory makes n bytes of memory. It returns the file too, for the other side; the caller closes it.
+// newMemory creates n bytes of memory. It also returns the file, for the other side; the caller closes the file.
 func newMemory(n int) (file int, mem []byte, err error) {
 	number, ok := memfdCreate[runtime.GOARCH]
 	if !ok {
@@ -65,8 +65,8 @@ func fcntl(fd int, cmd, arg uintptr) (int, syscall.Errno) {
 	return int(v), errno
 }
 
-// openMemory maps n bytes of memory of the other side, to read. It refuses memory that could go away: that is a file of
-// another kind, of which pages may be missing, or one that can shrink.
+// openMemory maps n bytes of the other side's memory for reading. It refuses memory that could disappear: a file of
+// another kind, which may lack pages, or a file that can shrink.
 func openMemory(file, n int) ([]byte, error) {
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(file, &stat); err != nil {
@@ -85,7 +85,7 @@ func openMemory(file, n int) ([]byte, error) {
 	return mem, os.NewSyscallError("mmap", err)
 }
 
-// mapping is the memory of both sides, as long as something here uses it.
+// mapping is the memory of both sides. It stays mapped as long as this side uses it.
 type mapping struct {
 	users     atomic.Int32
 	own, peer []byte
@@ -98,10 +98,10 @@ func newMapping(own, peer []byte) *mapping {
 	return m
 }
 
-// use adds a user. The caller knows that there is one.
+// use adds a user. There must already be one.
 func (m *mapping) use() { m.users.Add(1) }
 
-// release removes a user. The last one gives the memory back.
+// release removes a user. The last one unmaps the memory.
 func (m *mapping) release() error {
 	if m.users.Add(-1) != 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// offer makes s a sender, with shared memory if both sides can have it.
+// offer makes s a sender, with shared memory if both sides support it.
 func offer(ctx context.Context, s *Sender, conn net.Conn, o options) error {
 	sock, err := socketFor(conn, o)
 	if err != nil {
@@ -19,7 +19,7 @@ func offer(ctx context.Context, s *Sender, conn net.Conn, o options) error {
 	}
 	at := pages(areaLen(s.count))
 	file, own, err := newMemory(at + s.count*stride(s.size))
-	if err != nil { // the system has no such memory, or does not allow it
+	if err != nil { // the system does not have or does not allow such memory
 		sock.close()
 		if o.onlyShared {
 			return errors.Join(err, errors.ErrUnsupported)
@@ -93,7 +93,7 @@ func accept(ctx context.Context, r *Receiver, conn net.Conn, o options) error {
 	return newStreamReceiver(r, conn)
 }
 
-// socketFor returns the socket of conn, or nil if the bytes have to go through conn.
+// socketFor returns the socket of conn, or nil if the bytes must go through conn.
 func socketFor(conn net.Conn, o options) (*socket, error) {
 	if o.onlyStreamed {
 		return nil, nil
@@ -108,8 +108,8 @@ func socketFor(conn net.Conn, o options) (*socket, error) {
 var errNotShared = fmt.Errorf("the connection is not of a Unix socket, or the other side cannot share memory: %w",
 	errors.ErrUnsupported)
 
-// answerOf receives the hello of the other side, and maps its memory, whose length the function tells. The memory is
-// nil if the other side has none.
+// answerOf receives the hello of the other side, and maps its memory, whose length the function length computes. The
+// memory is nil if the other side has none.
 func answerOf(ctx context.Context, sock *socket, length func(hello) int) (hello, []byte, error) {
 	h, file, err := sock.answer(ctx)
 	if err != nil || file < 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// childRole is the variable that makes this binary the other process of a test.
+// childRole is the environment variable that makes this binary the other process of a test.
 const childRole = "COIR_SHM_CHILD"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child sends or receives, over the connection that is its descriptor 3, until it is killed.
+// child sends or receives over the connection that is its descriptor 3, until it is killed.
 func child(role string) error {
 	conn, err := net.FileConn(os.NewFile(3, "conn"))
 	if err != nil {
@@ -55,7 +55,7 @@ func child(role string) error {
 	})
 }
 
-// produce sends n buffers, or endlessly many. Each has its number in all words.
+// produce sends n buffers, or an endless number of them. All words of a buffer have its number.
 func produce(ctx context.Context, s *Sender, n int) error {
 	for i := 0; i != n; i++ {
 		b, err := s.Get(ctx)
@@ -78,7 +78,7 @@ func fill(p []byte, with byte) {
 	}
 }
 
-// consume receives n buffers, or endlessly many, and checks that they are complete and in order.
+// consume receives n buffers, or an endless number of them, and checks that they are complete and in order.
 func consume(ctx context.Context, r *Receiver, n int) error {
 	for i := 0; i != n; i++ {
 		b, err := r.Recv(ctx)
@@ -113,7 +113,7 @@ func pair(t testing.TB) (ours net.Conn, theirs *os.File) {
 	return ours, os.NewFile(uintptr(fds[1]), "theirs")
 }
 
-// held counts what a link must not leave behind: descriptors, and mappings of shared memory.
+// held counts what a link must not leave behind: open descriptors, and mappings of shared memory.
 func held(t testing.TB) (files, mappings int) {
 	t.Helper()
 	names, err := os.ReadDir("/proc/self/fd")
@@ -127,10 +127,10 @@ func held(t testing.TB) (files, mappings int) {
 	return len(names), strings.Count(string(maps), "memfd:coir-shm")
 }
 
-// leavesNothing fails the test if there is more than before after it.
+// leavesNothing fails the test if it ends with more of these than it started with.
 func leavesNothing(t testing.TB) {
 	t.Helper()
-	warm, other := link(t, 1) // descriptors of the pollers
+	warm, other := link(t, 1) // opens the descriptors of the pollers
 	warm.Close()
 	other.Close()
 	files, mappings := held(t)
@@ -143,8 +143,8 @@ func leavesNothing(t testing.TB) {
 	})
 }
 
-// The other process is killed at random points, also during the handshake. This side sees the end within 100 ms, after
-// it has received what was sent, and nothing is left.
+// The other process is killed at random times, also during the handshake. This side notices within 100 ms, after it has
+// received everything that was sent, and nothing is left behind.
 func TestKill(t *testing.T) {
 	rounds := 20
 	if os.Getenv("COIR_SOAK") != "" {
@@ -169,7 +169,7 @@ func TestKill(t *testing.T) {
 	t.Logf("the end was seen after %v", spread(took))
 	t.Logf("meanwhile, the kernel reaped the process after %v", spread(reaped))
 	t.Logf("the end was seen later than the kernel reaped the process by %v", spread(after))
-	if median := took[len(took)/2]; median > 100*time.Millisecond { // the worst depends on what else the machine does
+	if median := took[len(took)/2]; median > 100*time.Millisecond { // the maximum depends on the load of the machine
 		t.Errorf("the end is seen after %v, which is too late", median)
 	}
 }
@@ -181,8 +181,8 @@ func spread(d []time.Duration) string {
 }
 
 // killOne starts a process, exchanges some buffers with it, and kills it. It returns how long after the kill this side
-// noticed, and how long after it the kernel reported the end of the process. On a busy machine both are long: the
-// kernel must run the process once more to end it, and then this side.
+// noticed, and how long after the kill the kernel reported the end of the process. On a busy machine both times are
+// long, because the kernel must run the process once more to end it, and then this side.
 func killOne(ctx context.Context, t *testing.T, n *coir.Nursery, role string, rng *rand.Rand) (
 	seen, gone time.Duration, err error,
 ) {
@@ -207,7 +207,7 @@ func killOne(ctx context.Context, t *testing.T, n *coir.Nursery, role string, rn
 	reaped := coir.NewPromise[time.Time]()
 	exchanging := coir.NewEvent()
 	n.Go("kill", func(ctx context.Context) error {
-		if !early { // else at any moment of the start
+		if !early { // otherwise at any time during the start
 			_ = exchanging.Wait(ctx)
 		}
 		kill()
@@ -219,7 +219,7 @@ func killOne(ctx context.Context, t *testing.T, n *coir.Nursery, role string, rn
 	err = exchange(ctx, ours, role, some, exchanging)
 	noticed := time.Now()
 	if early && err != nil && !errors.Is(err, coir.ErrClosed) {
-		err = nil // the constructor failed, with an error of the socket
+		err = nil // the constructor failed with an error of the socket
 	} else if errors.Is(err, coir.ErrClosed) && errors.Is(err, ErrGone) {
 		err = nil
 	} else {
@@ -234,7 +234,8 @@ func killOne(ctx context.Context, t *testing.T, n *coir.Nursery, role string, rn
 	return noticed.Sub(at), end.Sub(at), waited
 }
 
-// exchange does what the other process does not, tells when some buffers were exchanged, and goes on until an error.
+// exchange is the counterpart of the other process. It sets exchanging after some buffers, and continues until an
+// error.
 func exchange(ctx context.Context, conn net.Conn, role string, some int, exchanging *coir.Event) error {
 	if role == "send" {
 		r, err := NewReceiver(ctx, conn)
@@ -266,7 +267,7 @@ func exchange(ctx context.Context, conn net.Conn, role string, some int, exchang
 	return produce(ctx, s, -1)
 }
 
-// Buffers that are held when the other process dies stay readable, and their memory goes back with the last.
+// Buffers that are held when the other process dies stay readable, and their memory is unmapped with the last one.
 func TestHeldBuffersOutliveTheSender(t *testing.T) {
 	leavesNothing(t)
 	ctx := t.Context()

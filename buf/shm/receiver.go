@@ -18,16 +18,16 @@ type Receiver struct {
 	link        receiving
 }
 
-// receiving is a way from the other side.
+// receiving is a way to receive from the other side.
 type receiving interface {
 	recv(ctx context.Context, try bool) (buf.Buf, error)
 	close() bool
 	stats(*Stats)
 }
 
-// NewReceiver makes the receiving end of a link, whose other end [NewSender] makes, and waits for that. The link takes
-// over conn, and closes it if NewReceiver fails. If ctx ends, NewReceiver returns its error. The link does not end with
-// ctx.
+// NewReceiver creates the receiving end of a link, and waits until [NewSender] has created the other end. The link
+// takes over conn, and NewReceiver closes conn if it fails. If ctx ends, NewReceiver returns its error. The link does
+// not end with ctx.
 func NewReceiver(ctx context.Context, conn net.Conn, opts ...Option) (*Receiver, error) {
 	if err := opening(ctx, "NewReceiver", conn); err != nil {
 		return nil, err
@@ -41,10 +41,10 @@ func NewReceiver(ctx context.Context, conn net.Conn, opts ...Option) (*Receiver,
 	return r, nil
 }
 
-// Recv receives the next buffer, which the caller then owns, and must not write. When it is released it goes back to
-// the sender. Recv waits while there is none. When the sender has closed the link, and all has been received, Recv
-// returns an error that matches [coir.ErrClosed]; if the sender's process has ended without that, the error is also
-// [ErrGone].
+// Recv receives the next buffer, which the caller then owns but must not write to. When it is released, it returns to
+// the sender. Recv waits while there is no buffer. When the sender has closed the link and everything has been
+// received, Recv returns an error that matches [coir.ErrClosed]; if the sender's process has ended without Close, the
+// error also matches [ErrGone].
 func (r *Receiver) Recv(ctx context.Context) (buf.Buf, error) {
 	if err := coir.Ended(ctx); err != nil {
 		return buf.Buf{}, err
@@ -63,7 +63,7 @@ func (r *Receiver) RecvTimeout(ctx context.Context, d time.Duration) (buf.Buf, e
 func (r *Receiver) TryRecv() (buf.Buf, error) { return r.link.recv(context.Background(), true) }
 
 // All returns an iterator over the received buffers, each of which the loop owns. It ends when the sender has closed
-// the link. If anything else ends it, the last pair has the error, and no buffer.
+// the link. If it ends for another reason, the last pair has the error and no buffer.
 func (r *Receiver) All(ctx context.Context) iter.Seq2[buf.Buf, error] {
 	return func(yield func(buf.Buf, error) bool) {
 		for {
@@ -80,10 +80,10 @@ func (r *Receiver) All(ctx context.Context) iter.Seq2[buf.Buf, error] {
 }
 
 // Close ends the link. Waiting and later operations return an error that matches [coir.ErrClosed], and so do those of
-// the sender. Buffers that were sent and not received are dropped. Those that were received stay valid until they are
-// released; the memory is given back then. Close reports whether this call ended the link.
+// the sender. Buffers that were sent but not received are dropped. Received buffers stay valid until they are released;
+// then the memory is freed. Close reports whether this call ended the link.
 //
-// A receiver that has returned an error that matches [coir.ErrClosed] needs no Close.
+// Close is not needed after the receiver has returned an error that matches [coir.ErrClosed].
 func (r *Receiver) Close() bool { return r.link.close() }
 
 // Cap returns the number of buffers.

@@ -14,9 +14,9 @@ import (
 
 // sharedReceiver is the receiving end with shared memory.
 //
-// Its pool has the buffers of the sender, as memory that can only be read. All of them are taken from it at first, and
-// are in idle; a buffer that is received goes from there to its owner, and comes back by OnRelease. If the receiver
-// copies, by WithCopy or because its region is checked, the pool has memory of its own.
+// Its pool has the sender's buffers, as read-only memory. At first it takes all of them out of the pool and keeps them
+// in idle. A received buffer moves from idle to its owner, and returns through OnRelease. If the receiver copies,
+// because of WithCopy or because its region is checked, the pool has its own memory.
 type sharedReceiver struct {
 	name   string
 	size   int
@@ -28,20 +28,20 @@ type sharedReceiver struct {
 	copies bool
 	patience
 
-	cond  coir.Cond // guards what follows
+	cond  coir.Cond // guards the fields below
 	ring  ring
-	has   []bool    // by the number of a buffer: it was received and not returned
-	idle  []buf.Buf // the others, if the receiver does not copy
-	lent  int       // the number of has
-	total uint64    // the number of buffers that were received
-	gone  bool      // the sender has ended and adds no more entries
+	has   []bool    // by number of a buffer: it was received and not returned
+	idle  []buf.Buf // the other buffers, if the receiver does not copy
+	lent  int       // how many of has are true
+	total uint64    // how many buffers were received
+	gone  bool      // the sender has ended and will add no more entries
 	over  bool      // the link has ended
 	cause error     // why the link or the sender ended
 }
 
 var recvVerb = &coir.Verb{Name: "receive", Waits: "to receive from", Of: "link"}
 
-// newSharedReceiver makes r a receiver. It takes over the socket and the mapping, also if it fails.
+// newSharedReceiver makes r a receiver. It takes over the socket and the mapping, even if it fails.
 func newSharedReceiver(r *Receiver, o options, sock *socket, m *mapping) error {
 	at := pages(areaLen(r.count))
 	l := &sharedReceiver{name: r.name, size: r.size, sock: sock, maps: m, blocks: m.peer[at:], has: make([]bool, r.count)}
@@ -61,10 +61,11 @@ func newSharedReceiver(r *Receiver, o options, sock *socket, m *mapping) error {
 	return nil
 }
 
-// open makes the pool, and takes all buffers of the sender from it. If it makes a pool of copies, it sets copies.
+// open creates the pool, and takes all of the sender's buffers out of it. If it creates a pool of copies, it sets
+// copies.
 func (l *sharedReceiver) open(count int, copies bool) (*buf.Region, *buf.Pool, error) {
 	if !copies {
-		l.maps.use() // by the region
+		l.maps.use() // for the region
 		region, pool, err := newPool(l.name, l.size, count, buf.WithMemory(l.blocks, l.maps.release),
 			buf.WithReadOnly(), buf.OnRelease(l.keep))
 		if err != nil {
@@ -81,7 +82,7 @@ func (l *sharedReceiver) open(count int, copies bool) (*buf.Region, *buf.Pool, e
 			}
 			return region, pool, nil
 		}
-		_ = region.Close() // it is checked: its buffers are not in the memory that it was given
+		_ = region.Close() // the region is checked: its buffers are not in the given memory
 	}
 	l.copies = true
 	return newPool(l.name, l.size, count)
@@ -93,7 +94,7 @@ func (l *sharedReceiver) slot(b buf.Buf) uint32 {
 	return uint32(at / uintptr(stride(l.size)))
 }
 
-// readable is called when there are wake-ups, or the sender has ended.
+// readable is called when there are wake-ups, or when the sender has ended.
 func (l *sharedReceiver) readable() {
 	if l.sock.drain() || l.sock.watch(l.readable) != nil {
 		l.ended(ErrGone)
@@ -129,15 +130,15 @@ func (l *sharedReceiver) recv(ctx context.Context, try bool) (buf.Buf, error) {
 	return p.b.Slice(int(p.off), int(p.off+p.len)), nil
 }
 
-// received is a part of a buffer, and the buffer unless the receiver copies.
+// received is a part of a buffer. It has the buffer unless the receiver copies.
 type received struct {
 	part
 	b buf.Buf
 }
 
-// next takes the next entry of the ring, and waits for it unless try is true.
+// next takes the next entry of the ring. It waits for an entry unless try is true.
 func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
-	var begin time.Time // of the wait
+	var begin time.Time // when the wait began
 	l.cond.Lock()
 	for {
 		if l.over {
@@ -192,7 +193,7 @@ func (l *sharedReceiver) next(ctx context.Context, try bool) (received, error) {
 	}
 }
 
-// changed reports whether a receive has something to do.
+// changed reports whether a receive need not wait.
 func (l *sharedReceiver) changed() bool {
 	l.cond.Lock()
 	defer l.cond.Unlock()
@@ -211,7 +212,7 @@ func (l *sharedReceiver) check(p part) error {
 	return nil
 }
 
-// recvCopy copies what it receives to a buffer of its own.
+// recvCopy copies a received buffer to a buffer of the receiver's own.
 func (l *sharedReceiver) recvCopy(ctx context.Context, try bool) (b buf.Buf, err error) {
 	if try {
 		b, err = l.pool.TryGet()
@@ -240,7 +241,7 @@ func (l *sharedReceiver) recvCopy(ctx context.Context, try bool) (b buf.Buf, err
 	return b, nil
 }
 
-// use adds a user of the memory. It reports false if the link has ended.
+// use adds a user of the memory. It returns false if the link has ended.
 func (l *sharedReceiver) use() bool {
 	l.cond.Lock()
 	defer l.cond.Unlock()
@@ -253,7 +254,7 @@ func (l *sharedReceiver) use() bool {
 // keep is called with a buffer that was released.
 func (l *sharedReceiver) keep(b buf.Buf) bool { return l.giveBack(l.slot(b), b) }
 
-// giveBack returns a buffer to the sender. It reports false if the link has ended.
+// giveBack returns a buffer to the sender. It returns false if the link has ended.
 func (l *sharedReceiver) giveBack(slot uint32, b buf.Buf) bool {
 	l.cond.Lock()
 	if l.over {
@@ -265,7 +266,7 @@ func (l *sharedReceiver) giveBack(slot uint32, b buf.Buf) bool {
 	}
 	l.has[slot] = false
 	l.lent--
-	wake := l.ring.push(part{slot: slot}, l.ring.empty()) // from here the sender has it
+	wake := l.ring.push(part{slot: slot}, l.ring.empty()) // from here on the sender has it
 	l.cond.Unlock()
 	if wake {
 		l.sock.wake()
@@ -295,7 +296,7 @@ func (l *sharedReceiver) finish(cause error) bool {
 			b.Release() // keep refuses it
 		}
 	}
-	_ = l.region.Close() // buffers that the program has, it releases later
+	_ = l.region.Close() // the program releases its buffers later
 	_ = l.maps.release()
 	return true
 }

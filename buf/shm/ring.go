@@ -6,40 +6,41 @@ import (
 	"unsafe"
 )
 
-// A link is two areas of shared memory, one for each side. Only its own side can write an area; the other one has
-// mapped it to read. In its area a side has a ring of entries, which it pushes and the other side pops: the sender the
-// buffers that it sends, the receiver those that it returns.
+// A link is two areas of shared memory, one for each side. Only its own side can write to an area; the other side has
+// mapped it for reading. In its area a side has a ring of entries, which it pushes and the other side pops: the sender
+// pushes the buffers that it sends, and the receiver pushes those that it returns.
 //
-// Nothing that the other side writes is trusted: it is loaded once, with one atomic load a word, and checked.
+// Nothing that the other side writes is trusted: each word is loaded once, atomically, and checked.
 //
 // A ring has room for all buffers of the link, and a buffer is in it at most once. So a push always finds room, and the
-// reader need not say how far it has come: its position is in memory of its own.
+// reader need not publish its position: that is in its own memory.
 //
-// Waiting. A side that finds the other's ring empty, and is about to sleep, stores in its word until for which tail it
-// waits, then a new number in its word wait, and then looks at the ring again. A side that has pushed looks at the
-// other's word wait. If there is a number for which it has not yet sent a wake-up, and the tail has come to until, it
-// sends one. Loads and stores of package atomic have one order, so one of the two sees the other: no wake-up is lost,
-// and there is at most one for each number. TestExploreWaking runs this code through all orders of its accesses.
+// Waiting. A side that finds the other's ring empty, and is about to sleep, stores in its word until the tail for which
+// it waits, then stores a new number in its word wait, and then checks the ring again. A side that has pushed an entry
+// loads the other's word wait. If that has a number for which it has not yet sent a wake-up, and the tail has reached
+// until, it sends one. Loads and stores of package atomic have one total order, so one of the two sides sees the other:
+// no wake-up is lost, and there is at most one for each number. TestExploreWaking runs this code in all orders of its
+// accesses.
 //
-// A wake-up is for all fibers and goroutines of a side that sleep, and an announcement is never withdrawn: one that
-// finds an entry in its second look cannot know whether the other side has seen the number by which another sleeps.
+// A wake-up is for all sleeping fibers and goroutines of a side, and an announcement is never withdrawn: a fiber that
+// finds an entry in its second check cannot know whether another fiber sleeps and relies on the same announcement.
 //
-// A wake-up can cost more than a buffer of 64 KiB does. So a sender that has no buffer left waits until half of them
-// have come back. The receiver wakes it early if it has nothing left to receive, when it returns a buffer and before it
-// looks for the next one. A receiver that has something left, and does neither, may wait for the sender in another way:
-// so after a short time the sender waits for one buffer.
+// A wake-up can cost more than passing a buffer of 64 KiB. So a sender without a free buffer waits until half of them
+// have been returned. If the receiver has nothing left to receive, it wakes the sender early, when it returns a buffer
+// and before it checks for the next one. A receiver that has something left, and does neither, may be waiting for the
+// sender in another way: so after a short time the sender waits for only one buffer.
 //
-// Invariants, if the other side keeps to the protocol:
+// Invariants, if the other side follows the protocol:
 //
-//	R1 room:  0 <= tail - popped <= number of buffers, for the tail of the one side and popped of the other.
+//	R1 room:  0 <= tail - popped <= number of buffers, for the tail of one side and popped of the other.
 //	R2 entry: an entry below tail does not change before it has been popped.
 
-// area is the part of a side's memory that is not buffers.
+// area is the part of a side's memory that precedes the buffers.
 type area struct {
-	tail    *atomic.Uint64 // the number of entries that were pushed
+	tail    *atomic.Uint64 // the number of entries pushed so far
 	wait    *atomic.Uint64 // the number of the last sleep that the side has announced, or 0
-	until   *atomic.Uint64 // the tail of the other's ring for which it sleeps
-	closed  *atomic.Uint64 // 1 if the side has ended in order
+	until   *atomic.Uint64 // the tail of the other side's ring for which it sleeps
+	closed  *atomic.Uint64 // 1 if the side has closed the link
 	entries []entry
 }
 
@@ -50,7 +51,7 @@ type entry struct{ at, len atomic.Uint64 } // at: [offset 32][slot 32]
 type part struct{ slot, off, len uint32 }
 
 const (
-	line     = 64 // a cache line: each word has its own, but until, which is stored with wait
+	line     = 64 // a cache line: each word has its own, except until, which is stored together with wait
 	ringAt   = 3 * line
 	entryLen = int(unsafe.Sizeof(entry{}))
 )
@@ -77,14 +78,14 @@ func areaIn(mem []byte, count int) area {
 	}
 }
 
-// ring is a side's view of both areas. The caller has a lock for all methods.
+// ring is a side's view of both areas. The caller of each method holds a lock.
 type ring struct {
 	own, peer area
 	count     int
-	pushed    uint64 // what own.tail is
+	pushed    uint64 // the value of own.tail
 	popped    uint64
 	sleep     uint64 // the number of this side's last sleep
-	woken     uint64 // the number of the other side's last sleep that was ended by a wake-up
+	woken     uint64 // the number of the other side's last sleep that a wake-up has ended
 }
 
 // push adds an entry. It reports whether the other side must be woken: see sleeper.
@@ -97,8 +98,8 @@ func (r *ring) push(p part, early bool) (wake bool) {
 	return r.sleeper(early)
 }
 
-// sleeper reports whether the caller must wake the other side: it has announced a sleep, nobody has woken it since, and
-// there are as many entries as it waits for, or early is set.
+// sleeper reports whether the caller must wake the other side: it has announced a sleep, no wake-up was sent since
+// then, and there are as many entries as it waits for, or early is set.
 func (r *ring) sleeper(early bool) bool {
 	w := r.peer.wait.Load()
 	if w == 0 || w == r.woken || !early && int64(r.pushed-r.peer.until.Load()) < 0 {
@@ -109,7 +110,7 @@ func (r *ring) sleeper(early bool) bool {
 }
 
 // pop returns the next entry of the other side. ok is false if there is none. The error says how the other side broke
-// R1. Of the entry itself nothing is checked.
+// R1. pop does not check the entry itself.
 func (r *ring) pop() (p part, ok bool, err error) {
 	tail := r.peer.tail.Load()
 	if tail == r.popped {
@@ -130,9 +131,9 @@ func (r *ring) pop() (p part, ok bool, err error) {
 // empty reports whether pop would find nothing.
 func (r *ring) empty() bool { return r.peer.tail.Load() == r.popped }
 
-// announce says that this side is about to sleep until there are n entries, and reports whether it may: if not, there
-// is something to pop. The announcement stands in either case: others of this side may sleep by it, or by one that it
-// replaced. If nobody sleeps, it brings one wake-up for nothing.
+// announce announces that this side is about to sleep until there are n entries, and reports whether it may sleep. If
+// not, there is something to pop. The announcement is not withdrawn, because other sleepers of this side may rely on
+// it, or on one that it replaced. If there are none, it causes one unnecessary wake-up.
 func (r *ring) announce(n uint64) bool {
 	r.sleep++
 	r.own.until.Store(r.popped + n)

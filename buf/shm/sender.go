@@ -20,15 +20,16 @@ type Sender struct {
 	link        sending
 }
 
-// sending is a way to the other side.
+// sending is a way to send to the other side.
 type sending interface {
-	// send passes b on. If it returns nil, b is the link's. It waits if try is false.
+	// send passes b on. If it returns nil, the link owns b. It waits unless try is true.
 	send(ctx context.Context, b buf.Buf, try bool) error
-	// reclaim makes the pool lend again what has come back.
+	// reclaim returns buffers that the other side has given back to the pool.
 	reclaim()
-	// lookAgain calls found for a short while, if something may come back so soon, and reports whether it returned true.
+	// lookAgain calls found for a short while, if a buffer may soon be returned, and reports whether found returned
+	// true.
 	lookAgain(ctx context.Context, found func() bool) bool
-	// await announces that the caller waits for a buffer to come back. After the wait, the caller calls done.
+	// await announces that the caller waits for a buffer to be returned. After the wait, the caller calls done.
 	await() (done func())
 	// ended returns the error of an operation on a link that has ended, or nil.
 	ended(op string) error
@@ -36,9 +37,9 @@ type sending interface {
 	stats(*Stats)
 }
 
-// NewSender makes the sending end of a link, with count buffers of size bytes each, and waits for the other process to
-// call [NewReceiver]. The link takes over conn, and closes it if NewSender fails. The size is at most 1 GiB, and there
-// are at most 1,048,576 buffers. If ctx ends, NewSender returns its error. The link does not end with ctx.
+// NewSender creates the sending end of a link, with count buffers of size bytes each, and waits until the other process
+// calls [NewReceiver]. The link takes over conn, and NewSender closes conn if it fails. The size is at most 1 GiB, and
+// the count at most 1,048,576. If ctx ends, NewSender returns its error. The link does not end with ctx.
 func NewSender(ctx context.Context, conn net.Conn, size, count int, opts ...Option) (*Sender, error) {
 	if !fits(size, count) {
 		panic(fmt.Sprintf("shm: NewSender with %d buffers of %d bytes: there are from 1 to %d, of 1 byte to 1 GiB",
@@ -56,8 +57,8 @@ func NewSender(ctx context.Context, conn net.Conn, size, count int, opts ...Opti
 	return s, nil
 }
 
-// Get returns an empty buffer, which the caller owns. It waits while all are in use, here or by the receiver. It
-// returns an error that matches [coir.ErrClosed] if the link has ended, and the error of ctx if ctx is done.
+// Get returns an empty buffer, which the caller owns. It waits while all buffers are in use, here or by the receiver.
+// It returns an error that matches [coir.ErrClosed] if the link has ended, and the error of ctx if ctx is done.
 func (s *Sender) Get(ctx context.Context) (buf.Buf, error) {
 	if err := coir.Ended(ctx); err != nil {
 		return buf.Buf{}, err
@@ -84,7 +85,8 @@ func (s *Sender) get(ctx context.Context, try bool) (buf.Buf, error) {
 	return obtain(ctx, s.link, try, "get a buffer of", s.pool.TryGet, s.pool.Get)
 }
 
-// obtain takes something that the other side returns: by take if there is some, else by wait, which waits for it.
+// obtain returns something that the other side has returned: from take if there is some, and otherwise from wait, which
+// waits for it.
 func obtain[T any](ctx context.Context, l sending, try bool, op string,
 	take func() (T, error), wait func(context.Context) (T, error)) (v T, err error) {
 	found := func() bool {
@@ -105,9 +107,9 @@ func obtain[T any](ctx context.Context, l sending, try bool, op string,
 	return v, err
 }
 
-// Send sends b. If it returns an error, b is still the caller's. A buffer that came from Get is passed on without a
-// wait: there is room for all. Any other buffer that is not too long is copied to one of the link, for which Send may
-// have to wait, and released. With [WithCopy] that happens to all.
+// Send sends b. If it returns an error, the caller still owns b. Send does not wait for a buffer that came from Get,
+// because there is room for all of them. It copies any other buffer, if that is not too long, to a buffer of the link,
+// for which it may have to wait, and releases the original. With [WithCopy] it copies all buffers.
 func (s *Sender) Send(ctx context.Context, b buf.Buf) error {
 	// Spec: BU-01 (a buffer has one owner)
 	// Spec: BU-02 (a failed send keeps its buffer)
@@ -135,9 +137,9 @@ func (s *Sender) send(ctx context.Context, b buf.Buf, try bool) error {
 	return buf.HandOver(b, func(b buf.Buf) error { return s.link.send(ctx, b, try) })
 }
 
-// Close ends the link. What was sent is still received, and then the receiver finds the link closed. Waiting and later
-// operations of this end return an error that matches [coir.ErrClosed]. Buffers that were not sent stay valid until
-// they are released; the memory is given back then. Close reports whether this call ended the link.
+// Close ends the link. The receiver still receives the buffers that were sent, and then finds the link closed. Waiting
+// and later operations of this end return an error that matches [coir.ErrClosed]. Buffers that were not sent stay valid
+// until they are released; then the memory is freed. Close reports whether this call ended the link.
 func (s *Sender) Close() bool { return s.link.close() }
 
 // Cap returns the number of buffers.
@@ -156,7 +158,7 @@ func (s *Sender) Stats() Stats {
 	return st
 }
 
-// newPool makes a pool of its own region.
+// newPool creates a pool in a new region.
 func newPool(name string, size, count int, opts ...buf.Option) (*buf.Region, *buf.Pool, error) {
 	r, err := buf.NewRegion(count*stride(size), append(opts, buf.WithName(name))...)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 
 // sharedSender is the sending end with shared memory.
 //
-// The buffers of the pool are in the shared memory, and a buffer that was sent stays in out until the receiver returns
-// it. If the sender copies, by WithCopy or because its region is checked, the pool has memory of its own, and spare has
-// the numbers of the shared buffers that are free.
+// The buffers of the pool are in the shared memory, and a sent buffer stays in out until the receiver returns it. If
+// the sender copies, because of WithCopy or because its region is checked, the pool has its own memory, and spare has
+// the numbers of the free shared buffers.
 type sharedSender struct {
 	name   string
 	size   int
@@ -25,19 +25,19 @@ type sharedSender struct {
 	blocks []byte // the memory of the buffers
 	region *buf.Region
 	pool   *buf.Pool
-	spare  *coir.Chan[uint32] // if the sender copies, or nil
+	spare  *coir.Chan[uint32] // nil unless the sender copies
 
 	patience
 
-	mu      sync.Mutex // guards what follows; no fiber yields under it
+	mu      sync.Mutex // guards the fields below; no fiber yields while it holds mu
 	ring    ring
 	out     []sent      // by the number of the buffer
-	waiters int         // calls that wait for what the receiver returns
-	late    *time.Timer // runs while they wait for more than one buffer; then they wait for one
+	waiters int         // calls that wait for the receiver to return buffers
+	late    *time.Timer // runs while they wait for more than one buffer; when it fires they wait for one
 	over    bool        // the link has ended
 	cause   error       // why it ended
 
-	pushed, copied uint64 // buffers that were sent, and those of them that were copied
+	pushed, copied uint64 // buffers that were sent, and how many of them were copied
 }
 
 // sent is a buffer that the receiver has.
@@ -46,14 +46,14 @@ type sent struct {
 	b  buf.Buf // if the sender does not copy
 }
 
-// newSharedSender makes s a sender. It takes over the socket and the mapping, also if it fails.
+// newSharedSender makes s a sender. It takes over the socket and the mapping, even if it fails.
 func newSharedSender(s *Sender, o options, sock *socket, m *mapping) error {
 	at := pages(areaLen(s.count))
 	l := &sharedSender{name: s.name, size: s.size, sock: sock, maps: m, blocks: m.own[at:], out: make([]sent, s.count)}
 	l.ring = ring{own: areaIn(m.own, s.count), peer: areaIn(m.peer, s.count), count: s.count}
 	var opts []buf.Option
 	if !o.copies {
-		m.use() // by the region
+		m.use() // for the region
 		opts = append(opts, buf.WithMemory(l.blocks, m.release))
 	}
 	var err error
@@ -77,7 +77,7 @@ func newSharedSender(s *Sender, o options, sock *socket, m *mapping) error {
 	return nil
 }
 
-// readable is called when there are wake-ups, or the receiver has ended.
+// readable is called when there are wake-ups, or when the receiver has ended.
 func (l *sharedSender) readable() {
 	end := l.sock.drain()
 	l.returned(false)
@@ -86,17 +86,17 @@ func (l *sharedSender) readable() {
 	}
 }
 
-// lateTime is how long calls wait for half of the buffers.
+// lateTime is how long calls wait for half of the buffers before they wait for one.
 const lateTime = time.Millisecond
 
-// returned reclaims, and lets the calls that still wait go on to sleep.
+// returned reclaims buffers, and announces the sleep of the calls that still wait.
 func (l *sharedSender) returned(one bool) {
 	l.reclaim()
 	l.sleep(one)
 }
 
 // sleep announces a wait for half of the buffers, or for one, after reclaiming those already returned. It does nothing
-// if no call waits. Each wait for more than one buffer ends with late, at most lateTime after its announcement.
+// if no call waits. A wait for more than one buffer lasts at most lateTime after its announcement.
 func (l *sharedSender) sleep(one bool) {
 	for {
 		l.mu.Lock()
@@ -146,10 +146,10 @@ func (l *sharedSender) await() func() {
 	}
 }
 
-// isLate is called when calls have waited for half of the buffers for long.
+// isLate is called when calls have waited for half of the buffers for lateTime.
 func (l *sharedSender) isLate() { l.returned(true) }
 
-// reclaim takes back returned buffers. It terminates because each is returned once.
+// reclaim takes back returned buffers. It terminates because each buffer is returned once.
 func (l *sharedSender) reclaim() {
 	var back [32]part
 	var bufs [len(back)]buf.Buf
@@ -184,7 +184,7 @@ func (l *sharedSender) reclaim() {
 	}
 }
 
-// place returns where in the shared memory b is. It reports false if b is elsewhere.
+// place returns the position of b in the shared memory, or false if b is elsewhere.
 func (l *sharedSender) place(b buf.Buf) (part, bool) {
 	bytes := b.Bytes()
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(bytes))) - uintptr(unsafe.Pointer(unsafe.SliceData(l.blocks)))
@@ -201,13 +201,13 @@ func (l *sharedSender) send(ctx context.Context, b buf.Buf, try bool) error {
 		if p, ok := l.place(b); ok {
 			if ok, err := l.push(p, b, false); ok || err != nil {
 				return err
-			} // else it has another owner, who has sent it
+			} // otherwise another owner has sent it
 		}
 	}
 	return l.sendCopy(ctx, b, try)
 }
 
-// push gives a buffer to the receiver. It reports false if the receiver has it already, or the link has ended.
+// push passes a buffer to the receiver. It returns false if the receiver already has it, or the link has ended.
 func (l *sharedSender) push(p part, b buf.Buf, copied bool) (bool, error) {
 	l.mu.Lock()
 	if l.over {
@@ -223,7 +223,7 @@ func (l *sharedSender) push(p part, b buf.Buf, copied bool) (bool, error) {
 	if copied {
 		l.copied++
 	}
-	wake := l.ring.push(p, false) // from here the receiver has it
+	wake := l.ring.push(p, false) // from here on the receiver has it
 	l.mu.Unlock()
 	if wake {
 		l.sock.wake()
@@ -231,7 +231,7 @@ func (l *sharedSender) push(p part, b buf.Buf, copied bool) (bool, error) {
 	return true, nil
 }
 
-// sendCopy sends the bytes of b in a buffer of the shared memory.
+// sendCopy copies b to a buffer of the shared memory, and sends that.
 func (l *sharedSender) sendCopy(ctx context.Context, b buf.Buf, try bool) error {
 	var own buf.Buf
 	var p part
@@ -266,7 +266,7 @@ func (l *sharedSender) sendCopy(ctx context.Context, b buf.Buf, try bool) error 
 	return nil
 }
 
-// use adds a user of the memory. It reports false if the link has ended.
+// use adds a user of the memory. It returns false if the link has ended.
 func (l *sharedSender) use() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -305,7 +305,7 @@ func (l *sharedSender) end(cause error) bool {
 		}
 	}
 	l.sock.close()
-	_ = l.region.Close() // buffers that the program has, it releases later
+	_ = l.region.Close() // the program releases its buffers later
 	_ = l.maps.release()
 	return true
 }

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// asleep returns the number of calls that wait for what the receiver returns, and for how many buffers.
+// asleep returns the number of calls that wait for the receiver to return buffers, and how many buffers they wait for.
 func (l *sharedSender) asleep() (calls int, n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiters, l.ring.own.until.Load() - l.ring.popped
 }
 
-// Of two calls that wait, the second gets its buffer too, after a time, although the receiver does not return half.
+// If two calls wait, the second one gets its buffer too, after a while, even if the receiver does not return half of
+// them.
 func TestSecondWaitingSenderIsNotForgotten(t *testing.T) {
 	const n = 8
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -33,7 +34,7 @@ func TestSecondWaitingSenderIsNotForgotten(t *testing.T) {
 		calls, n := l.asleep()
 		return calls == 2 && n == 1
 	})
-	for range cap(sent) { // what was sent stays in the ring, so that the receiver wakes nobody early
+	for range cap(sent) { // sent buffers stay in the ring, so that the receiver does not wake the sender early
 		b, err := r.Recv(ctx)
 		if err != nil {
 			t.Fatal(err)

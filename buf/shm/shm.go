@@ -13,11 +13,12 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// ErrGone says that the other process has ended without Close. The errors of operations are also [coir.ErrClosed].
+// ErrGone means that the other process has ended without Close. Errors of operations that match it also match
+// [coir.ErrClosed].
 var ErrGone = errors.New("shm: the other side has ended without Close")
 
-// ErrProtocol says that the other process has written what it must not, and that the link was ended for that. The
-// errors of operations are also [coir.ErrClosed].
+// ErrProtocol means that the other process broke the protocol, and that the link was ended for that reason. Errors of
+// operations that match it also match [coir.ErrClosed].
 var ErrProtocol = errors.New("shm: the other side broke the protocol")
 
 // Option is an option of [NewSender] and [NewReceiver].
@@ -27,7 +28,7 @@ type options struct {
 	name         string
 	copies       bool
 	onlyShared   bool
-	onlyStreamed bool // for tests
+	onlyStreamed bool // set by tests
 }
 
 func optionsOf(opts []Option) (o options) {
@@ -40,28 +41,28 @@ func optionsOf(opts []Option) (o options) {
 // WithName gives the end a name, which errors and reports show.
 func WithName(name string) Option { return func(o *options) { o.name = name } }
 
-// WithCopy keeps the buffers of this end in memory of its own, and copies what is sent or received. So the other
-// process reads only what was sent to it, and cannot change what was received from it.
+// WithCopy keeps the buffers of this end in its own memory, and copies the data that is sent or received. So the other
+// process can read only the data that was sent to it, and cannot change data after it was received.
 func WithCopy() Option { return func(o *options) { o.copies = true } }
 
-// WithShared makes the constructor return an error that matches [errors.ErrUnsupported] where memory cannot be shared.
-// Without it, the bytes are copied through the connection then.
+// WithShared makes the constructor return an error that matches [errors.ErrUnsupported] if memory cannot be shared.
+// Without this option, the bytes are then copied through the connection.
 func WithShared() Option {
 	// Spec: BU-07 (missing descriptor support is ErrUnsupported)
 	return func(o *options) { o.onlyShared = true }
 }
 
-// Stats holds the counters of an end. They are read one after the other.
+// Stats holds the counters of an end. They are read one after another.
 type Stats struct {
 	Name   string
 	Shared bool // false if the bytes go through the connection
-	Size   int  // bytes of a buffer
-	Cap    int  // buffers
-	Lent   int  // of a sender: buffers that are not free; of a receiver: those that were received and not released
+	Size   int  // bytes in each buffer
+	Cap    int  // number of buffers
+	Lent   int  // of a sender: buffers that are not free; of a receiver: buffers received and not released
 
-	Passed uint64 // buffers that were sent or received without a copy
+	Passed uint64 // buffers sent or received without a copy
 	Copied uint64 // buffers whose bytes were copied
-	Wakes  uint64 // wake-ups that were sent to the other side
+	Wakes  uint64 // wake-ups sent to the other side
 }
 
 const (
@@ -72,7 +73,7 @@ const (
 // ended is the error of an operation on a link that has ended.
 type ended struct {
 	op, name string
-	cause    error // ErrGone, ErrProtocol, what was given to Abort, or nil: by Close
+	cause    error // ErrGone, ErrProtocol, the argument of Abort, or nil after Close
 }
 
 func (e *ended) Error() string {
@@ -97,11 +98,11 @@ func (e *unopened) Error() string { return "shm: " + e.op + ": " + bare(e.err) }
 
 func (e *unopened) Unwrap() error { return e.err }
 
-// bare returns the text of the cause of an error that begins with "shm: ", without a second one.
+// bare returns the text of a cause without the prefix "shm: ", so that an error has that prefix only once.
 func bare(cause error) string { return strings.TrimPrefix(cause.Error(), "shm: ") }
 
-// hello is the first message of the sender, and the answer of the receiver. A message that offers shared memory comes
-// with its descriptor.
+// hello is the first message of the sender, and the answer of the receiver. A message that offers shared memory has the
+// descriptor attached.
 type hello struct {
 	way         way
 	size, count int
@@ -140,15 +141,15 @@ func decodeHello(b []byte) (h hello, err error) {
 	return h, nil
 }
 
-// fits reports whether a link can have count buffers of size bytes: the memory of all has a length that is an int.
+// fits reports whether a link can have count buffers of size bytes: the length of all memory must fit in an int.
 func fits(size, count int) bool {
 	return 1 <= size && size <= maxSize && 1 <= count && count <= maxCount && count < math.MaxInt/2/stride(size)
 }
 
-// stride returns the distance of buffers of a size in memory: that of package buf.
+// stride returns the distance between buffers of a size in memory. It is the same as in package buf.
 func stride(size int) int { return (size + line - 1) &^ (line - 1) }
 
-// opening checks whether the caller can make an end of a link.
+// opening checks whether the caller can create an end of a link.
 func opening(ctx context.Context, what string, conn net.Conn) error {
 	if conn == nil {
 		panic("shm: " + what + " without a connection: the other side would not be found")

@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// Buffers arrive in order, with their contents, and come back: more are sent than there are.
+// Buffers arrive in order, with their contents, and are returned: the test sends more than there are.
 //
 // Spec: BU-01 (a buffer has one owner)
 // Spec: BU-08 (hand-overs are counted)
@@ -62,7 +62,7 @@ func TestBuffersArriveAndComeBack(t *testing.T) {
 	})
 }
 
-// A part of a buffer arrives as that part.
+// If a part of a buffer is sent, that part arrives.
 func TestPartOfABuffer(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		s, r := link(t, 2, opts...)
@@ -82,7 +82,7 @@ func TestPartOfABuffer(t *testing.T) {
 	})
 }
 
-// A buffer of another pool, or one that is shared and sent by both owners, is copied. One that is too long stays with
+// A buffer of another pool, or a shared buffer that both owners send, is copied. A buffer that is too long stays with
 // its sender.
 //
 // Spec: BU-02 (a failed send keeps its buffer)
@@ -131,7 +131,7 @@ func TestOtherBuffersAreCopied(t *testing.T) {
 	})
 }
 
-// Waits end with a cancel and with a time limit, and the link works as before.
+// Waits end when they are cancelled or their time limit passes, and the link still works.
 //
 // Spec: BU-02 (a failed send keeps its buffer)
 func TestWaitsEnd(t *testing.T) {
@@ -192,7 +192,7 @@ func TestWaitsEnd(t *testing.T) {
 	})
 }
 
-// When the sender closes the link, what was sent is received, and then the end.
+// When the sender closes the link, the receiver receives what was sent, and then the end.
 func TestCloseOfTheSender(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		ctx := t.Context()
@@ -230,8 +230,8 @@ func TestCloseOfTheSender(t *testing.T) {
 	})
 }
 
-// When the receiver closes the link, operations of the sender end, also those that wait. A buffer that was received
-// stays what it is.
+// When the receiver closes the link, operations of the sender end, including waiting ones. A received buffer stays
+// valid.
 func TestCloseOfTheReceiver(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		callers(t, func(ctx context.Context, t *testing.T) {
@@ -246,7 +246,7 @@ func TestCloseOfTheReceiver(t *testing.T) {
 			if !r.Close() || r.Close() {
 				t.Error("not the first Close ended the link")
 			}
-			for err == nil { // with a stream, the buffer here is free before the end is seen
+			for err == nil { // with a stream, the buffer here may become free before the end is noticed
 				var x buf.Buf
 				if x, err = s.Get(ctx); err == nil {
 					x.Release()
@@ -267,7 +267,7 @@ func TestCloseOfTheReceiver(t *testing.T) {
 	})
 }
 
-// A connection that breaks before Close is an end with ErrGone, after what was sent.
+// If the connection breaks before Close, the receiver receives what was sent, and then ErrGone.
 func TestBrokenConnection(t *testing.T) {
 	ways(t, func(t *testing.T, opts ...Option) {
 		ctx := t.Context()
@@ -298,7 +298,7 @@ func TestBrokenConnection(t *testing.T) {
 	})
 }
 
-// A constructor ends with its context, and says why it fails.
+// A constructor fails when its context ends, and its error has the reason.
 //
 // Spec: BU-07 (missing descriptor support is ErrUnsupported)
 func TestConstructorsFail(t *testing.T) {

@@ -13,17 +13,17 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// socket is the connection of a link with shared memory. It passes the memory, and then bytes that mean nothing but
-// "wake up". Its end is that of the other process.
+// socket is the connection of a link with shared memory. It passes the memory, and after that only bytes that mean
+// "wake up". When it ends, the other process has ended.
 //
-// Rejected: an eventfd for the wake-ups. It is no faster than a byte through a socket, and both processes have the same
-// file: the other one could make it block, and a read or write here would not return.
+// Rejected: an eventfd for the wake-ups. It is no faster than a byte through a socket, and both processes share the
+// file: the other process could make it block, and a read or write here would not return.
 type socket struct {
 	fd    *netio.FD
 	wakes atomic.Uint64
 }
 
-// socketOf returns another descriptor of the Unix socket of conn, or nil if it is of another kind.
+// socketOf returns another descriptor of the Unix socket of conn, or nil if conn is not a Unix socket.
 func socketOf(conn net.Conn, name string) (*socket, error) {
 	c, ok := conn.(syscall.Conn)
 	if !ok || conn.LocalAddr() == nil || conn.LocalAddr().Network() != "unix" {
@@ -50,7 +50,7 @@ func socketOf(conn net.Conn, name string) (*socket, error) {
 	return &socket{fd: f}, nil
 }
 
-// offer sends a hello, with a file if that is not negative.
+// offer sends a hello, and the file unless it is negative.
 func (s *socket) offer(ctx context.Context, h hello, file int) error {
 	var rights []byte
 	if file >= 0 {
@@ -79,7 +79,7 @@ func (s *socket) answer(ctx context.Context) (h hello, file int, err error) {
 		}
 	}()
 	b, got := make([]byte, helloLen), 0
-	rights := make([]byte, syscall.CmsgSpace(4)) // the kernel closes what has no room
+	rights := make([]byte, syscall.CmsgSpace(4)) // the kernel closes files for which there is no room
 	for got < len(b) {
 		var n, r int
 		err = s.try(ctx, s.fd.WaitRead, func(fd int) (err error) {
@@ -107,7 +107,7 @@ func (s *socket) answer(ctx context.Context) (h hello, file int, err error) {
 	return h, file, err
 }
 
-// files returns the files that came with a message.
+// files returns the files attached to a message.
 func files(rights []byte) (all []int) {
 	messages, err := syscall.ParseSocketControlMessage(rights)
 	if err != nil {
@@ -121,7 +121,7 @@ func files(rights []byte) (all []int) {
 	return all
 }
 
-// try calls f until it returns something other than EAGAIN, and waits in between.
+// try calls f until it returns something other than EAGAIN, and waits between calls.
 func (s *socket) try(ctx context.Context, wait func(context.Context) error, f func(fd int) error) error {
 	for {
 		var err error
@@ -142,7 +142,7 @@ func (s *socket) try(ctx context.Context, wait func(context.Context) error, f fu
 
 var wakeUp = []byte{1}
 
-// wake wakes the other side. If the socket is full, it has wake-ups enough.
+// wake wakes the other side. If the socket is full, there are already enough wake-ups in it.
 func (s *socket) wake() {
 	s.wakes.Add(1)
 	_ = s.fd.Control(func(fd int) {
@@ -150,7 +150,7 @@ func (s *socket) wake() {
 	})
 }
 
-// drain takes the wake-ups that have come, or some of them. It reports whether the socket has ended.
+// drain takes some or all of the wake-ups that have arrived. It reports whether the socket has ended.
 func (s *socket) drain() (end bool) {
 	var b [256]byte
 	err := s.fd.Control(func(fd int) {
@@ -160,7 +160,7 @@ func (s *socket) drain() (end bool) {
 	return end || err != nil
 }
 
-// watch calls f once, when there is something to drain.
+// watch arranges for f to be called once, when there is something to drain.
 func (s *socket) watch(f func()) error { return s.fd.OnReadable(f) }
 
 func (s *socket) close() { _ = s.fd.Close() }

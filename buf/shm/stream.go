@@ -15,11 +15,11 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// The bytes of buffers through a connection, where memory cannot be shared. At each end a goroutine moves them between
-// the connection and a channel. The other side is trusted as little as with shared memory.
+// Where memory cannot be shared, the bytes of buffers go through a connection. At each end a goroutine moves them
+// between the connection and a channel. The other side is trusted as little as with shared memory.
 //
-// The sender writes frames: the length in 4 bytes, and the bytes. When it is closed it writes the length closing in
-// place of one. The receiver writes one byte when it is closed.
+// The sender writes frames: the length in 4 bytes, and the bytes. When it is closed, it writes the value closing
+// instead of a length. When the receiver is closed, it writes one byte.
 
 const closing = 1<<32 - 1
 
@@ -31,7 +31,7 @@ type streamEnd struct {
 	pool   *buf.Pool
 	queue  *buf.Chan
 	copied atomic.Uint64
-	cause  atomic.Pointer[error] // why the link has ended: the first
+	cause  atomic.Pointer[error] // why the link has ended; only the first cause is kept
 }
 
 func newStreamEnd(name string, conn net.Conn, size, count int) (*streamEnd, error) {
@@ -43,7 +43,7 @@ func newStreamEnd(name string, conn net.Conn, size, count int) (*streamEnd, erro
 		queue: buf.NewChan(count, coir.WithName(name))}, nil
 }
 
-// end records why the link has ended. It reports whether it is the first.
+// end records why the link has ended. It reports whether this is the first cause.
 func (e *streamEnd) end(cause error) bool { return e.cause.CompareAndSwap(nil, &cause) }
 
 func (e *streamEnd) ended(op string) error {
@@ -58,7 +58,7 @@ func (e *streamEnd) stats(s *Stats) { s.Copied = e.copied.Load() }
 // streamSender is the sending end.
 type streamSender struct {
 	*streamEnd
-	idle chan struct{} // closed when all has been written, or cannot be
+	idle chan struct{} // closed when everything has been written, or cannot be
 }
 
 func newStreamSender(s *Sender, conn net.Conn) error {
@@ -73,7 +73,7 @@ func newStreamSender(s *Sender, conn net.Conn) error {
 	return nil
 }
 
-// write writes what is sent, until the queue is closed.
+// write writes sent buffers until the queue is closed.
 func (l *streamSender) write() {
 	defer close(l.idle)
 	for b, err := range l.queue.All(context.Background()) {
@@ -107,7 +107,7 @@ func (l *streamSender) watch() {
 	}
 	<-l.idle
 	_ = l.conn.Close()
-	_ = l.region.Close() // buffers that the program has, it releases later
+	_ = l.region.Close() // the program releases its buffers later
 }
 
 // fail ends the link at once, because the other side has ended.
@@ -144,7 +144,7 @@ func (l *streamSender) close() bool {
 	if first {
 		l.queue.Close()
 		l.pool.Close()
-		go func() { // when all has been written, the receiver reads the end
+		go func() { // the receiver reads the end after everything else
 			<-l.idle
 			if c, ok := l.conn.(interface{ CloseWrite() error }); ok {
 				_ = c.CloseWrite()
@@ -176,13 +176,13 @@ func newStreamReceiver(r *Receiver, conn net.Conn) error {
 // read reads frames until the end.
 func (l *streamReceiver) read() {
 	l.end(l.frames())
-	l.queue.Close() // what has been read is still received
+	l.queue.Close() // the receiver still receives what has been read
 	_ = l.conn.Close()
 	l.pool.Close()
-	_ = l.region.Close() // buffers that the program has, it releases later
+	_ = l.region.Close() // the program releases its buffers later
 }
 
-// frames reads frames until the sender closes the link, for which it returns nil, or the connection ends.
+// frames reads frames until the connection ends, or until the sender closes the link, for which it returns nil.
 func (l *streamReceiver) frames() error {
 	var head [4]byte
 	for {
@@ -198,7 +198,7 @@ func (l *streamReceiver) frames() error {
 		}
 		b, err := l.pool.Get(context.Background())
 		if err != nil {
-			return err // the link was closed here
+			return err // this side has closed the link
 		}
 		b = b.Slice(0, int(n))
 		_, err = io.ReadFull(l.conn, b.Bytes())
@@ -208,7 +208,7 @@ func (l *streamReceiver) frames() error {
 		}
 		if err != nil {
 			b.Release()
-			return ErrGone // or it was closed here, which was recorded first
+			return ErrGone // if this side has closed the link, that was recorded first
 		}
 	}
 }
@@ -244,7 +244,7 @@ func (l *streamReceiver) stats(s *Stats) {
 	s.Lent = l.pool.Stats().Lent
 }
 
-// offerStream makes s a sender through the connection.
+// offerStream makes s a sender that uses the connection.
 func offerStream(ctx context.Context, s *Sender, conn net.Conn) error {
 	_, err := within(ctx, conn, func() (hello, error) {
 		if _, err := conn.Write(hello{streamed, s.size, s.count}.encode()); err != nil {
@@ -258,7 +258,7 @@ func offerStream(ctx context.Context, s *Sender, conn net.Conn) error {
 	return newStreamSender(s, conn)
 }
 
-// acceptStream makes r a receiver through the connection.
+// acceptStream makes r a receiver that uses the connection.
 func acceptStream(ctx context.Context, r *Receiver, conn net.Conn) error {
 	h, err := within(ctx, conn, func() (hello, error) {
 		h, err := readHello(conn)
@@ -282,7 +282,7 @@ func readHello(conn net.Conn) (hello, error) {
 	return decodeHello(b)
 }
 
-// within calls f, which uses the connection, and ends it when ctx ends.
+// within calls f, which uses the connection. When ctx ends, it ends f.
 func within[T any](ctx context.Context, conn net.Conn, f func() (T, error)) (T, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	v, err := coir.Blocking(ctx, f)
