@@ -9,37 +9,37 @@ import (
 )
 
 const (
-	fresh      = 500 * time.Millisecond // for how long scrapes share their numbers
-	mostFibers = 100_000                // fibers that a scrape looks at
+	fresh      = 500 * time.Millisecond // how long scrapes share their numbers
+	mostFibers = 100_000                // how many fibers a scrape reads
 )
 
-// source is the part of a runtime that is read.
+// source is the part of a runtime that a Collector reads.
 type source interface {
 	Stats() coir.Stats
 	Snapshot(o snapshot.Options) *snapshot.Snapshot
 }
 
-// Collector reads the metrics of a runtime. It may be used by several goroutines at the same time.
+// Collector reads the metrics of a runtime. Several goroutines may use it at the same time.
 type Collector struct {
 	of source
 
-	mu      sync.Mutex // held while a scrape is made
-	samples []Sample   // the last ones, which do not change; nil before the first
+	mu      sync.Mutex // held during a scrape
+	samples []Sample   // the last samples, which do not change; nil before the first scrape
 	made    time.Time  // when they were complete
 	scrapes int64
 	names   names
-	last    kept // of the last scrape
+	last    kept // the snapshot of the last scrape
 	first   kept // taken just before the snapshot of a scrape
-	next    kept // its memory is used for the next scrape
+	next    kept // memory for the next scrape
 }
 
-// New returns a collector for a runtime. One collector can serve any number of exporters.
+// New returns a collector for a runtime. Any number of exporters can share one collector.
 func New(of *coir.Runtime) *Collector { return newCollector(of) }
 
 func newCollector(of source) *Collector { return &Collector{of: of, names: newNames()} }
 
-// Samples returns the metrics, as they were less than half a second ago or are now. The caller must not change them. If
-// another call makes them, it waits until they are there.
+// Samples returns the metrics. They are less than half a second old. The caller must not change them. If another call
+// is computing them, Samples waits for it.
 func (c *Collector) Samples() []Sample {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *Collector) Samples() []Sample {
 	return c.samples
 }
 
-// scrape makes new samples. The caller has locked c.mu.
+// scrape makes new samples. The caller holds c.mu.
 func (c *Collector) scrape() []Sample {
 	c.scrapes++
 	v := &view{
@@ -60,7 +60,7 @@ func (c *Collector) scrape() []Sample {
 	c.first.reset()
 	n := 0
 	c.first.keep(c.of.Snapshot(snapshot.Options{Each: func(f *snapshot.Fiber) bool {
-		if n++; n > mostKept { // there are more
+		if n++; n > mostKept { // keep no more
 			return false
 		}
 		c.first.add(f)
@@ -76,13 +76,13 @@ func (c *Collector) scrape() []Sample {
 		c.next.add(f)
 		return true
 	}})
-	v.stats = c.of.Stats() // after it: fibers that ended meanwhile are not omitted
+	v.stats = c.of.Stats() // after the snapshot, so that fibers that ended meanwhile are included
 	v.rest(s)
 	v.groups = c.names.group(s.Objects, v.began)
 
 	c.next.keep(s, v.looked+v.omitted)
-	// A deadlock that is younger than the last scrape is in the snapshot taken just before. What must last to be told,
-	// such as a fiber that does not yield, is seen by comparing with the last scrape.
+	// A deadlock that began after the last scrape is in the snapshot taken just before. Problems that must last for
+	// some time to be reported, such as a fiber that does not yield, are found by comparing with the last scrape.
 	for _, earlier := range []*snapshot.Snapshot{c.last.s, c.first.s} {
 		told := map[explanation]int{}
 		for _, e := range snapshot.Explain(earlier, c.next.s) {
@@ -108,16 +108,16 @@ func (c *Collector) scrape() []Sample {
 	return samples
 }
 
-// view holds what a scrape has found.
+// view has the results of a scrape.
 type view struct {
 	began   time.Time
-	taken   time.Time // when the snapshot was begun, from which ages are counted
+	taken   time.Time // when the snapshot was started; ages are relative to it
 	scrapes int64
 	stats   coir.Stats
 
 	states  map[snapshot.State]int
 	waits   map[snapshot.WaitKind]waited
-	looked  int  // fibers
+	looked  int  // how many fibers were read
 	cut     bool // there were more
 	omitted int
 
@@ -126,7 +126,7 @@ type view struct {
 	groups          []*group
 }
 
-// waited is the waits of one kind.
+// waited counts the waits of one kind.
 type waited struct {
 	n      int
 	oldest time.Time
@@ -152,7 +152,7 @@ func (v *view) fiber(f *snapshot.Fiber) {
 	v.waits[kind] = w
 }
 
-// rest counts what a snapshot has besides fibers.
+// rest counts everything in a snapshot except fibers.
 func (v *view) rest(s *snapshot.Snapshot) {
 	v.taken = s.Taken
 	if v.cut {
@@ -167,7 +167,7 @@ func (v *view) rest(s *snapshot.Snapshot) {
 	}
 }
 
-// age returns how many seconds ago something was; 0 if it never was.
+// age returns the number of seconds since at, or 0 if at is zero.
 func (v *view) age(at time.Time) float64 {
 	if at.IsZero() {
 		return 0
@@ -175,7 +175,7 @@ func (v *view) age(at time.Time) float64 {
 	return max(0, v.taken.Sub(at).Seconds())
 }
 
-// earlier returns the earlier of two times, of which zero is none.
+// earlier returns the earlier of two times. A zero time means none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

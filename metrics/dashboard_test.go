@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// A token of a query: a text, a range, a number, a name, or another character.
+// token matches a token of a query: a text, a range, a number, a name, or another character.
 var token = regexp.MustCompile(`"[^"]*"|\[[^]]*\]|\d+|[A-Za-z_]\w*|=~|\S`)
 
 // query holds the names in a query of the dashboard.
 type query struct {
 	metrics []string
-	labels  []string // in selectors and after by
-	by      []string // those after by
+	labels  []string // in selectors and after "by"
+	by      []string // after "by"
 }
 
-// parse reads a query. It knows what the dashboard uses, and reports false for all else:
-// TestPrometheusScrapesTheExample has Prometheus answer each query.
+// parse reads a query. It supports only the syntax that the dashboard uses, and returns false for everything else. In
+// TestPrometheusScrapesTheExample Prometheus answers each query.
 func parse(expr string) (q query, ok bool) {
 	tokens := append(token.FindAllString(expr, -1), "", "")
 	name := regexp.MustCompile(`^[A-Za-z_]\w*$`)
@@ -49,7 +49,7 @@ func parse(expr string) (q query, ok bool) {
 				}
 			}
 		case name.MatchString(this):
-			return q, false // also a metric without a selector: the variables of the dashboard would not apply to it
+			return q, false // the variables of the dashboard need a selector
 		case !regexp.MustCompile(`^([()/>]|\d+|\[\$__rate_interval\])$`).MatchString(this):
 			return q, false
 		}
@@ -70,8 +70,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The dashboard asks for metrics of the vocabulary only, by labels that they have, and its panels and queries can be
-// told apart.
+// The dashboard uses only metrics of the vocabulary, with labels that they have, and its panels and queries have
+// different names.
 func TestTheDashboard(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("grafana", "coir.json"))
 	if err != nil {
@@ -96,7 +96,7 @@ func TestTheDashboard(t *testing.T) {
 	}
 	labels := map[string][]string{}
 	for _, m := range Vocabulary() {
-		labels[m.Name] = append(m.Labels, "job", "instance") // which Prometheus adds
+		labels[m.Name] = append(m.Labels, "job", "instance") // added by Prometheus
 	}
 	ids, cells := map[int]bool{}, map[[2]int]string{}
 	for _, p := range d.Panels {

@@ -1,5 +1,5 @@
-// Package metrics counts what the fibers of a runtime do and wait for, as numbers for a monitoring system. Package
-// promcoir beside it exports them to Prometheus, and package otelcoir to OpenTelemetry:
+// Package metrics provides numbers about the fibers of a runtime, and what they wait for, for a monitoring system.
+// Package promcoir exports them to Prometheus, and package otelcoir to OpenTelemetry:
 //
 //	registry.MustRegister(promcoir.New(metrics.New(coir.Default())))
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
@@ -9,25 +9,25 @@
 //
 // # Cost
 //
-// Nothing is recorded between two scrapes. A scrape takes a snapshot of the runtime ([coir.Runtime.Snapshot]) and looks
-// at 100,000 fibers at most; coir_fibers_omitted counts the others. Scrapes within half a second share their numbers,
-// and no two snapshots are taken at the same time.
+// Nothing is recorded between two scrapes. A scrape takes a snapshot of the runtime ([coir.Runtime.Snapshot]) and reads
+// at most 100,000 fibers; coir_fibers_omitted counts the others. Scrapes within half a second share their numbers, and
+// no two snapshots are taken at the same time.
 //
-// An explanation ([snapshot.Explain]) needs two snapshots, so a scrape takes a small one first: a deadlock is counted
-// by the first scrape after it has begun. What must last to be wrong, such as a fiber that does not yield, is counted
-// when two scrapes have seen it. A [Collector] keeps 10,000 fibers of each snapshot at most.
+// An explanation ([snapshot.Explain]) needs two snapshots, so a scrape takes a small one first. So a deadlock is
+// counted by the first scrape after it began. A problem that must last for some time, such as a fiber that does not
+// yield, is counted when two scrapes have seen it. A [Collector] keeps at most 10,000 fibers of each snapshot.
 //
 // # Names
 //
-// Channels, and other objects that fibers wait for, have their names as labels: see [coir.WithName]. Those with the
-// same name are added up, and those without one are called unnamed. A label has no control character and at most 128
-// bytes. A scrape has at most 1,000 series: objects whose names find no place among them are added up under the name
-// other. The first names keep their places. If places are missing, a name loses its place when no fiber has waited for
-// its objects for ten minutes.
+// The names of channels, and of other objects that fibers wait for, are labels: see [coir.WithName]. The numbers of
+// objects with the same name are added up, and objects without a name are called unnamed. A label has no control
+// characters and at most 128 bytes. A scrape has at most 1,000 series: objects whose names have no place among them are
+// added up under the name other. Names get places in the order of their appearance. If there are not enough places, a
+// name loses its place when no fiber has waited for its objects for ten minutes.
 //
 // # Channels
 //
-// A snapshot has a channel only while a fiber waits for it. So its length and capacity are missing at other times, and
-// its totals stand still until a fiber waits for it again; then they have caught up. With [coir.ListObjects] snapshots
-// also have the channels that have a name and for which no fiber waits.
+// A snapshot contains a channel only while a fiber waits for it. At other times the channel's length and capacity are
+// missing, and its totals do not change; when a fiber waits for it again, they include everything in between. With
+// [coir.ListObjects] snapshots also contain named channels for which no fiber waits.
 package metrics

@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/metrics"
 )
 
-// A program looks at its own numbers.
+// A program reads its own metrics.
 func ExampleCollector_Samples() {
 	rt := coir.NewRuntime()
 	c := metrics.New(rt)

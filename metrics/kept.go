@@ -7,28 +7,28 @@ import (
 )
 
 const (
-	mostKept      = 10_000 // fibers of a snapshot that is kept, and nurseries
+	mostKept      = 10_000 // fibers, and nurseries, of a snapshot that are kept
 	mostKeptWaits = 2 * mostKept
-	keptName      = 256 // bytes of a name
+	keptName      = 256 // bytes kept of a name
 )
 
-// kept is the part of a snapshot that is kept for the next scrape, to be compared by snapshot.Explain. It has no more
-// objects than waits, and only the beginning of long names: what it takes does not depend on the program. The memory of
-// its fibers is used again, because garbage of that size would start the garbage collector, which scans the stacks of
-// all fibers.
+// kept is the part of a snapshot that is kept until the next scrape, for snapshot.Explain to compare. It has no more
+// objects than waits, and only the beginning of long names, so its size does not depend on the program. The memory of
+// its fibers is reused, because garbage of that size would start the garbage collector, which scans the stacks of all
+// fibers.
 type kept struct {
 	s      *snapshot.Snapshot
 	fibers []snapshot.Fiber
-	waits  []snapshot.Wait // those of the fibers
+	waits  []snapshot.Wait // the waits of the fibers
 }
 
-// reset makes it empty. Nothing may use what it held.
+// reset makes k empty. Its former contents must no longer be in use.
 func (k *kept) reset() {
 	clear(k.fibers)
 	k.s, k.fibers, k.waits = nil, k.fibers[:0], k.waits[:0]
 }
 
-// add adds a fiber, if there is room for it.
+// add adds a fiber if there is room for it.
 func (k *kept) add(f *snapshot.Fiber) {
 	if len(k.fibers) == mostKept || len(k.waits)+len(f.Wait) > mostKeptWaits {
 		return
@@ -40,13 +40,13 @@ func (k *kept) add(f *snapshot.Fiber) {
 		one.Wait = k.waits[from:len(k.waits):len(k.waits)]
 	}
 	for i := range one.Wait {
-		one.Wait[i].Text = "" // which has a name, and is not compared
+		one.Wait[i].Text = "" // contains a name, and is not compared
 	}
 	one.Name = cut(one.Name)
 	k.fibers = append(k.fibers, one)
 }
 
-// keep adds the rest of the snapshot. fibers is how many fibers it had.
+// keep adds the rest of the snapshot, which had the given number of fibers.
 func (k *kept) keep(s *snapshot.Snapshot, fibers int) {
 	one := *s
 	one.Fibers, one.Omitted = k.fibers, fibers-len(k.fibers)

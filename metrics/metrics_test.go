@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// fake is a source that shows what a test has set.
+// fake is a source with the contents that a test sets.
 type fake struct {
 	stats coir.Stats
 	s     snapshot.Snapshot
@@ -33,13 +33,13 @@ func (f *fake) Snapshot(o snapshot.Options) *snapshot.Snapshot {
 		if !o.Each(&one) {
 			break
 		}
-		clear(one.Wait) // the caller must keep neither the slice nor the pointer
+		clear(one.Wait) // the caller must not keep the slice or the pointer
 		one = snapshot.Fiber{}
 	}
 	return &s
 }
 
-// series returns samples by metric and labels, as in coir_fibers{waiting}.
+// series returns the samples by metric and labels, such as coir_fibers{waiting}.
 func series(t *testing.T, samples []Sample) map[string]float64 {
 	t.Helper()
 	all := make(map[string]float64, len(samples))
@@ -113,7 +113,7 @@ func TestEveryNumberOfStatsIsExported(t *testing.T) {
 	none := newCollector(&fake{}).again(t)
 	for i := range reflect.TypeFor[coir.Stats]().NumField() {
 		field := reflect.TypeFor[coir.Stats]().Field(i).Name
-		if field == "Workers" { // the sum of the four after it
+		if field == "Workers" { // the sum of the four fields after it
 			continue
 		}
 		f := &fake{}
@@ -139,7 +139,7 @@ var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 func ago(seconds int) time.Time { return noon.Add(-time.Duration(seconds) * time.Second) }
 
-// waiter is a fiber that waits for something since some seconds ago.
+// waiter returns a fiber that has waited for the given number of seconds.
 func waiter(id uint64, seconds int, kinds ...snapshot.WaitKind) snapshot.Fiber {
 	f := snapshot.Fiber{ID: id, Nursery: 1, State: snapshot.StateWaiting, Since: ago(seconds)}
 	for _, k := range kinds {
@@ -164,7 +164,7 @@ func TestSamples(t *testing.T) {
 				{ID: 4, State: snapshot.StateBlocking}, {ID: 5, State: snapshot.StateOutside},
 				waiter(6, 3, snapshot.WaitSend), waiter(7, 9, snapshot.WaitSend), waiter(8, 4, snapshot.WaitSend, snapshot.WaitSleep),
 				waiter(9, 1), {ID: 10, State: snapshot.StateWaiting, Wait: []snapshot.Wait{{Kind: snapshot.WaitSleep}}},
-				waiter(11, -1, snapshot.WaitJoin), // it began after the snapshot
+				waiter(11, -1, snapshot.WaitJoin), // started after the snapshot
 			},
 			Nurseries: []snapshot.Nursery{{ID: 1}, {ID: 2, Ended: true}, {ID: 3}},
 			Objects: []snapshot.Object{
@@ -233,7 +233,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Every metric has samples with its labels, and the samples that no name has leave the room that names.go counts on.
+// Every metric has samples with its labels, and the number of samples without a name is within the limit that names.go
+// assumes.
 func TestSeriesAreCounted(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
 	f.s.Objects = []snapshot.Object{{ID: 1, Kind: "channel"}, {ID: 2, Kind: "mutex"}}
@@ -272,7 +273,7 @@ func TestSeriesAreCounted(t *testing.T) {
 	}
 }
 
-// A label is printable, and cut.
+// A label is printable, and cut if it is too long.
 func TestLabels(t *testing.T) {
 	long := strings.Repeat("ab", 1<<19)
 	for name, want := range map[string]string{
@@ -301,8 +302,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// The totals of a name are those of all channels that ever had it, and never fall, whether the channels are in a
-// snapshot or not.
+// The totals of a name include all channels that ever had it, and never decrease, whether or not the channels are in a
+// snapshot.
 func TestTotalsNeverFall(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -311,14 +312,14 @@ func TestTotalsNeverFall(t *testing.T) {
 	c := newCollector(f)
 	type channel struct {
 		snapshot.Object
-		seen uint64 // Sent, when it was last in a snapshot
+		seen uint64 // Sent, when the channel was last in a snapshot
 	}
 	var all []*channel
 	total, totalNow := 0.0, 0.0
 	for id := uint64(1); id < 200; id++ {
 		all = append(all, &channel{Object: snapshot.Object{ID: id, Kind: "channel", Name: "jobs"}})
 		f.s.Objects, totalNow = nil, 0
-		for _, ch := range all[max(0, len(all)-20):] { // the others are dead
+		for _, ch := range all[max(0, len(all)-20):] { // the others no longer exist
 			ch.Sent += uint64(r.IntN(5))
 			if r.IntN(3) == 0 {
 				ch.seen = ch.Sent
@@ -336,7 +337,7 @@ func TestTotalsNeverFall(t *testing.T) {
 	}
 }
 
-// If there are too many channels, some are counted too little, and none twice.
+// If there are too many channels, some are undercounted, and none is counted twice.
 func TestForgottenChannelsAreNotCountedTwice(t *testing.T) {
 	f := &fake{}
 	c := newCollector(f)
@@ -357,22 +358,22 @@ func TestForgottenChannelsAreNotCountedTwice(t *testing.T) {
 	}
 	channels(1, 6000)
 	check(60_000)
-	channels(6001, 6000) // of which there is room for 4000
+	channels(6001, 6000) // there is room for only 4000 of them
 	check(100_000)
-	channels(6001, 6000) // the first 6000 were forgotten, and there is room for all of these
+	channels(6001, 6000) // the first 6000 were forgotten, so there is room for all of these
 	check(100_000)
-	channels(1, 6000) // they are back
+	channels(1, 6000) // the forgotten channels are back
 	check(100_000)
 	for i := range f.s.Objects {
 		f.s.Objects[i].Sent++
 	}
-	check(100_000 + 4000) // those that are known again
+	check(100_000 + 4000) // the channels that are known again
 	channels(20_000, 1)
 	check(100_000 + 4000 + 10)
 }
 
-// The first names get places, the others are added up. A name that no fiber has waited for in ten minutes loses its
-// place to another one.
+// Names get places in the order of appearance, and the numbers of the others are added up. A name for which no fiber
+// has waited for ten minutes loses its place to another one.
 func TestPlacesOfNames(t *testing.T) {
 	n := newNames()
 	named := func(from, count int) (all []snapshot.Object) {
@@ -397,24 +398,24 @@ func TestPlacesOfNames(t *testing.T) {
 	if len(groups) != places+1 || waiting(groups, rest) != 5 {
 		t.Fatalf("%d groups, %d wait in the rest", len(groups), waiting(groups, rest))
 	}
-	// All of them keep their places when no fiber waits for them.
+	// All names keep their places when no fiber waits.
 	groups = n.group(named(places+1, 5), noon.Add(placeKept-1))
 	if len(groups) != places+1 || waiting(groups, rest) != 5 || waiting(groups, key{"event", "event 1"}) != 0 {
 		t.Fatalf("%d groups, %d wait in the rest", len(groups), waiting(groups, rest))
 	}
-	// After ten minutes those that wait get the places.
+	// After ten minutes the names for which fibers wait get the places.
 	groups = n.group(named(places+1, 5), noon.Add(placeKept))
 	if len(groups) != 6 || waiting(groups, rest) != 0 || n.series != 5*objectSeries {
 		t.Fatalf("%d groups, %d wait in the rest", len(groups), waiting(groups, rest))
 	}
-	// Nothing is lost while there is room.
+	// No place is lost while there is room.
 	groups = n.group(named(1, 1), noon.Add(24*time.Hour))
 	if len(groups) != 7 {
 		t.Fatalf("%d groups", len(groups))
 	}
 }
 
-// An object that is called other is one of the rest.
+// An object with the name other belongs to the rest.
 func TestObjectsCalledOther(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
 	for i := range 1200 {
@@ -450,7 +451,7 @@ func TestObjectsCalledOther(t *testing.T) {
 	}
 }
 
-// A scrape looks at a bounded number of fibers, and keeps fewer.
+// A scrape reads a bounded number of fibers, and keeps fewer.
 func TestFibersAreBounded(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
 	long := strings.Repeat("x", 1<<20)
@@ -483,7 +484,7 @@ func TestFibersAreBounded(t *testing.T) {
 	}
 }
 
-// A select of many cases does not make the snapshot large that is kept.
+// A select with many cases does not make the kept snapshot large.
 func TestWaitsAreBounded(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
 	kinds := slices.Repeat([]snapshot.WaitKind{snapshot.WaitRecv}, 64)

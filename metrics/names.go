@@ -13,26 +13,26 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Objects with the same kind and the same name are a group, whose numbers are added up. Each group has series, so there
-// must not be too many: the names come from the program, which may make them from its input.
+// Objects with the same kind and the same name form a group, whose numbers are added up. Each group has series, and
+// their number must be limited, because the program may make names from its input.
 //
-// A group keeps its place while it can, also when no fiber waits for its objects, so that its series do not come and
-// go. The totals of a channel are those of all its channels, dead ones too. They must not fall when a channel is not in
-// a snapshot, and count nothing twice when it is back. So a group adds what a channel has counted since it was last
-// seen, and keeps the last counts of channels, of mostChannels at most. For a forgotten channel it undercounts rather
-// than counting twice: see names.since.
+// A group keeps its place as long as possible, even if no fiber waits for its objects, so that its series do not come
+// and go. The totals of a group include all of its channels, also those that no longer exist. They must not decrease
+// when a channel is not in a snapshot, and must not count anything twice when it is in a later one. So a group adds the
+// difference since the channel was last seen. It keeps the last counts of at most mostChannels channels. For a
+// forgotten channel it counts too little rather than twice: see names.since.
 
 const (
-	mostSeries    = 1000 // of a scrape
-	fixedSeries   = 100  // of them, those that no name has; TestSeriesAreCounted checks that there are not more
-	channelSeries = 8    // of a group of channels: the rows of table with one label, name
+	mostSeries    = 1000 // in a scrape
+	fixedSeries   = 100  // those without a name; TestSeriesAreCounted checks that there are no more
+	channelSeries = 8    // of a group of channels: the rows of table whose only label is name
 	objectSeries  = 2    // of a group of other objects: the rows with the labels kind and name
 
-	namedSeries = mostSeries - fixedSeries - channelSeries - objectSeries // those of the groups other are set apart
+	namedSeries = mostSeries - fixedSeries - channelSeries - objectSeries // without the groups called other
 
-	mostLabel    = 128              // bytes of a label
+	mostLabel    = 128              // bytes in a label
 	mostChannels = 10_000           // channels whose counts are kept
-	placeKept    = 10 * time.Minute // for how long a group that is not seen keeps its place, if places are missing
+	placeKept    = 10 * time.Minute // how long an unseen group keeps its place when places are needed
 )
 
 const (
@@ -41,30 +41,30 @@ const (
 	other       = "other"
 )
 
-// key has the labels that the objects of a group have in common.
+// key has the labels that all objects of a group share.
 type key struct{ kind, name string }
 
 // group is a group of objects.
 type group struct {
 	key
-	seen time.Time // when a fiber last waited for one of them
+	seen time.Time // when a fiber last waited for one of the objects
 
-	// Since the first scrape that saw it.
+	// Totals since the first scrape that saw the group.
 	sent, received, dropped uint64
 
 	now
 }
 
-// now holds what one scrape has found of a group.
+// now has the numbers of a group in one scrape.
 type now struct {
 	objects                     int
 	length, capacity            int
-	unbounded                   bool // so it has no capacity
+	unbounded                   bool // it has no capacity
 	senders, receivers, waiting int
 	oldest                      time.Time
 }
 
-// counts are those of a channel when it was last seen.
+// counts has the counts of a channel when it was last seen.
 type counts struct {
 	sent, received, dropped uint64
 	scrape                  int64
@@ -73,11 +73,11 @@ type counts struct {
 // names holds the groups.
 type names struct {
 	groups  map[key]*group
-	series  int  // of the groups, but for the two called other
-	refused bool // a group has found no place
+	series  int  // of all groups except the two called other
+	refused bool // a group did not get a place
 
-	channels  map[uint64]counts // by the number of the channel
-	forgotten uint64            // the highest number of a channel whose counts were not kept
+	channels  map[uint64]counts // by number of the channel
+	forgotten uint64            // the highest number of a channel whose counts were dropped
 	scrape    int64
 }
 
@@ -123,7 +123,7 @@ func (n *names) group(objects []snapshot.Object, at time.Time) []*group {
 	})
 }
 
-// place returns the group of a key, or that of the rest if there is no place for it.
+// place returns the group of a key, or the group of the rest if there is no place for it.
 func (n *names) place(k key) *group {
 	if g := n.groups[k]; g != nil {
 		return g
@@ -141,7 +141,7 @@ func (n *names) place(k key) *group {
 	return g
 }
 
-// rest returns the key of the group that has the objects without a place.
+// rest returns the key of the group for objects without a place.
 func (k key) rest() key {
 	if k.kind == channelKind {
 		return key{channelKind, other}
@@ -149,7 +149,7 @@ func (k key) rest() key {
 	return key{other, other}
 }
 
-// series returns how many series a group with the key has.
+// series returns the number of series of a group with the key.
 func (k key) series() int {
 	if k.kind == channelKind {
 		return channelSeries
@@ -170,8 +170,8 @@ func (g *group) add(o *snapshot.Object) {
 	}
 }
 
-// since returns what a channel has counted since it was last seen, or since it was made if it is new. If it may have
-// been forgotten, that is 0.
+// since returns what a channel has counted since it was last seen, or since its creation if it is new. If its counts
+// may have been forgotten, since returns 0.
 func (n *names) since(o *snapshot.Object) counts {
 	now := counts{o.Sent, o.Received, o.Dropped, n.scrape}
 	was, known := n.channels[o.ID]
@@ -186,8 +186,8 @@ func (n *names) since(o *snapshot.Object) counts {
 	return counts{sent: now.sent - was.sent, received: now.received - was.received, dropped: now.dropped - was.dropped}
 }
 
-// label returns a name of the program as a label: printable, valid UTF-8, and not long. It does not read more of a long
-// name than it needs.
+// label converts a name of the program to a label: printable, valid UTF-8, and short. It reads only as much of a long
+// name as it needs.
 func label(name string) string {
 	if name == "" {
 		return unnamed
@@ -202,7 +202,7 @@ func label(name string) string {
 		text := name[:size]
 		name = name[size:]
 		if unprintable(r) {
-			text = strconv.Quote(text) // as \n, \x00 or \u202e
+			text = strconv.Quote(text) // escaped, as in \n, \x00 or \u202e
 			text = text[1 : len(text)-1]
 		}
 		if b.Len()+len(text) > mostLabel-len(more) {

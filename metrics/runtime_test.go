@@ -20,7 +20,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// running runs fn in a bubble, until all its fibers wait, and then calls look.
+// running runs fn in a bubble until all its fibers wait, and then calls look.
 func running(t *testing.T, fn func(context.Context, *coir.Nursery) error, look func(*testing.T, *coir.Runtime)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestARuntime(t *testing.T) {
 	})
 }
 
-// A program with hostile names, and more of them than there is room for, has a bounded number of series and bytes, and
-// no fiber is missing in the sums.
+// A program with hostile names, and more names than there is room for, has a bounded number of series and bytes, and
+// the sums include all fibers.
 func TestHostileNames(t *testing.T) {
 	const channels = 1500
 	names := []string{
@@ -153,7 +153,7 @@ func TestHostileNames(t *testing.T) {
 	})
 }
 
-// A deadlock is counted by the first scrape, by one that comes hours after the one before, and is the same each time.
+// A deadlock is counted by the first scrape after it, and by a scrape hours later, with the same numbers.
 func TestExplanationsAreCounted(t *testing.T) {
 	running(t, func(ctx context.Context, n *coir.Nursery) error {
 		a, b := locks.NewMutex(coir.WithName("a")), locks.NewMutex(coir.WithName("b"))
@@ -233,7 +233,7 @@ func TestScrapesShare(t *testing.T) {
 	})
 }
 
-// slow is a source that finds out whether two snapshots are taken at the same time.
+// slow is a source that detects two snapshots at the same time.
 type slow struct {
 	*coir.Runtime
 	now, taken atomic.Int32
@@ -247,14 +247,14 @@ func (s *slow) Snapshot(o snapshot.Options) *snapshot.Snapshot {
 	defer s.now.Add(-1)
 	s.taken.Add(1)
 	for range 100 {
-		runtime.Gosched() // to the others
+		runtime.Gosched() // lets the others run
 	}
 	return s.Runtime.Snapshot(o)
 }
 
-// Any number of scrapes at the same time take the two snapshots of one.
+// Any number of concurrent scrapes together take the two snapshots of one scrape.
 func TestScrapesAtTheSameTime(t *testing.T) {
-	// In a bubble, time stands still until all of them have ended.
+	// In a bubble, the clock does not advance until all of them have ended.
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{Runtime: coir.Default()}
 		c := newCollector(s)
@@ -269,7 +269,7 @@ func TestScrapesAtTheSameTime(t *testing.T) {
 	})
 }
 
-// Scrapes of a program that spawns fibers, sends and ends are well-formed, and its totals do not fall.
+// Scrapes of a program that spawns fibers, sends and ends are well-formed, and its totals do not decrease.
 func TestScrapesUnderLoad(t *testing.T) {
 	rt := coir.NewRuntime()
 	c := newCollector(rt)
@@ -304,7 +304,7 @@ func TestScrapesUnderLoad(t *testing.T) {
 			last := map[string]float64{}
 			for range 50 {
 				c.mu.Lock()
-				c.made = time.Time{} // so that each takes a snapshot
+				c.made = time.Time{} // forces a new snapshot
 				c.mu.Unlock()
 				for name, value := range series(t, c.Samples()) {
 					if strings.Contains(name, "_total") && value < last[name] {
@@ -326,7 +326,7 @@ func TestScrapesUnderLoad(t *testing.T) {
 	if err := rt.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
-	// Nothing is left to count but what was.
+	// In the end, only the totals are left.
 	got := c.again(t)
 	if got["coir_fibers_live"] != 0 || got["coir_workers{idle}"]+got["coir_workers{active}"] != 0 ||
 		got["coir_fibers_spawned_total"] == 0 || got["coir_fibers_spawned_total"] != got["coir_fibers_ended_total"] {
@@ -334,7 +334,7 @@ func TestScrapesUnderLoad(t *testing.T) {
 	}
 }
 
-// Scrapes go on while a runtime closes.
+// Scrapes continue while a runtime closes.
 func TestScrapesWhileARuntimeCloses(t *testing.T) {
 	for range 20 {
 		rt := coir.NewRuntime()
@@ -372,7 +372,7 @@ func TestScrapesWhileARuntimeCloses(t *testing.T) {
 	}
 }
 
-// BenchmarkScrape is a scrape of 10,000 fibers that wait for 100 channels: go -C metrics test -bench Scrape -run '^$'
+// BenchmarkScrape scrapes 10,000 fibers that wait for 100 channels: go -C metrics test -bench Scrape -run '^$'
 func BenchmarkScrape(b *testing.B) {
 	rt := coir.NewRuntime()
 	ctx, cancel := context.WithCancel(b.Context())

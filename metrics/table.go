@@ -10,9 +10,9 @@ import (
 
 // Metric describes a metric.
 type Metric struct {
-	Name   string // as Prometheus has it: with the unit at its end, and with _total if it is a counter
+	Name   string // in Prometheus style: ends with the unit, and with _total for a counter
 	Kind   Kind
-	Unit   string // as OpenTelemetry has it: s for seconds, or what is counted in braces
+	Unit   string // in OpenTelemetry style: s for seconds, or the counted thing in braces
 	Help   string
 	Labels []string
 }
@@ -22,9 +22,9 @@ type Kind string
 
 // The kinds of metrics. Prometheus calls the last two gauges.
 const (
-	KindCounter Kind = "counter"         // it only grows
-	KindUpDown  Kind = "up-down counter" // a number of things, which may be added to those of other series
-	KindGauge   Kind = "gauge"           // another value, such as an age
+	KindCounter Kind = "counter"         // only increases
+	KindUpDown  Kind = "up-down counter" // a number of things, which can be added to those of other series
+	KindGauge   Kind = "gauge"           // any other value, such as an age
 )
 
 // Sample is the value of one series of a metric.
@@ -44,7 +44,7 @@ func Vocabulary() []Metric {
 	return all
 }
 
-// row is a metric and how it is read: read calls add for each series.
+// row is a metric with the function that reads it: read calls add for each series.
 type row struct {
 	Metric
 	read reader
@@ -55,8 +55,8 @@ type (
 	adder  func(value float64, labels ...string)
 )
 
-// table has every metric once. A metric whose series depend on names, of objects that the program has named, is read
-// from a group: see names.go.
+// table has every metric once. If the series of a metric depend on the names of objects, the metric is read from a
+// group: see names.go.
 var table = []row{
 	{Metric{"coir_fibers_live", KindUpDown, "{fiber}",
 		"Fibers that were spawned and have not ended.", nil},
@@ -210,7 +210,7 @@ var states = []snapshot.State{
 	snapshot.StateWaiting, snapshot.StateOutside,
 }
 
-// choice is the kind of a wait for any one of several things.
+// choice is the kind of a wait for one of several things.
 const choice snapshot.WaitKind = "select"
 
 var waits = []snapshot.WaitKind{
@@ -218,14 +218,14 @@ var waits = []snapshot.WaitKind{
 	snapshot.WaitCancel, snapshot.WaitUse, choice,
 }
 
-// explanation has the labels by which an explanation is counted.
+// explanation has the labels that distinguish the explanations.
 type explanation struct {
 	kind      snapshot.Problem
 	certainty string
 }
 
-// explanations are those that are counted in each scrape, also if there are none. A kind that is not among them is
-// counted when it is there.
+// explanations has the explanations that every scrape counts, even if there are none. Other kinds are counted only when
+// they occur.
 var explanations = []explanation{
 	{snapshot.ProblemDeadlock, "certain"}, {snapshot.ProblemDeadlock, "likely"}, {snapshot.ProblemAllWaiting, "likely"},
 	{snapshot.ProblemCancelIgnored, "likely"}, {snapshot.ProblemHolderGone, "likely"},
@@ -249,7 +249,7 @@ func stat(of func(*coir.Stats) int64) reader {
 	return func(v *view, add adder) { add(float64(of(&v.stats))) }
 }
 
-// channel reads a number of each group of channels: of reports whether the group has it.
+// channel reads a number of each group of channels: of reports whether the group has the number.
 func channel(of func(*view, *group) (float64, bool)) reader {
 	return func(v *view, add adder) {
 		for _, g := range v.groups {

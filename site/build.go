@@ -20,23 +20,23 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// host is where links lead to that point to files of the repository which are not pages.
+// host is the target of links to files of the repository that are not pages.
 const host = "https://github.com/coir-go/coir/"
 
 //go:embed assets
 var assets embed.FS
 
-// A page is a document, read.
+// A page is a document after parsing.
 type page struct {
 	entry
-	out      string // the name of the page, from the root of the site
+	out      string // the path of the page, from the root of the site
 	content  []byte // the document
 	tree     ast.Node
-	headings map[string]bool // the anchors
+	headings map[string]bool // the anchors of its headings
 	images   []string
 }
 
-// build returns the files of the site. The error joins all links that lead nowhere.
+// build returns the files of the site. The error joins all broken links.
 func build(repo fs.FS, nav []section) (map[string][]byte, error) {
 	markdown := goldmark.New(
 		goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()),
@@ -61,7 +61,7 @@ func build(repo fs.FS, nav []section) (map[string][]byte, error) {
 	for _, s := range nav {
 		for _, e := range s.pages {
 			p := pages[e.source]
-			index = append(index, p.index()...) // before the links are those of the site
+			index = append(index, p.index()...) // before the links are changed to those of the site
 			faults = append(faults, p.link(repo, pages)...)
 			var body, whole bytes.Buffer
 			if err := markdown.Renderer().Render(&body, p.content, p.tree); err != nil {
@@ -69,7 +69,7 @@ func build(repo fs.FS, nav []section) (map[string][]byte, error) {
 			}
 			err := frame.Execute(&whole, framed{
 				Title: e.title, Up: up(p.out), Nav: navigation(nav, pages, p), Source: host + "blob/main/" + e.source,
-				Body: template.HTML(body.String()), //nolint:gosec // written by goldmark, which drops raw HTML
+				Body: template.HTML(body.String()), //nolint:gosec // produced by goldmark, which drops raw HTML
 			})
 			if err != nil {
 				return nil, err
@@ -116,7 +116,7 @@ func read(repo fs.FS, markdown goldmark.Markdown, e entry) (*page, error) {
 	return p, err
 }
 
-// siteName returns where a file of the repository is on the site: README is the first page, and docs the root.
+// siteName returns the place of a repository file on the site: README is the first page, and docs is the root.
 func siteName(source string) string {
 	switch source {
 	case "README.md":
@@ -131,7 +131,7 @@ func siteName(source string) string {
 	return name
 }
 
-// up returns the way from a page to the root of the site.
+// up returns the relative path from a page to the root of the site.
 func up(name string) string { return strings.Repeat("../", strings.Count(name, "/")) }
 
 func anchor(h *ast.Heading) string {
@@ -140,8 +140,8 @@ func anchor(h *ast.Heading) string {
 	return string(b)
 }
 
-// anchors names headings as the host of the repository does, so that a link works in both places: in small letters,
-// with hyphens for spaces, and without other signs.
+// anchors names headings like the host of the repository, so that a link works in both places: in lower case, with
+// hyphens for spaces, and without other characters.
 type anchors struct{ used map[string]int }
 
 // Generate implements parser.IDs.
@@ -167,7 +167,7 @@ func (a *anchors) Generate(value []byte, _ ast.NodeKind) []byte {
 // Put implements parser.IDs.
 func (a *anchors) Put(value []byte) { a.used[string(value)]++ }
 
-// link makes the links of a page those of the site, and returns those that lead nowhere.
+// link changes the links of a page to those of the site, and returns the broken ones as errors.
 func (p *page) link(repo fs.FS, pages map[string]*page) []error {
 	var faults []error
 	_ = ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -198,7 +198,7 @@ var (
 	errNoHeading = errors.New("the page has no such heading")
 )
 
-// resolve returns what a link of a document is on the site.
+// resolve returns the link on the site that corresponds to a link of a document.
 func (p *page) resolve(repo fs.FS, pages map[string]*page, to string, image bool) (string, error) {
 	if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
 		return to, nil
@@ -233,7 +233,7 @@ func (p *page) resolve(repo fs.FS, pages map[string]*page, to string, image bool
 	return host + "blob/main/" + target, nil
 }
 
-// framed is what page.html shows.
+// framed is the data of page.html.
 type framed struct {
 	Title, Up, Source string
 	Nav               []navSection
@@ -251,7 +251,7 @@ type navPage struct {
 	Here        bool
 }
 
-// navigation returns the navigation as page p shows it: its own section is open.
+// navigation returns the navigation for page p, with its own section open.
 func navigation(nav []section, pages map[string]*page, p *page) []navSection {
 	var all []navSection
 	for _, s := range nav {
@@ -266,7 +266,7 @@ func navigation(nav []section, pages map[string]*page, p *page) []navSection {
 	return all
 }
 
-// found is an entry of the index: what stands below one heading.
+// found is an entry of the search index: the text under one heading.
 type found struct {
 	Link  string `json:"l"`
 	Page  string `json:"p"`
@@ -274,7 +274,7 @@ type found struct {
 	Text  string `json:"x"`
 }
 
-// index returns the entries of a page.
+// index returns the index entries of a page.
 func (p *page) index() []found {
 	all := []found{{Link: p.out, Page: p.title, Title: p.title}}
 	var b strings.Builder
@@ -294,7 +294,7 @@ func (p *page) index() []found {
 	return all
 }
 
-// words returns the text of a node without its marks.
+// words returns the text of a node without markup.
 func words(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -3,8 +3,9 @@
 //	go run . -o ../.bin/site
 //
 // The pages are those of the table in nav.go. Links between documents become links between pages, and links to other
-// files of the repository lead to its host. A link to a file, a page or a heading that does not exist is an error, and
-// nothing is written. Read docs/design/0022-the-site.md for why this is a program of our own.
+// files of the repository become links to its host. A link to a file, a page or a heading that does not exist is an
+// error, and then nothing is written. For why the project has its own program for this, see
+// docs/design/0022-the-site.md.
 package main
 
 import (

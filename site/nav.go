@@ -8,11 +8,11 @@ type section struct {
 
 // An entry is a page of the navigation.
 type entry struct {
-	source string // the document, from the root of the repository
-	title  string // in the navigation
+	source string // the document's path, from the root of the repository
+	title  string // shown in the navigation
 }
 
-// sections is the navigation. A document in docs that is not here fails the test of this package.
+// sections is the navigation. The test of this package fails if a document in docs is missing here.
 var sections = []section{
 	{"Start", []entry{
 		{"README.md", "What coir is"},

@@ -43,7 +43,7 @@ func TestTheSite(t *testing.T) {
 
 var reference = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
 
-// checkWritten follows the links in the pages as a browser does.
+// checkWritten follows the links in the pages like a browser.
 func checkWritten(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	links := 0
@@ -130,7 +130,7 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 	}
 }
 
-// Anchors are those of the host of the repository.
+// Anchors are the same as on the host of the repository.
 func TestAnchors(t *testing.T) {
 	a := &anchors{used: make(map[string]int)}
 	for _, test := range [][2]string{
@@ -144,7 +144,7 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// The index has an entry for each heading, with the text below it, code included.
+// The index has an entry for each heading, with the text below it, including code.
 func TestTheIndex(t *testing.T) {
 	repo := fstest.MapFS{"a.md": file("# A\n\nFirst *words*\nhere.\n\n## Second\n\n| x | y |\n|---|---|\n| one | `two` |\n\n```go\ncode\n```\n")}
 	files, err := build(repo, one("a.md"))
@@ -165,7 +165,7 @@ func TestTheIndex(t *testing.T) {
 	}
 }
 
-// Text of a document cannot become markup.
+// The text of a document cannot become markup.
 func TestRawHTMLIsDropped(t *testing.T) {
 	repo := fstest.MapFS{"a.md": file("# A\n\n<script>alert(1)</script>\n\n`<b>`\n")}
 	files, err := build(repo, one("a.md"))

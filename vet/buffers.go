@@ -14,8 +14,9 @@ import (
 
 // Buffers finds buffers of package buf that are used after they were given away.
 //
-// It walks through each function in SSA form and keeps, for each point, the buffers that have no owner there on any
-// path: see flow. The error of a send decides whether the sender still has the buffer, so branches on that error count.
+// It walks through each function in SSA form. For each point it records the buffers that have no owner there on any
+// path: see flow. The error of a send decides whether the sender still has the buffer, so the analysis follows branches
+// on that error.
 var Buffers = &analysis.Analyzer{
 	Name: "coirbuf",
 	Doc: `find buffers of package buf that are used after they were released or sent
@@ -49,14 +50,14 @@ away on some paths to a use only is not reported, and neither is one that anothe
 	Run:      runBuffers,
 }
 
-// operation is what a function of package buf does to a buffer that is one of its arguments.
+// operation describes what a function of package buf does to a buffer that is one of its arguments.
 type operation struct {
-	arg  int    // of a call in SSA form, where a receiver is argument 0
+	arg  int    // its index in a call in SSA form, where the receiver is argument 0
 	ends string // how it ends the ownership, or ""
-	asks bool   // if it fails, which its result says, the caller still has the buffer
+	asks bool   // the call may fail, and then the caller still has the buffer
 }
 
-// operations are those that panic if their buffer has been given away.
+// operations are the functions that panic if their buffer has been given away.
 var operations = map[string]operation{
 	"Buf.Append":       {},
 	"Buf.Bytes":        {},
@@ -74,7 +75,7 @@ var operations = map[string]operation{
 	"HandOver":         {ends: "handed over", asks: true},
 }
 
-// sources are the functions of package buf whose result is a buffer with a new owner.
+// sources are the functions of package buf that return a buffer with a new owner.
 var sources = []string{
 	"Buf.Clone", "Buf.Share", "Chan.Recv", "Chan.RecvTimeout", "Chan.TryRecv",
 	"Pool.Get", "Pool.GetTimeout", "Pool.TryGet",
@@ -87,16 +88,16 @@ func runBuffers(pass *analysis.Pass) (any, error) {
 	code := pass.ResultOf[buildssa.Analyzer].(*buildssa.SSA)
 	r := &bufReports{pass: pass, stale: make(map[*ssa.FreeVar]fate), frozen: make(map[*ssa.FreeVar]bool)}
 	funcs := code.SrcFuncs
-	if init := code.Pkg.Func("init"); init != nil { // has the literals in variables of the package
+	if init := code.Pkg.Func("init"); init != nil { // contains the literals in variables of the package
 		funcs = append(slices.Clone(funcs), withLiterals(init)...)
 	}
-	for _, fn := range funcs { // each before the literals in it
+	for _, fn := range funcs { // each function before the literals in it
 		newFlow(fn, r).run()
 	}
 	return nil, nil
 }
 
-// withLiterals returns a function and the literals in it.
+// withLiterals returns a function and the function literals in it.
 func withLiterals(fn *ssa.Function) []*ssa.Function {
 	all := []*ssa.Function{fn}
 	for _, f := range fn.AnonFuncs {
@@ -105,12 +106,13 @@ func withLiterals(fn *ssa.Function) []*ssa.Function {
 	return all
 }
 
-// bufReports writes the reports of a package, and keeps what functions know about the literals in them.
+// bufReports writes the reports of a package, and keeps what is known in a function about the variables of its
+// literals.
 type bufReports struct {
 	pass   *analysis.Pass
-	calls  map[token.Pos]*ast.CallExpr // by the position of the parenthesis
-	frozen map[*ssa.FreeVar]bool       // variables of a literal that do not change once it is made
-	stale  map[*ssa.FreeVar]fate       // those whose buffer has ended then
+	calls  map[token.Pos]*ast.CallExpr // by position of the opening parenthesis
+	frozen map[*ssa.FreeVar]bool       // variables of a literal that do not change after it was made
+	stale  map[*ssa.FreeVar]fate       // those of them whose buffer has ended by then
 }
 
 // used reports a use of a buffer after its end.
@@ -129,11 +131,11 @@ func (r *bufReports) used(at ssa.Instruction, f fate) {
 	r.report(pos, what+name+", which "+r.story(f), f)
 }
 
-// kept reports a slice of a buffer that is used after the buffer's end.
+// kept reports that a slice of a buffer is used after the buffer's end.
 func (r *bufReports) kept(at ssa.Instruction, from *ssa.Call, f fate) {
 	name, pos := r.name(from.Common(), operation{}, "Buf.Bytes")
 	all := at.Block().Instrs
-	for _, at := range all[slices.Index(all, at):] { // a conversion has no position, and what uses it has one
+	for _, at := range all[slices.Index(all, at):] { // a conversion has no position, but a later use of it has
 		if at.Pos().IsValid() {
 			pos = at.Pos()
 			break
@@ -142,14 +144,14 @@ func (r *bufReports) kept(at ssa.Instruction, from *ssa.Call, f fate) {
 	r.report(pos, "use of a slice that Bytes of "+name+" returned: the buffer "+r.story(f), f)
 }
 
-// copied reports a buffer that a case of a select would copy.
+// copied reports that a case of a select would copy a buffer.
 func (r *bufReports) copied(call *ssa.Call) {
 	name, pos := r.name(call.Common(), operations["Chan.SendCase"], "Chan.SendCase")
 	r.pass.Reportf(pos, "SendCase of %s outside of HandOver: it would have two owners; "+
 		"call buf.HandOver with a function that does the select", name)
 }
 
-// story says how a buffer ended.
+// story describes how a buffer ended.
 func (r *bufReports) story(f fate) string {
 	op, method, _ := operationOf(f.by.Common())
 	at := fmt.Sprintf(" at line %d", r.pass.Fset.Position(f.by.Common().Pos()).Line)
@@ -173,7 +175,7 @@ func (r *bufReports) report(pos token.Pos, text string, f fate) {
 	})
 }
 
-// name returns how the source names the buffer of a call, and the position of that.
+// name returns the source text that names the buffer of a call, and its position.
 func (r *bufReports) name(call *ssa.CallCommon, op operation, method string) (string, token.Pos) {
 	if r.calls == nil {
 		r.calls = make(map[token.Pos]*ast.CallExpr)
@@ -210,14 +212,14 @@ func (r *bufReports) name(call *ssa.CallCommon, op operation, method string) (st
 	return "the buffer", c.Pos()
 }
 
-// operationOf returns what a call does to a buffer, and the name of the function without that of its package.
+// operationOf returns the operation of a call on a buffer, and the name of the function without its package.
 func operationOf(call *ssa.CallCommon) (op operation, method string, ok bool) {
 	method = bufFunction(call)
 	op, ok = operations[method]
 	return op, method, ok && op.arg < len(call.Args)
 }
 
-// bufFunction returns the name of the function of package buf that is called, such as Buf.Bytes, or "".
+// bufFunction returns the name of the function of package buf that is called, such as Buf.Bytes, or "" for other calls.
 func bufFunction(call *ssa.CallCommon) string {
 	fn := call.StaticCallee()
 	if fn == nil {
@@ -230,7 +232,7 @@ func bufFunction(call *ssa.CallCommon) string {
 	return nameOf(f)[len(bufPath)+1:]
 }
 
-// lastWord returns the name of a function without that of its type.
+// lastWord returns the name of a method without its type.
 func lastWord(method string) string {
 	for i := len(method); i > 0; i-- {
 		if method[i-1] == '.' {

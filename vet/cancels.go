@@ -16,8 +16,8 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// Cancels finds cancel functions of coir's contexts that are not called. The check lostcancel of go vet knows those of
-// package context only.
+// Cancels finds cancel functions of coir's contexts that are not called. The check lostcancel of go vet knows only
+// those of package context.
 var Cancels = &analysis.Analyzer{
 	Name: "coircancel",
 	Doc: `find cancel functions of coir.WithCancel and the like that are not called
@@ -38,7 +38,7 @@ Each mention of the variable counts as a call: it may be passed on, or kept.`,
 	Run:      runCancels,
 }
 
-// makesCancel are the functions whose second result is a cancel function.
+// makesCancel has the functions whose second result is a cancel function.
 var makesCancel = []string{
 	module + ".WithCancel", module + ".WithCancelCause", module + ".WithTimeout", module + ".WithDeadline",
 }
@@ -69,8 +69,8 @@ type canceller struct {
 	graph *cfg.CFG
 }
 
-// check looks for the cancel functions that are made in the body, outside of the literals in it. With exits the end of
-// the function is that of the program.
+// check checks the cancel functions that are made in the body, outside of the literals in it. If exits is true, the
+// program ends with the function.
 func (c *canceller) check(exits bool) {
 	ast.Inspect(c.body, func(n ast.Node) bool {
 		var to ast.Expr
@@ -110,8 +110,8 @@ func (c *canceller) check(exits bool) {
 	})
 }
 
-// mine reports whether a variable is of this function, and no result. Variables of others may be used anywhere, and so
-// may those that a literal mentions which was made before.
+// mine reports whether a variable belongs to this function and is not a result. Other variables may be used anywhere,
+// and so may a variable that is mentioned in a literal that was made before since.
 func (c *canceller) mine(v *types.Var, since token.Pos) bool {
 	if v.Pos() < c.body.Pos() || v.Pos() >= c.body.End() {
 		return false
@@ -145,7 +145,7 @@ func (c *canceller) mentions(n ast.Node, v *types.Var) (found bool) {
 	return found
 }
 
-// assigns reports whether a node gives a variable another value.
+// assigns reports whether a node assigns another value to a variable.
 func (c *canceller) assigns(n ast.Node, v *types.Var) bool {
 	a, ok := n.(*ast.AssignStmt)
 	return ok && slices.ContainsFunc(a.Lhs, func(x ast.Expr) bool {
@@ -154,8 +154,8 @@ func (c *canceller) assigns(n ast.Node, v *types.Var) bool {
 	})
 }
 
-// follow goes along all ways from the place where a cancel function is made, and reports it if one of them ends without
-// a mention of it.
+// follow follows all paths from the place where a cancel function is made, and reports it if one of them ends without
+// mentioning it.
 func (c *canceller) follow(made ast.Node, v *types.Var, name string) {
 	type place struct {
 		block *cfg.Block

@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir/vet"
 )
 
-// corpus has the programs of buf/corpus_test.go, which a checked region finds when they run. The analyzer finds those
-// without a reason.
+// corpus lists the programs of buf/corpus_test.go, which a checked region detects when they run. The analyzer finds
+// those without a reason in notFound.
 var corpus = []struct{ name, notFound string }{
 	{name: "use after release"},
 	{name: "double release"},
@@ -53,7 +53,7 @@ var corpus = []struct{ name, notFound string }{
 	{name: "select without HandOver"},
 }
 
-// The plain programs of the corpus are found, and the table says which those are.
+// The analyzer finds the simple programs of the corpus, and the table says which those are.
 func TestCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads package buf and all that it imports")
@@ -93,7 +93,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// diagnostic is a report. The file has no directory.
+// diagnostic is a report. Its file name has no directory.
 type diagnostic struct {
 	file string
 	line int

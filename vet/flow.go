@@ -9,18 +9,18 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// A flow follows the buffers of one function. For each point it knows which have ended on every path to that point, and
-// only those are reported. So what a path does that cannot be run, or what another function does, can hide a mistake
-// and cannot make one up.
+// A flow follows the buffers of one function. For each point it knows which buffers have ended on every path to that
+// point, and reports only those. So a path that can never run, or an effect of another function, can hide a mistake but
+// cannot cause a false report.
 //
-// A buffer is named by the value that it came from, its root: copies are the same SSA value, and the results of Slice
-// and Fill have the root of their buffer. A value is made anew each time that its instruction runs, in a loop for
-// instance: from then on what was known about the old one is forgotten.
+// A buffer is named by its root, the value from which it came: copies are the same SSA value, and the results of Slice
+// and Fill have the root of their buffer. Each time its instruction runs, for instance in a loop, a value is new: from
+// then on the facts about the old value are forgotten.
 //
-// Variables that a function literal uses, and those whose address is taken, are not values in SSA form, but memory.
-// Such a variable, a cell, is followed if only this function stores to it.
+// Variables that a function literal uses, and those whose address is taken, are memory in SSA form, not values. Such a
+// variable is called a cell. It is followed if only this function stores to it.
 
-// fate is what is known about the end of a buffer.
+// fate says what is known about the end of a buffer.
 type fate struct {
 	by ssa.CallInstruction
 	is certainty
@@ -29,17 +29,17 @@ type fate struct {
 type certainty uint8
 
 const (
-	gone      certainty = iota + 1 // it has ended
-	unchecked                      // it was sent by a call whose error nothing looks at
-	sent                           // the error of the call is nil on the way to here
+	gone      certainty = iota + 1 // the buffer has ended
+	unchecked                      // it was sent by a call whose error is ignored
+	sent                           // on this path the error of the call is nil
 	perhaps                        // the error of the call decides
-	kept                           // the error of the call is not nil on the way to here
+	kept                           // on this path the error of the call is not nil
 )
 
 // ended reports whether the buffer has ended.
 func (f fate) ended() bool { return f.is == gone || f.is == unchecked || f.is == sent }
 
-// join returns what is known where two ways meet, or false if that is nothing.
+// join returns what is known where two paths meet, or false if nothing is known.
 func (f fate) join(o fate) (fate, bool) {
 	switch {
 	case f == o:
@@ -61,8 +61,8 @@ func (f fate) join(o fate) (fate, bool) {
 // facts are what is known at a point.
 type facts struct {
 	of map[ssa.Value]fate      // by root
-	in map[ssa.Value]ssa.Value // the roots of what cells contain
-	as map[ssa.Value]ssa.Value // the roots of values that were loaded from cells
+	in map[ssa.Value]ssa.Value // the roots of the contents of cells
+	as map[ssa.Value]ssa.Value // the roots of values loaded from cells
 }
 
 func newFacts() *facts {
@@ -75,7 +75,7 @@ func (k *facts) equal(o *facts) bool {
 	return maps.Equal(k.of, o.of) && maps.Equal(k.in, o.in) && maps.Equal(k.as, o.as)
 }
 
-// meet keeps what is known on both ways.
+// meet keeps the facts that hold on both paths.
 func (k *facts) meet(o *facts) {
 	for v, f := range k.of {
 		if both, ok := f.join(o.of[v]); ok {
@@ -91,7 +91,7 @@ func (k *facts) meet(o *facts) {
 	same(k.as, o.as)
 }
 
-// root returns the value that the buffer v came from.
+// root returns the value from which the buffer v came.
 func (k *facts) root(v ssa.Value) ssa.Value {
 	for {
 		from := sameBuffer(v)
@@ -122,7 +122,7 @@ func sameBuffer(v ssa.Value) ssa.Value {
 	return nil
 }
 
-// made forgets what was known about the last value that v had.
+// made forgets the facts about the last value of v.
 func (k *facts) made(v ssa.Value) {
 	delete(k.of, v)
 	delete(k.as, v)
@@ -131,8 +131,8 @@ func (k *facts) made(v ssa.Value) {
 	maps.DeleteFunc(k.as, is)
 }
 
-// end notes the end of a buffer. The result of Append is its buffer, or one that it has moved to: if the result has
-// ended, both have.
+// end records the end of a buffer. The result of Append is its buffer, or another one to which the contents moved: if
+// the result has ended, both have.
 func (k *facts) end(v ssa.Value, f fate) {
 	root := k.root(v)
 	k.of[root] = f
@@ -143,7 +143,7 @@ func (k *facts) end(v ssa.Value, f fate) {
 	}
 }
 
-// again forgets which errors decide, because the call runs again and has another one.
+// again forgets which errors decide, because the call runs again and has another error.
 func (k *facts) again(call ssa.CallInstruction) {
 	for v, f := range k.of {
 		switch {
@@ -183,14 +183,14 @@ func newFlow(fn *ssa.Function, reports *bufReports) *flow {
 	return w
 }
 
-// run follows all ways through the function until nothing changes, and then reports.
+// run follows all paths through the function until no facts change, and then reports.
 func (w *flow) run() {
 	if !w.prepare() {
 		return
 	}
 	for rounds, changed := 0, true; changed; rounds++ {
 		if rounds > 10+len(w.fn.Blocks) {
-			return // few need more than three; say nothing about what is not certain
+			return // few functions need more than three passes; report nothing that is not certain
 		}
 		changed = false
 		for _, b := range w.fn.Blocks {
@@ -238,7 +238,7 @@ func (w *flow) prepare() (some bool) {
 	return some
 }
 
-// onlyHere reports whether a variable is stored to by its own function only, and its address is not kept.
+// onlyHere reports whether only its own function stores to a variable, and whether its address is not kept.
 func onlyHere(cell ssa.Value) bool {
 	for _, at := range *cell.Referrers() {
 		switch at := at.(type) {
@@ -262,7 +262,7 @@ func onlyHere(cell ssa.Value) bool {
 	return true
 }
 
-// onlyRead reports whether a function literal, and those in it, only load the variable.
+// onlyRead reports whether a function literal, and the literals in it, only load the variable.
 func onlyRead(v *ssa.FreeVar) bool {
 	for _, at := range *v.Referrers() {
 		switch at := at.(type) {
@@ -278,7 +278,7 @@ func onlyRead(v *ssa.FreeVar) bool {
 	return true
 }
 
-// capturedBy returns the variable that a function literal has for v.
+// capturedBy returns the variable of a function literal that stands for v.
 func capturedBy(at *ssa.MakeClosure, v ssa.Value) *ssa.FreeVar {
 	if i := slices.Index(at.Bindings, v); i >= 0 {
 		return at.Fn.(*ssa.Function).FreeVars[i]
@@ -286,10 +286,10 @@ func capturedBy(at *ssa.MakeClosure, v ssa.Value) *ssa.FreeVar {
 	return nil
 }
 
-// before returns what is known at the beginning of a block, or nil if it has not been reached yet.
+// before returns the facts at the beginning of a block, or nil if the block has not been reached yet.
 func (w *flow) before(b *ssa.BasicBlock) *facts {
 	if b == w.fn.Blocks[0] {
-		return w.entry.clone() // it has no predecessors
+		return w.entry.clone() // the block has no predecessors
 	}
 	var known *facts
 	for i, p := range b.Preds {
@@ -308,8 +308,7 @@ func (w *flow) before(b *ssa.BasicBlock) *facts {
 	return known
 }
 
-// pass gives the phis of a block, which change at the same time, what is known about their values on the edge of that
-// number.
+// pass assigns to the phis of a block, which change at the same time, the facts about their values on the given edge.
 func (k *facts) pass(b *ssa.BasicBlock, edge int) {
 	fates := make(map[*ssa.Phi]fate)
 	for _, at := range b.Instrs {
@@ -331,7 +330,8 @@ func (k *facts) pass(b *ssa.BasicBlock, edge int) {
 	}
 }
 
-// edge returns what is known on the way from p to b. A branch on the error of a call decides whether it has sent.
+// edge returns the facts on the edge from p to b. A branch on the error of a call decides whether the call has sent the
+// buffer.
 func (w *flow) edge(p, b *ssa.BasicBlock, out *facts) *facts {
 	k := out.clone()
 	call, nilTo := branchOn(p)
@@ -350,7 +350,7 @@ func (w *flow) edge(p, b *ssa.BasicBlock, out *facts) *facts {
 	return k
 }
 
-// branchOn returns the call whose error is compared with nil at the end of a block, and where the way goes on if it is
+// branchOn returns the call whose error is compared with nil at the end of a block, and the block that follows if it is
 // nil.
 func branchOn(p *ssa.BasicBlock) (call ssa.CallInstruction, nilTo *ssa.BasicBlock) {
 	cond, ok := p.Instrs[len(p.Instrs)-1].(*ssa.If)
@@ -383,12 +383,12 @@ func isNil(v ssa.Value) bool {
 	return ok && c.IsNil()
 }
 
-// walk goes through a block, and changes known to what is known at its end.
+// walk walks through a block, and updates known to the facts at its end.
 func (w *flow) walk(b *ssa.BasicBlock, known *facts) {
 	for _, at := range b.Instrs {
 		w.look(at, known)
 		if _, ok := at.(*ssa.Phi); ok {
-			continue // before has done it
+			continue // handled by before
 		}
 		if v, ok := at.(ssa.Value); ok {
 			known.made(v)
@@ -417,7 +417,7 @@ func (w *flow) walk(b *ssa.BasicBlock, known *facts) {
 	}
 }
 
-// load notes the root of what was loaded. If it is not known, it is the value itself from now on.
+// load records the root of a loaded value. If the root is not known, the value itself becomes the root.
 func (w *flow) load(at *ssa.UnOp, known *facts) {
 	if at.Op != token.MUL || !w.cells[at.X] {
 		return
@@ -429,7 +429,7 @@ func (w *flow) load(at *ssa.UnOp, known *facts) {
 	}
 }
 
-// call notes what a call does to its buffer.
+// call records the effect of a call on its buffer.
 func (w *flow) call(at *ssa.Call, known *facts) {
 	op, method, ok := operationOf(at.Common())
 	if !ok {
@@ -440,7 +440,7 @@ func (w *flow) call(at *ssa.Call, known *facts) {
 	switch {
 	case method == "Buf.Write":
 		if w.cells[b] {
-			known.in[b] = at // the same buffer, or another one
+			known.in[b] = at // the result is the same buffer, or another one
 		}
 	case op.ends == "":
 	case !op.asks:
@@ -452,7 +452,7 @@ func (w *flow) call(at *ssa.Call, known *facts) {
 	}
 }
 
-// look reports what an instruction uses too late.
+// look reports buffers that an instruction uses too late.
 func (w *flow) look(at ssa.Instruction, known *facts) {
 	if !w.telling {
 		return
@@ -486,7 +486,7 @@ func (w *flow) look(at ssa.Instruction, known *facts) {
 	}
 }
 
-// check reports a call that uses b, which happens at the instruction at, if b has ended then. It tells each end once.
+// check reports a call that uses b at the instruction at, if b has ended by then. It reports each end once.
 func (w *flow) check(call ssa.CallInstruction, b ssa.Value, at ssa.Instruction, known *facts) bool {
 	f := known.of[known.root(b)]
 	if !w.telling || !w.certain(f, at) {
@@ -499,7 +499,7 @@ func (w *flow) check(call ssa.CallInstruction, b ssa.Value, at ssa.Instruction, 
 	return true
 }
 
-// certain reports whether a use of a buffer with that fate is a mistake.
+// certain reports whether a use of a buffer with that fate is certainly a mistake.
 func (w *flow) certain(f fate, at ssa.Instruction) bool {
 	return f.ended() || f.is == perhaps && alsoIfSent(f.by.(*ssa.Call), at)
 }
@@ -516,8 +516,8 @@ func readsSlices(at ssa.Instruction) bool {
 	return false
 }
 
-// storedHere returns the value that was stored last to the variable that v is loaded from, if that was in the same
-// block, else v. So it finds the results of a function with deferred calls.
+// storedHere returns the value last stored to the variable from which v is loaded, if that was in the same block, and
+// otherwise v. It is needed for the results of functions with deferred calls.
 func storedHere(v ssa.Value) ssa.Value {
 	load, ok := v.(*ssa.UnOp)
 	if !ok || load.Op != token.MUL {
@@ -534,7 +534,7 @@ func storedHere(v ssa.Value) ssa.Value {
 	return v
 }
 
-// sliceOf returns the call of Bytes that a slice comes from, or nil.
+// sliceOf returns the call of Bytes from which a slice comes, or nil.
 func sliceOf(v ssa.Value) *ssa.Call {
 	for {
 		switch x := v.(type) {
@@ -551,8 +551,8 @@ func sliceOf(v ssa.Value) *ssa.Call {
 	}
 }
 
-// ownedHere reports whether a buffer was made or received by the function itself, or is the result of a call with such
-// buffers. So it is not the one that HandOver gives to its function.
+// ownedHere reports whether the function itself made or received a buffer, or got it as the result of a call with such
+// buffers. So it is not the buffer that HandOver passes to its function.
 func ownedHere(v ssa.Value) bool {
 	if from := sameBuffer(v); from != nil {
 		return ownedHere(from)
@@ -579,7 +579,7 @@ func ownedHere(v ssa.Value) bool {
 	return n > 0 && c.Call.StaticCallee() != nil
 }
 
-// literal notes what is known about the variables of a function literal: those that are not stored to any more.
+// literal records what is known about the variables of a function literal that are not stored to any more.
 func (w *flow) literal(at *ssa.MakeClosure, known *facts) {
 	if !w.telling {
 		return
@@ -599,7 +599,7 @@ func (w *flow) literal(at *ssa.MakeClosure, known *facts) {
 	}
 }
 
-// storedAfter reports whether there is a way from an instruction to one that changes a cell.
+// storedAfter reports whether there is a path from an instruction to one that changes a cell.
 func storedAfter(cell ssa.Value, at ssa.Instruction) bool {
 	for _, s := range *cell.Referrers() {
 		switch s.(type) {
@@ -612,7 +612,7 @@ func storedAfter(cell ssa.Value, at ssa.Instruction) bool {
 	return false
 }
 
-// after reports whether there is a way from one instruction to another.
+// after reports whether there is a path from one instruction to another.
 func after(to, from ssa.Instruction) bool {
 	if from.Block() == to.Block() && slices.Index(from.Block().Instrs, from) < slices.Index(to.Block().Instrs, to) {
 		return true
@@ -620,14 +620,14 @@ func after(to, from ssa.Instruction) bool {
 	return reaches(from.Block(), to.Block())
 }
 
-// reaches reports whether there is a way of at least one step from a block to another.
+// reaches reports whether there is a path of at least one step from a block to another.
 func reaches(from, to *ssa.BasicBlock) bool {
 	found, _ := explore(from, func(b *ssa.BasicBlock) bool { return b == to })
 	return found
 }
 
-// explore goes from a block along all ways, up to blocks that stop accepts. It reports whether it has found such a
-// block, and whether it has found an end of the function.
+// explore follows all paths from a block, up to blocks that stop accepts. It reports whether it found such a block, and
+// whether it found an end of the function.
 func explore(from *ssa.BasicBlock, stop func(*ssa.BasicBlock) bool) (found, end bool) {
 	seen := make(map[*ssa.BasicBlock]bool)
 	for next := from.Succs; len(next) > 0; {
@@ -645,9 +645,10 @@ func explore(from *ssa.BasicBlock, stop func(*ssa.BasicBlock) bool) (found, end 
 	return found, end
 }
 
-// alsoIfSent reports whether an instruction that uses a buffer runs after each call that has sent it. The error of the
-// call is known only if it is compared with nil, for what to do if it is not, or if it is looked at later. Then what
-// runs in spite of it is a mistake. A test that wants a send to fail looks at the error in other ways.
+// alsoIfSent reports whether an instruction that uses a buffer runs after each call that has sent it. The meaning of
+// the error is certain only if it is compared with nil to handle a failure, or if it is used later. In those cases an
+// instruction that runs regardless of the error is a mistake. A test that expects a send to fail uses the error in
+// other ways.
 func alsoIfSent(call *ssa.Call, at ssa.Instruction) bool {
 	from, to := call.Block(), at.Block()
 	if from == to {
@@ -657,7 +658,7 @@ func alsoIfSent(call *ssa.Call, at ssa.Instruction) bool {
 	} else if _, end := explore(from, func(b *ssa.BasicBlock) bool { return b == to }); end || len(from.Succs) == 0 {
 		return false
 	}
-	var failed []*ssa.BasicBlock // where the ways begin on which the call has failed
+	var failed []*ssa.BasicBlock // where the paths begin on which the call has failed
 	var others []ssa.Instruction
 	for _, r := range *call.Referrers() {
 		var branch *ssa.If
@@ -681,7 +682,7 @@ func alsoIfSent(call *ssa.Call, at ssa.Instruction) bool {
 			not = branch.Block().Succs[1]
 		}
 		if len(nilTo.Preds) < 2 || len(not.Preds) != 1 {
-			return false // something happens only if it was sent
+			return false // something happens only if the buffer was sent
 		}
 		failed = append(failed, not)
 	}
@@ -691,8 +692,8 @@ func alsoIfSent(call *ssa.Call, at ssa.Instruction) bool {
 	})
 }
 
-// loadedAfter reports whether an instruction only stores to a variable that is loaded after at: a result of a function
-// with deferred calls.
+// loadedAfter reports whether an instruction only stores to a variable that is loaded after at. Such a variable is a
+// result of a function with deferred calls.
 func loadedAfter(r, at ssa.Instruction) bool {
 	s, ok := r.(*ssa.Store)
 	if !ok {
@@ -710,7 +711,7 @@ func loadedAfter(r, at ssa.Instruction) bool {
 	})
 }
 
-// dominates reports whether an instruction runs before another on every way.
+// dominates reports whether an instruction runs before another on every path.
 func dominates(first, second ssa.Instruction) bool {
 	if b := first.Block(); b == second.Block() {
 		return slices.Index(b.Instrs, first) < slices.Index(b.Instrs, second)

@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// known has the functions that the analyzers know by name. If one is renamed, this does not compile.
+// known has the functions whose names the analyzers know. If one is renamed, this does not compile.
 var known = map[string]any{
 	module + ".ForEach":              coir.ForEach[int],
 	module + ".Map":                  coir.Map[int, int],
@@ -63,7 +63,7 @@ var (
 	_ = coir.OnGoroutine
 )
 
-// The tables of the analyzers have the names of functions that exist, and no others.
+// The tables of the analyzers name exactly the functions that exist.
 func TestNames(t *testing.T) {
 	var names []string
 	names = slices.AppendSeq(names, maps.Keys(starters))

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// Ranges finds loops over coir's iterators that take the value and not the error.
+// Ranges finds loops over coir's iterators that use the value and ignore the error.
 var Ranges = &analysis.Analyzer{
 	Name: "coirrange",
 	Doc: `find loops over coir's iterators that take the value and not the error
@@ -54,7 +54,7 @@ func runRanges(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// isBlank reports whether a loop has no variable there, or only _.
+// isBlank reports whether a loop has no variable in this place, or only _.
 func isBlank(x ast.Expr) bool {
 	id, ok := x.(*ast.Ident)
 	return x == nil || ok && id.Name == "_"

@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/vet"
 )
 
-// The programs in testdata say by comments what is wrong in them. Each has right ones beside the wrong ones.
+// Comments in the programs in testdata say what is wrong in them. Each program also has correct code.
 
 func TestBuffers(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), vet.Buffers, "./buffers")

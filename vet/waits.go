@@ -41,7 +41,8 @@ costs.`,
 	Run:      runWaits,
 }
 
-// starters are the functions that call an argument in a fiber: its index, or that of the first of several.
+// starters are the functions that call an argument in a fiber, with the index of that argument, or of the first of
+// several.
 var starters = map[string]int{
 	module + ".Run":         1,
 	module + ".Runtime.Run": 1,
@@ -58,7 +59,7 @@ var starters = map[string]int{
 	module + "/sim.Drawn":   1,
 }
 
-// blockers are the functions that wait, with what to write instead.
+// blockers are the functions that wait, with the recommended replacements.
 var blockers = map[string]string{
 	"time.Sleep":          "coir.Sleep(ctx, d)",
 	"sync.WaitGroup.Wait": "children of a nursery in place of goroutines: Run waits for them",
@@ -72,10 +73,10 @@ type waiter struct {
 	bodies  map[*types.Func]*ast.BlockStmt
 	makes   map[types.Object]buffering
 	visited map[*ast.BlockStmt]bool
-	start   token.Pos // of the fiber
+	start   token.Pos // where the fiber is started
 }
 
-// buffering is what the calls of make say about the channels of a variable.
+// buffering says what is known about the channels of a variable, from calls of make.
 type buffering uint8
 
 const (
@@ -103,7 +104,7 @@ func runWaits(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// collect notes the bodies of functions, and which channels are made with a buffer.
+// collect records the bodies of functions, and which channels are made with a buffer.
 func (w *waiter) collect(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
@@ -127,7 +128,7 @@ func (w *waiter) collect(n ast.Node) {
 	}
 }
 
-// assigned notes whether the value that a variable or a field gets is a channel with a buffer.
+// assigned records whether the value assigned to a variable or a field is a channel with a buffer.
 func (w *waiter) assigned(to, value ast.Expr) {
 	v := w.variable(to)
 	if v == nil || !isChan(v.Type()) {
@@ -168,7 +169,7 @@ func (w *waiter) variable(x ast.Expr) *types.Var {
 	return v
 }
 
-// starts looks into the functions that a call starts as fibers.
+// starts inspects the functions that a call starts as fibers.
 func (w *waiter) starts(call *ast.CallExpr) {
 	f := typeutil.StaticCallee(w.info, call)
 	first, ok := starters[nameOf(f)]
@@ -184,7 +185,7 @@ func (w *waiter) starts(call *ast.CallExpr) {
 	}
 }
 
-// onGoroutine reports whether a child has the option OnGoroutine, or an option that is not written here.
+// onGoroutine reports whether a child has the option OnGoroutine, or an option whose value is not known here.
 func (w *waiter) onGoroutine(call *ast.CallExpr) bool {
 	return slices.ContainsFunc(call.Args, func(x ast.Expr) bool {
 		if n, ok := types.Unalias(w.info.TypeOf(x)).(*types.Named); !ok || n.Obj().Name() != "FiberOption" {
@@ -195,7 +196,7 @@ func (w *waiter) onGoroutine(call *ast.CallExpr) bool {
 	})
 }
 
-// child looks into the function of a supervised child.
+// child inspects the function of a supervised child.
 func (w *waiter) child(lit *ast.CompositeLit) {
 	if !isNamed(w.info.TypeOf(lit), module+"/supervise", "Child") {
 		return
@@ -209,7 +210,7 @@ func (w *waiter) child(lit *ast.CompositeLit) {
 	}
 }
 
-// fiber looks into a function that runs in a fiber: a literal, or one of this package.
+// fiber inspects a function that runs in a fiber: a literal, or a function of this package.
 func (w *waiter) fiber(start token.Pos, fn ast.Expr) {
 	w.start = start
 	switch fn := ast.Unparen(fn).(type) {
@@ -226,7 +227,7 @@ func (w *waiter) fiber(start token.Pos, fn ast.Expr) {
 	}
 }
 
-// body looks for waits in the body of a function, and in those that it calls plainly.
+// body looks for waits in the body of a function, and in functions that it calls directly.
 func (w *waiter) body(b *ast.BlockStmt) {
 	if b == nil || w.visited[b] {
 		return
@@ -235,7 +236,7 @@ func (w *waiter) body(b *ast.BlockStmt) {
 	ast.Inspect(b, w.visit)
 }
 
-// visit is called for each node of a fiber's function. It reports whether to look into the node.
+// visit is called for each node of a fiber's function. It reports whether to inspect the children of the node.
 func (w *waiter) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncLit:
@@ -266,7 +267,7 @@ func (w *waiter) visit(n ast.Node) bool {
 	return true
 }
 
-// call looks at a call in a fiber.
+// call checks a call in a fiber.
 func (w *waiter) call(n *ast.CallExpr) {
 	if lit, ok := ast.Unparen(n.Fun).(*ast.FuncLit); ok {
 		w.body(lit.Body)
@@ -294,13 +295,13 @@ func (w *waiter) receive(at token.Pos, from ast.Expr) {
 	}
 }
 
-// method returns the function or method that is called, also one of an interface.
+// method returns the function or method that is called, including methods of interfaces.
 func (w *waiter) method(call *ast.CallExpr) *types.Func {
 	f, _ := typeutil.Callee(w.info, call).(*types.Func)
 	return f
 }
 
-// selects looks at a native select. One with a default does not wait.
+// selects checks a native select. A select with a default does not wait.
 func (w *waiter) selects(n *ast.SelectStmt) {
 	waits := true
 	for _, c := range n.Body.List {

@@ -3,8 +3,8 @@
 //	go run ./example
 //	curl localhost:2112/metrics
 //
-// Orders come faster than they are packed: the dashboard in ../grafana shows a full channel and a lock that fibers wait
-// for.
+// Orders arrive faster than they are packed: the dashboard in ../grafana shows a full channel, and a lock that fibers
+// wait for.
 package main
 
 import (
@@ -38,11 +38,11 @@ func main() {
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "example:", err)
-		os.Exit(1) //nolint:gocritic // stop is not needed any more
+		os.Exit(1) //nolint:gocritic // the process ends, so stop need not run
 	}
 }
 
-// run serves the metrics of the shop until ctx ends. It closes l.
+// run serves the metrics of the shop until ctx ends, and closes l.
 func run(ctx context.Context, l net.Listener) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(promcoir.New(metrics.New(coir.Default())))
@@ -101,7 +101,7 @@ func shop(n *coir.Nursery) {
 	})
 }
 
-// weigh takes 10 ms, and one parcel at a time.
+// weigh takes 10 ms. Only one parcel can be weighed at a time.
 func weigh(ctx context.Context, scales *locks.Mutex) error {
 	if err := scales.Lock(ctx); err != nil {
 		return err

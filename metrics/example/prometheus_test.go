@@ -23,13 +23,13 @@ import (
 	"github.com/coir-go/coir/metrics"
 )
 
-// TestPrometheusScrapesTheExample: a real Prometheus scrapes the example, has every metric of the vocabulary, and
-// answers every query of the dashboard.
+// TestPrometheusScrapesTheExample checks that a real Prometheus can scrape the example, gets every metric of the
+// vocabulary, and answers every query of the dashboard.
 func TestPrometheusScrapesTheExample(t *testing.T) {
 	promtool, server := installed(t, "promtool"), installed(t, "prometheus")
 	addr := serve(t)
 
-	// The text is valid, and follows the conventions for names.
+	// The text is valid, and follows the naming conventions.
 	text := get(t, "http://"+addr+"/metrics")
 	check := exec.Command(promtool, "check", "metrics")
 	check.Stdin = bytes.NewReader(text)
@@ -112,7 +112,7 @@ func dashboard(t *testing.T) (all []string) {
 	return all
 }
 
-// installed returns the path of a program of Debian's package prometheus.
+// installed returns the path of a program in Debian's package prometheus.
 func installed(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -122,12 +122,12 @@ func installed(t *testing.T, name string) string {
 	return path
 }
 
-// stopping runs a server, and stops it when its input ends, so that none is left behind if the test is killed. It
-// closes its own standard error: the end of that is the end of the server.
+// stopping runs a server, and stops it when its own input ends, so that no server is left if the test is killed. It
+// closes its own standard error, so that the end of that output means the end of the server.
 const stopping = `"$0" "$@" & exec 2>&-; read -r _; kill $!; wait $!`
 
-// start starts a Prometheus that scrapes an address, and returns the address of its API. It is stopped when the
-// test ends.
+// start starts a Prometheus that scrapes addr, and returns the address of its API. Prometheus is stopped when the test
+// ends.
 func start(t *testing.T, server, addr string) (api string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -150,7 +150,7 @@ func start(t *testing.T, server, addr string) (api string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// It listens on a port that the system chooses, and says on which.
+	// Prometheus listens on a port that the system chooses, and logs the port.
 	listening := regexp.MustCompile(`address=(127\.0\.0\.1:[1-9]\d*)`)
 	var said strings.Builder
 	lines := bufio.NewScanner(log)
@@ -187,7 +187,7 @@ func start(t *testing.T, server, addr string) (api string) {
 	return api
 }
 
-// await asks until the answer is yes, for a minute.
+// await calls ask until it returns true, for at most a minute.
 func await(t *testing.T, what string, ask func() bool, got any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -203,7 +203,7 @@ func await(t *testing.T, what string, ask func() bool, got any) {
 	}
 }
 
-// series is an element of the answer to a query.
+// series is one element of the answer to a query.
 type series struct {
 	Metric map[string]string
 	Value  [2]any // the time and the value

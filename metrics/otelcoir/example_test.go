@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// A program registers the metrics of its fibers with the meter of its provider. Which SDK reads them, and where it
-// exports them to, is set up elsewhere.
+// A program registers the metrics of its fibers with the meter of its provider. The setup of the SDK, which reads and
+// exports them, is not shown.
 func ExampleRegister() {
 	registration, err := otelcoir.Register(otel.Meter("github.com/coir-go/coir"), metrics.New(coir.Default()))
 	if err != nil {
@@ -18,5 +18,5 @@ func ExampleRegister() {
 		return
 	}
 	defer func() { _ = registration.Unregister() }()
-	// The program.
+	// The program runs here.
 }

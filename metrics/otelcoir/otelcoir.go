@@ -2,9 +2,9 @@
 //
 //	_, err := otelcoir.Register(otel.Meter("coir"), metrics.New(coir.Default()))
 //
-// The names follow from those of package metrics: coir_fibers_spawned_total is coir.fibers.spawned, and
-// coir_wait_oldest_seconds is coir.wait.oldest with the unit s. An exporter to Prometheus makes the same names of them
-// again. To tell several runtimes apart, register each with a meter that has an attribute of its own
+// The names are derived from those of package metrics: coir_fibers_spawned_total becomes coir.fibers.spawned, and
+// coir_wait_oldest_seconds becomes coir.wait.oldest with the unit s. An exporter to Prometheus converts them back to
+// the original names. To distinguish several runtimes, register each with a meter that has its own attribute
 // ([metric.WithInstrumentationAttributes]).
 package otelcoir
 
@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Register makes the instruments of all metrics, and observes them when the meter asks for them. Package metrics says
-// what that costs. The registration ends with its method Unregister.
+// Register creates the instruments of all metrics, and observes them when the meter asks for them. For the cost see
+// package metrics. To end the registration, call its method Unregister.
 func Register(meter metric.Meter, of *metrics.Collector) (metric.Registration, error) {
 	instruments := map[string]instrument{}
 	var all []metric.Observable
@@ -65,7 +65,7 @@ func observable(meter metric.Meter, m metrics.Metric) (metric.Float64Observable,
 	}
 }
 
-// name returns the name of a metric without what its kind and its unit say.
+// name returns the name of a metric without the parts that follow from its kind and its unit.
 func name(m metrics.Metric) string {
 	n := strings.TrimSuffix(m.Name, "_total")
 	if m.Unit == "s" {

@@ -10,11 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// A program serves the metrics of its fibers, for Prometheus to scrape.
+// A program serves the metrics of its fibers for Prometheus to scrape.
 func ExampleNew() {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(promcoir.New(metrics.New(coir.Default())))
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	// Then http.ListenAndServe("localhost:2112", mux).
+	// Next, call http.ListenAndServe("localhost:2112", mux).
 }

@@ -2,7 +2,7 @@
 //
 //	registry.MustRegister(promcoir.New(metrics.New(coir.Default())))
 //
-// To tell several runtimes apart, register each with a label of its own:
+// To distinguish several runtimes, register each with its own label:
 //
 //	prometheus.WrapRegistererWith(prometheus.Labels{"runtime": "batch"}, registry).
 //		MustRegister(promcoir.New(metrics.New(batch)))
@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// New returns a collector to register with Prometheus. Package metrics says what a scrape costs.
+// New returns a collector to register with Prometheus. For the cost of a scrape see package metrics.
 func New(of *metrics.Collector) prometheus.Collector {
 	c := &collector{of: of, series: map[string]series{}}
 	for _, m := range metrics.Vocabulary() {
@@ -31,7 +31,7 @@ type collector struct {
 	series map[string]series
 }
 
-// series is a metric as Prometheus has it.
+// series is a metric in the form that Prometheus needs.
 type series struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType

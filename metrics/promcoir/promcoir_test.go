@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// run runs fn in a bubble, where time stands still, until all its fibers wait. Then it calls look.
+// run runs fn in a bubble until all its fibers wait. Then it calls look, while the clock does not advance.
 func run(t *testing.T, fn func(n *coir.Nursery), look func(t *testing.T, c *metrics.Collector)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func run(t *testing.T, fn func(n *coir.Nursery), look func(t *testing.T, c *metr
 	})
 }
 
-// waiters starts a fiber that waits to receive from a channel of each name, and one that waits for a lock of that name.
+// waiters starts two fibers for each name: one waits to receive from a channel of that name, and one waits for a lock.
 func waiters(names ...string) func(n *coir.Nursery) {
 	return func(n *coir.Nursery) {
 		for _, name := range names {
@@ -60,7 +60,7 @@ func waiters(names ...string) func(n *coir.Nursery) {
 	}
 }
 
-// registryOf returns a registry with a collector. A pedantic one checks what is collected.
+// registryOf returns a registry with the collector. It is pedantic: it checks the collected metrics.
 func registryOf(t *testing.T, c *metrics.Collector) *prometheus.Registry {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -70,7 +70,7 @@ func registryOf(t *testing.T, c *metrics.Collector) *prometheus.Registry {
 	return registry
 }
 
-// Prometheus gets all samples, with their labels, kinds and help.
+// Prometheus gets all samples, with their labels, kinds and help texts.
 func TestEverySampleIsExported(t *testing.T) {
 	run(t, waiters("orders", "scales"), func(t *testing.T, c *metrics.Collector) {
 		families, err := registryOf(t, c).Gather()
@@ -101,7 +101,7 @@ func TestEverySampleIsExported(t *testing.T) {
 			}
 		}
 		want := map[string]float64{}
-		for _, s := range c.Samples() { // of the same snapshot: time stands still
+		for _, s := range c.Samples() { // from the same snapshot, because the clock does not advance
 			all := metrics.Vocabulary()
 			m := all[slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == s.Name })]
 			labels := map[string]string{}
@@ -121,7 +121,7 @@ func TestEverySampleIsExported(t *testing.T) {
 	})
 }
 
-// What is served for any number of hostile names is valid, and bounded.
+// For any number of hostile names, the response is valid and bounded.
 func TestHostileNamesAreServed(t *testing.T) {
 	names := []string{
 		"<script>alert(1)</script>", "a\nb\r\x00\x1b[2J", strings.Repeat("x", 1<<20), "\xff\xfe", `"} 1`, "other", "",
@@ -202,7 +202,7 @@ func TestManyServers(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Two runtimes can be told apart by a label.
+// A label distinguishes two runtimes.
 func TestTwoRuntimes(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, name := range []string{"front", "batch"} {

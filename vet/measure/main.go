@@ -1,10 +1,10 @@
 // Command measure runs coir-vet over well-known modules, as the module proxy serves them. They do not use coir, so each
-// report is a false alarm. It prints a line for each module, and exits with 1 if there was a report, or if an analyzer
-// failed. Packages that do not compile here are counted.
+// report is a false alarm. It prints a line for each module. It exits with 1 if there was a report, or if an analyzer
+// failed. It counts packages that do not compile here.
 //
 //	go run ./measure -dir /tmp/modules
 //
-// The list of the modules is that of the command cmd/coir/measure/modules. Run measure in the directory of module vet.
+// The list of modules is that of the command cmd/coir/measure/modules. Run measure in the directory of module vet.
 package main
 
 import (
@@ -80,13 +80,14 @@ func run() error {
 	return nil
 }
 
-// result is what go vet with the analyzers says about a module.
+// result is the result of go vet with the analyzers for a module.
 type result struct {
 	packages, broken int
 	alarms           []string
 }
 
-// look runs go vet in a module. With -json it prints an object for each package with reports, and all else as errors.
+// look runs go vet in a module. With -json, go vet prints an object for each package with reports; everything else is
+// an error.
 func look(tool, source string) (*result, error) {
 	names, err := command(source, "list", "-e", "./...").Output()
 	if err != nil {
@@ -95,7 +96,7 @@ func look(tool, source string) (*result, error) {
 	cmd := command(source, "vet", "-json", "-vettool="+tool, "./...")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run() // it fails if a package does not compile
+	_ = cmd.Run() // fails if a package does not compile
 	r := &result{packages: len(bytes.Fields(names))}
 	for line := range strings.Lines(errs.String()) {
 		switch {
@@ -120,7 +121,7 @@ func look(tool, source string) (*result, error) {
 	}
 }
 
-// copyModule copies a module out of the module cache, unless that has been done.
+// copyModule copies a module from the module cache, unless the copy exists.
 func copyModule(path, version, source string) error {
 	if _, err := os.Stat(source); err == nil {
 		return nil
@@ -146,7 +147,7 @@ func copyModule(path, version, source string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(temp, "go.mod")); errors.Is(err, fs.ErrNotExist) { // it is older than modules
+	if _, err := os.Stat(filepath.Join(temp, "go.mod")); errors.Is(err, fs.ErrNotExist) { // from before modules
 		for _, args := range [][]string{{"mod", "init", path}, {"mod", "tidy"}} {
 			if out, err := command(temp, args...).CombinedOutput(); err != nil {
 				return fmt.Errorf("go %s: %v\n%s", args[1], err, out)
@@ -156,7 +157,7 @@ func copyModule(path, version, source string) error {
 	return os.Rename(temp, source)
 }
 
-// command returns a go command in a module. Some go.sum files lack what the tests need.
+// command returns a go command in a module. It may add to go.sum, because some go.sum files lack dependencies of tests.
 func command(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir

@@ -3,7 +3,7 @@
 //	go install github.com/coir-go/coir/vet/cmd/coir-vet@latest
 //	go vet -vettool=$(which coir-vet) ./...
 //
-// Package [github.com/coir-go/coir/vet] says what it finds. coir-vet help prints that too.
+// For the mistakes that it finds see package [github.com/coir-go/coir/vet], or run coir-vet help.
 package main
 
 import (

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// go vet runs the command: it prints what each analyzer finds, and fails. An analyzer can be left out.
+// go vet runs the command, which prints what each analyzer finds, and fails. Each analyzer can be turned off.
 func TestUnderGoVet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command, and looks at what the programs import")
