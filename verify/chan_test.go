@@ -9,14 +9,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Random histories of channel operations against the model: internal/history
-// plays them, rapid draws them and finds the shortest that shows a fault. It
-// draws the same bytes that FuzzChan of the root package takes, so that what is
-// found here can be kept there as a seed.
+// Random histories of channel operations are compared with the model. Package internal/history performs them; rapid
+// draws them and finds the shortest one that shows a fault. It draws the same bytes that FuzzChan of the root package
+// takes, so a history found here can be kept there as a seed.
 
-// TestChanHistories has each kind of channel with each policy in turn, beside two
-// others of any kind. Several workers make more of the races between those who
-// have been woken.
+// TestChanHistories tests each kind of channel with each policy in turn, together with two other channels of any kind.
+// Several workers cause more races between fibers that have been woken.
 //
 // Spec: CH-01 (one channel type, four kinds)
 // Spec: CH-11 (nobody waits for what is there)
@@ -57,7 +55,7 @@ func TestChanHistories(t *testing.T) {
 						rapid.ByteRange(0, played.Kinds-1).Draw(t, "kind of b"),
 						rapid.ByteRange(0, played.Kinds-1).Draw(t, "kind of c"),
 					}
-					least := rapid.IntRange(0, 40).Draw(t, "least") // alone, most would be short
+					least := rapid.IntRange(0, 40).Draw(t, "least") // otherwise most histories would be short
 					for _, s := range rapid.SliceOfN(step, least, 60).Draw(t, "steps") {
 						data = append(data, s...)
 					}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// isCancelFor reports whether err says that an operation was cancelled for
-// cause: it is context.Canceled, it shows the cause, and it does not match it.
+// isCancelFor reports whether err says that an operation was cancelled for cause: it is context.Canceled and shows the
+// cause, but does not match it.
 func isCancelFor(err, cause error) bool {
 	return errors.Is(err, context.Canceled) && !errors.Is(err, cause) &&
 		strings.Contains(err.Error(), "cancelled: "+cause.Error())

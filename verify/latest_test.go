@@ -14,12 +14,13 @@ import (
 	"github.com/coir-go/coir/pubsub"
 )
 
-// A Latest is a register: Set writes, Get reads, and so does Watch, whose first value is read at one moment of the call
-// or later. What a watcher receives next is not an operation of the register, and is checked in package pubsub.
+// A Latest is a register: Set writes, and Get reads. Watch also reads, because its first value is the value at some
+// moment of the call or later. The later values of a watcher are not operations of the register; package pubsub tests
+// them.
 
 type registerOp struct {
 	write bool
-	value int // to write
+	value int // the value to write
 }
 
 var register = porcupine.Model{
@@ -38,7 +39,7 @@ var register = porcupine.Model{
 	},
 }
 
-// TestLatestIsLinearizable: histories of fibers and goroutines that set, get and watch, against a register.
+// TestLatestIsLinearizable checks histories of fibers and goroutines that set, get and watch against a register.
 func TestLatestIsLinearizable(t *testing.T) {
 	histories := 300
 	if testing.Short() {
@@ -51,7 +52,7 @@ func TestLatestIsLinearizable(t *testing.T) {
 	}
 }
 
-// TestLatestJudge: the judge finds a Get that returns an old value.
+// TestLatestJudge checks that the judge rejects a Get that returns an old value.
 func TestLatestJudge(t *testing.T) {
 	ops := []porcupine.Operation{
 		{ClientId: 0, Input: registerOp{true, 1}, Call: 1, Return: 2},
@@ -121,12 +122,12 @@ func latestHistory(t *testing.T, seed uint64) []porcupine.Operation {
 	return ops
 }
 
-// TestNoLeakAfterPubsub: subscribers that left or were closed, and publishers that were cancelled, leave nothing
-// behind.
+// TestNoLeakAfterPubsub checks that subscribers that left or were closed, and publishers that were cancelled, leave
+// nothing behind.
 func TestNoLeakAfterPubsub(t *testing.T) {
 	b, l := pubsub.NewBroadcast[int](), pubsub.NewLatest(0)
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
-		b.Subscribe(0) // and never receives
+		b.Subscribe(0) // a subscriber that never receives
 		for range 10 {
 			sub, w := b.Subscribe(1), l.Watch()
 			n.Go("subscriber", func(ctx context.Context) error {

@@ -13,17 +13,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-// These tests stand where a user's tests stand. He calls coir.Run, knows nothing
-// of a runtime behind it, and has goleak at the end of his test. The default
-// runtime has to be gone by the time that goleak loses its patience, which is
-// about half a second, with no call to Close anywhere.
+// These tests do what a user's tests do: they call coir.Run, do not know about the runtime behind it, and call goleak
+// at the end. goleak gives up after about half a second. By then the default runtime must have ended, without any call
+// of Close.
 
-// TestMain is the other way in which goleak is used: once, after all tests.
+// TestMain shows the other way to use goleak: once, after all tests.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(patient{m})
 }
 
-// patient are tests after which everything is given time to end.
+// patient runs tests, and then gives everything time to end.
 type patient struct{ *testing.M }
 
 func (p patient) Run() int {
@@ -32,9 +31,8 @@ func (p patient) Run() int {
 	return code
 }
 
-// verifyNone is goleak.VerifyNone on a machine that may be busy with something
-// else: there the half second of goleak's is over before anybody has run. What
-// leaks is there for good.
+// verifyNone is goleak.VerifyNone for a busy machine, where goleak's half second may pass before the goroutines can
+// run. A real leak never ends.
 func verifyNone(t *testing.T, options ...goleak.Option) {
 	t.Helper()
 	if err := findNone(options...); err != nil {
@@ -226,7 +224,7 @@ func TestNoLeakAfterRun(t *testing.T) {
 	}
 }
 
-// The default runtime comes back after it has gone.
+// The default runtime starts again after it has ended.
 func TestRunAfterTheDefaultRuntimeHasGone(t *testing.T) {
 	for range 3 {
 		must(t, nested(t.Context(), 3))
@@ -234,11 +232,9 @@ func TestRunAfterTheDefaultRuntimeHasGone(t *testing.T) {
 	}
 }
 
-// Run may return at any moment of what the runtime does by itself from time to
-// time. So Run ends here at about 10 ms, which is when the default runtime first
-// looks whether it is still needed, a little earlier or later each time: a look
-// that falls between the last worker's rest and the return of Run must not be
-// the last one.
+// Run may return at any time relative to the periodic work of the runtime. Here Run ends after about 10 ms, a little
+// earlier or later each time. That is when the default runtime first checks whether it is still needed. A check that
+// happens after the last worker became idle, but before Run returns, must not be the last check.
 func TestNoLeakWheneverRunReturns(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 40 {
@@ -293,8 +289,8 @@ func TestNoLeakAfterClose(t *testing.T) {
 	}
 }
 
-// Close ends what still runs: fibers that sleep, wait for each other, are
-// parked for good, or are in a blocking call that ends.
+// Close ends fibers that still run: fibers that sleep, wait for each other, are parked forever, or are in a blocking
+// call that ends.
 func TestNoLeakAfterCloseUnderWay(t *testing.T) {
 	defer verifyNone(t, goleak.IgnoreCurrent())
 	for range 20 {
@@ -338,7 +334,7 @@ func nap(d time.Duration) func() (any, error) {
 // forever parks until it is cancelled.
 func forever(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }
 
-// nested opens nurseries within each other, two children each.
+// nested opens nurseries inside each other, with two children each.
 func nested(ctx context.Context, depth int) error {
 	if depth == 0 {
 		return coir.Yield(ctx)

@@ -12,19 +12,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Nursery.Limit, against what must hold for every tree of fibers that start
-// others under the same limit and wait for them:
+// Nursery.Limit is checked against properties of every tree of fibers that start others under the same limit and wait
+// for them:
 //
-//	PLACES  No more fibers than places are between the waits at any moment.
-//	ENDS    The tree ends, however few places there are. That is the program on
-//	        which the bounded pools of other libraries hang.
-//	JOIN    Every fiber has run and ended when Run returns, also if one failed.
+//	PLACES  At any moment no more fibers than places are running, which means: not in a wait.
+//	ENDS    The tree ends, however few places there are. The bounded pools of other libraries hang on such programs.
+//	JOIN    Every fiber has run and ended when Run returns, even if one failed.
 
-// A limitPlan is what one fiber does: yield a few times, start others, wait for
-// them (or open a nursery for them), yield again.
+// A limitPlan says what one fiber does: it yields a few times, starts others, waits for them (or opens a nursery for
+// them), and yields again.
 type limitPlan struct {
 	before, after int
-	scope         bool // the others are in a nursery of their own
+	scope         bool // the others are in their own nursery
 	fails         bool
 	others        []*limitPlan
 }
@@ -56,18 +55,17 @@ func drawLimitPlan(t *rapid.T, depth int) *limitPlan {
 	return p
 }
 
-// A house is a nursery with a limit, and how many of its fibers are between the
-// waits.
+// A house is a nursery with a limit, and the number of its fibers that are not in a wait.
 type house struct {
 	n      *coir.Nursery
 	places int64
 	inside atomic.Int64
 	ran    *atomic.Int64
-	over   *atomic.Int64 // the most by which places was exceeded
+	over   *atomic.Int64 // the largest number by which places was exceeded
 }
 
-// enter counts who is inside. Once the nursery is cancelled the limit is not a bound any more: a wait that is cut short
-// goes on at once.
+// enter counts the fibers inside. After the nursery has been cancelled the limit no longer holds, because an
+// interrupted wait returns at once.
 func (h *house) enter(ctx context.Context) {
 	if d := h.inside.Add(1) - h.places; d > h.over.Load() && ctx.Err() == nil {
 		h.over.Store(d)
@@ -105,7 +103,7 @@ func (h *house) perform(ctx context.Context, p *limitPlan) error {
 	return nil
 }
 
-// scope opens a nursery with the same number of places and starts the others there.
+// scope opens a nursery with the same number of places, and starts the others in it.
 func (h *house) scope(ctx context.Context, p *limitPlan) error {
 	err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 		defer h.leave()
@@ -120,7 +118,7 @@ func (h *house) scope(ctx context.Context, p *limitPlan) error {
 	return err
 }
 
-// yield goes on when it is cancelled: here only the places matter.
+// yield continues when it is cancelled, because only the places matter here.
 func yield(ctx context.Context, n int) {
 	for range n {
 		_ = coir.Yield(ctx)
@@ -159,8 +157,7 @@ func TestLimitTrees(t *testing.T) {
 	}
 }
 
-// endsSoon runs fn and reports it if it hangs; then what it has started stays,
-// since nothing can end it.
+// endsSoon runs fn, and reports it if it hangs. Then the fibers that it has started stay, because nothing can end them.
 func endsSoon(t *rapid.T, plan fmt.Stringer, fn func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -174,7 +171,7 @@ func endsSoon(t *rapid.T, plan fmt.Stringer, fn func()) {
 	}
 }
 
-// closeSoon closes rt, or gives up after a while if a test has left it hanging.
+// closeSoon closes rt. If a test has left it hanging, closeSoon gives up after a while.
 func closeSoon(t *testing.T, rt *coir.Runtime) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -9,10 +9,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The checker has to prove itself: by histories written by hand, of which it is known whether they can happen, and by
-// channels that are broken on purpose, which it has to reject.
+// These tests check the checker itself, with histories written by hand, of which it is known whether they are possible,
+// and with channels that are broken on purpose, which the checker must reject.
 
-// Histories for TestJudge: operations on channel a, or b where it says so, with their intervals.
+// Histories for TestJudge: operations on channel a, or on b if it is named, with their intervals.
 
 func span(call, ret int64, o *operation) *operation {
 	o.call, o.ret = call, ret
@@ -30,7 +30,7 @@ func received(v int) *operation {
 	return &operation{verb: doRecv, clauses: []clause{{kind: clauseRecv}}, value: v}
 }
 
-// failed is o with another end.
+// failed returns o with another result.
 func failed(o *operation, r result) *operation {
 	o.result, o.value = r, 0
 	if r != gotClosed {
@@ -39,20 +39,21 @@ func failed(o *operation, r result) *operation {
 	return o
 }
 
-// passing is o in the form that does not wait.
+// passing returns o in the form that does not wait.
 func passing(o *operation) *operation {
 	o.verb += doTrySend - doSend
 	return o
 }
 
-// within is o with a time limit.
+// within returns o with a time limit.
 func within(o *operation) *operation {
 	o.verb += doSendTimeout - doSend
 	o.limit = time.Microsecond
 	return o
 }
 
-// waiting is a look at a channel on which this many wait, and from which none of the values in it has been received.
+// waiting returns a call of Stats on a channel that finds the given numbers of waiters and values, none of them
+// received.
 func waiting(senders, receivers, values int) *operation {
 	o := &operation{verb: doStats}
 	o.stats.Send.Waiting, o.stats.Recv.Waiting = senders, receivers
@@ -70,7 +71,7 @@ func onB(o *operation) *operation {
 	return o
 }
 
-// TestJudge: the specification says of each history whether it can happen.
+// TestJudge checks, for each history, whether the specification accepts it.
 func TestJudge(t *testing.T) {
 	rendezvous, one, two := shape{0, coir.OverflowWait}, shape{1, coir.OverflowWait}, shape{2, coir.OverflowWait}
 	oldest, newest := shape{1, coir.OverflowDropOldest}, shape{1, coir.OverflowDropNewest}
@@ -199,9 +200,9 @@ func TestJudge(t *testing.T) {
 // mutant is a channel that is broken on purpose.
 type mutant struct {
 	name  string
-	shape shape  // of the channels as they are said to be
-	real  *shape // and as they are, if that is another
-	seen  bool   // Len and Stats are needed to see it
+	shape shape  // the intended shape of the channels
+	real  *shape // their actual shape, if it differs
+	seen  bool   // only Len and Stats reveal the fault
 	do    func(h *history) performer
 }
 
@@ -254,7 +255,7 @@ var mutants = []mutant{
 			select {
 			case kept[o.ch] <- o.value:
 				o.value = next
-			default: // this one is lost
+			default: // this value is lost
 			}
 		}
 	}},
@@ -354,8 +355,8 @@ var mutants = []mutant{
 	{name: "waits where it should fail", shape: shape{1, coir.OverflowFail}, real: &shape{1, coir.OverflowWait}},
 }
 
-// TestMutantsAreRejected: a checker that accepts everything would pass TestLinearizable too. The counters of Stats
-// betray most mutants at once, so they are left out: it is the order of operations that has to.
+// TestMutantsAreRejected checks that the checker does not accept everything. The counters of Stats reveal most mutants
+// at once, so they are left out: the order of operations must reveal the faults.
 func TestMutantsAreRejected(t *testing.T) {
 	const enough = 300
 	rts := newRuntimes(t)

@@ -10,29 +10,30 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// The sequential specification of one or two channels: what each operation does when it is alone.
+// The sequential specification of one or two channels says what each operation does when no other operation runs.
 //
-// An operation that waits cannot be one step of a sequential specification, since another operation completes it. It is
-// two, as Scherer and Scott do with dual data structures:
+// An operation that waits cannot be one step of a sequential specification, because another operation completes it. So
+// it has two steps, as in the dual data structures of Scherer and Scott:
 //
-//	begin  It looks, and does what needs no wait. Otherwise it stands in the queues of its channels, seen by all.
-//	end    It has been completed by now; or it gives up, and stands in no queue any more.
+//	begin  It checks its channels. If it need not wait, it does its work. Otherwise it joins the queues of its channels,
+//	       where other operations see it.
+//	end    It has been completed by now; or it gives up, and is no longer in any queue.
 //
-// Whoever completes an operation that waits does so in a step of its own: a receive that finds a sender in the queue
-// takes the value from it. So a rendezvous has one moment for both, the begin of whoever came second, and that moment
-// has to be in both intervals: the send's, because its begin comes before and its end after; the receive's likewise. No
-// pairing is needed, and none is assumed. A close leaves the senders in the queue: whoever stood there before it is
-// delivered after it, and whoever comes after it is refused.
+// The operation that completes a waiting operation does so in one of its own steps: a receive that finds a sender in
+// the queue takes the value from it. So both sides of a rendezvous share one moment, the begin of the second operation.
+// That moment is in the interval of each side, because the other side's begin comes before it and its end after. No
+// pairing of operations is needed or assumed. A close leaves the senders in the queue: senders that joined the queue
+// before it are still delivered, and later senders are refused.
 //
-// The begin of an operation lies anywhere in its interval, and so does the end of one that gives up. The end of one
-// that succeeded is its return. An operation whose context was over when it looked has never stood anywhere: that is an
-// end which comes before its begin, and the begin then does nothing. Which of the two happened is not recorded, so both
-// orders are tried.
+// The begin of an operation may be anywhere in its interval, and so may the end of one that gives up. The end of an
+// operation that succeeded is its return. An operation whose context had already ended when it checked was never in a
+// queue: then its end comes before its begin, and the begin does nothing. It is not recorded which of the two happened,
+// so both orders are tried.
 //
-// What an operation returned is known when a history is judged. So a step that hands a value to one that waits is
-// wrong at once if that is not what it returned.
+// The results of all operations are known when a history is judged. So a step that passes a value to a waiting
+// operation is wrong at once if that operation did not return this value.
 
-// verb is what an operation is.
+// verb is the kind of an operation.
 type verb uint8
 
 const (
@@ -101,34 +102,34 @@ func (c clause) String() string {
 	return "never"
 }
 
-// operation is one call: what was planned, and what came of it.
+// operation is one call: its plan and its result.
 type operation struct {
 	id       int
 	client   int
 	verb     verb
-	ch       int // of the verbs that are not selects
+	ch       int // of verbs that are not selects
 	clauses  []clause
 	limit    time.Duration // of SendTimeout and RecvTimeout
-	slot     int           // the context that it is under, or that it cancels; own is the client's own
-	deadline time.Duration // of a context made for this operation alone; 0 is none
-	standard bool          // that context is package context's
-	pause    int           // how often the client yields before
-	spin     int           // and then for how long it does nothing
+	slot     int           // the context under which it runs, or which it cancels; own is the client's own
+	deadline time.Duration // of a context made for this operation alone; 0 if there is none
+	standard bool          // the context belongs to package context
+	pause    int           // how often the client yields first
+	spin     int           // how long the client then spins
 
-	call, ret int64 // by the history's clock
+	call, ret int64 // times on the history's clock
 	took      time.Duration
 	at        int // the clause that happened, or -1
 	result    result
-	value     int  // received
-	caused    bool // the error that it returned has the cause that Abort was given
+	value     int  // the received value
+	caused    bool // the returned error has the cause passed to Abort
 	first     bool // of Close and Abort
 	stats     coir.ChanStats
-	wrong     string // something that no history excuses
+	wrong     string // a fault that no order of operations can explain
 }
 
 const own = -1
 
-// waits says whether the operation may wait.
+// waits reports whether the operation may wait.
 func (o *operation) waits() bool {
 	switch o.verb {
 	case doSend, doRecv, doSelect, doSelectPriority:
@@ -139,16 +140,16 @@ func (o *operation) waits() bool {
 	return false
 }
 
-// bounded says whether something besides its channels ends the operation, sooner or later.
+// bounded reports whether something other than its channels will end the operation.
 func (o *operation) bounded() bool {
 	return o.slot != own || o.limit > 0 || o.deadline > 0 ||
 		slices.ContainsFunc(o.clauses, func(c clause) bool { return c.kind == clauseAfter })
 }
 
-// looks says whether the operation changes nothing.
+// looks reports whether the operation changes nothing.
 func (o *operation) looks() bool { return o.verb == doLen || o.verb == doStats }
 
-// gaveUp says whether the operation, if it stood in a queue, left it without having been completed.
+// gaveUp reports whether the operation, if it was in a queue, left it without being completed.
 func (o *operation) gaveUp() bool {
 	return o.at < 0 || o.clauses[o.at].kind == clauseAfter && o.clauses[o.at].time > 0
 }
@@ -212,7 +213,7 @@ func (o *operation) outcome() string {
 	return out
 }
 
-// shape is what a channel was made with.
+// shape has the parameters with which a channel was made.
 type shape struct {
 	capacity int
 	over     coir.OverflowPolicy
@@ -230,7 +231,7 @@ func (s shape) String() string {
 	return fmt.Sprintf("bounded %d, %v", s.capacity, s.over)
 }
 
-// room is how many values a channel of that shape keeps.
+// room returns how many values a channel of that shape buffers.
 func (s shape) room() int {
 	switch s.capacity {
 	case coir.Unbounded:
@@ -248,7 +249,7 @@ func (s shape) policy() coir.OverflowPolicy {
 	return s.over
 }
 
-// life is how far a channel has been closed.
+// life says whether a channel has been closed or aborted.
 type life uint8
 
 const (
@@ -257,19 +258,19 @@ const (
 	isAborted
 )
 
-// chanState is a channel between two steps. Values and ids of operations are a byte each, so that states can be
-// compared.
+// chanState is the state of a channel between two steps. Values and ids of operations are one byte each, so that states
+// can be compared.
 type chanState struct {
 	buf                     string // values, the oldest first
-	senders, receivers      string // operations that wait, in the order of arrival. A select stands once for all its clauses
+	senders, receivers      string // waiting operations in order of arrival; a select counts once
 	life                    life
 	sent, received, dropped uint8
 }
 
 type state struct {
 	ch      [2]chanState
-	over    uint8 // contexts that have been cancelled, a bit each
-	waited  set   // operations that have stood in a queue
+	over    uint8 // contexts that have been cancelled, one bit each
+	waited  set   // operations that were in a queue
 	refused set   // operations that ended before they began
 }
 
@@ -301,10 +302,10 @@ func newModel(shapes [2]shape, ops []*operation, lost map[int][]int64) *model {
 	return &model{shapes, ops, lost}
 }
 
-// explains says whether some order of the steps explains the history.
+// explains reports whether some order of the steps explains the history.
 func (m *model) explains() bool { return porcupine.CheckOperations(m.porcupine()) }
 
-// porcupine returns the specification and the history as the checker wants them.
+// porcupine returns the specification and the history in the form that the checker needs.
 func (m *model) porcupine() (porcupine.Model, []porcupine.Operation) {
 	spec := porcupine.Model{
 		Init: func() any { return state{} },
@@ -325,8 +326,8 @@ func (m *model) porcupine() (porcupine.Model, []porcupine.Operation) {
 		},
 		DescribeState: func(s any) string { return s.(state).String() },
 	}
-	// Four ticks for each of the history's clock: an end that is a return comes after its begin and before what was
-	// called later.
+	// Each tick of the history's clock is four ticks here, so that an end that is a return comes after its begin and
+	// before operations that were called later.
 	var steps []porcupine.Operation
 	for _, o := range m.ops {
 		begin := porcupine.Operation{ClientId: o.client, Input: moment{o, false}, Call: 4 * o.call, Return: 4 * o.ret}
@@ -344,7 +345,7 @@ func (m *model) porcupine() (porcupine.Model, []porcupine.Operation) {
 	return spec, steps
 }
 
-// begin is the first step of an operation, and the only one of those that do not wait.
+// begin is the first step of an operation, and the only step of an operation that does not wait.
 func (m *model) begin(s state, o *operation) (state, bool) {
 	switch o.verb {
 	case doClose:
@@ -385,7 +386,7 @@ func (m *model) begin(s state, o *operation) (state, bool) {
 	return s, o.at < 0 && o.result != gotCancel
 }
 
-// ready says whether a clause needs no wait.
+// ready reports whether a clause need not wait.
 func (m *model) ready(s *state, c clause) bool {
 	ch := &s.ch[c.ch]
 	switch c.kind {
@@ -400,7 +401,7 @@ func (m *model) ready(s *state, c clause) bool {
 	return false
 }
 
-// do does the clause that happened, which is ready. It reports whether the operation could return what it did.
+// do performs the clause that happened, which is ready. It reports whether the recorded result is possible.
 func (m *model) do(s *state, o *operation) bool {
 	c := o.clauses[o.at]
 	ch := &s.ch[c.ch]
@@ -445,7 +446,7 @@ func (m *model) put(s *state, o *operation, c clause) bool {
 	return o.result == gotOK && m.handedOver(dropped, o)
 }
 
-// take receives from a channel that has a value or a sender that waits.
+// take receives from a channel that has a value or a waiting sender.
 func (m *model) take(s *state, o *operation, c clause) bool {
 	ch := &s.ch[c.ch]
 	ch.received++
@@ -470,8 +471,8 @@ func (m *model) take(s *state, o *operation, c clause) bool {
 	return o.result == gotOK && o.value == v && m.lost[v] == nil
 }
 
-// complete ends the wait of an operation by data, and reports whether that is how it ended. Which of several clauses on
-// the same side of the channel it is, is left open.
+// complete ends the wait of an operation with data, and reports whether the operation ended in that way. If several
+// clauses are on the same side of the channel, it does not matter which one happened.
 func (m *model) complete(s *state, id byte, kind clauseKind, ch, value int) bool {
 	s.dequeue(id)
 	o := m.ops[id]
@@ -482,7 +483,7 @@ func (m *model) complete(s *state, id byte, kind clauseKind, ch, value int) bool
 	return c.kind == kind && c.ch == ch && (kind == clauseSend || o.value == value && m.lost[value] == nil)
 }
 
-// close is Close and Abort.
+// close performs Close or Abort.
 func (m *model) close(s state, o *operation, to life) (state, bool) {
 	ch := &s.ch[o.ch]
 	if o.first != (ch.life == isOpen) {
@@ -504,7 +505,7 @@ func (m *model) close(s state, o *operation, to life) (state, bool) {
 	}
 	for _, id := range []byte(ended) {
 		w := m.ops[id]
-		if !s.waiting(id) { // both sides of one select
+		if !s.waiting(id) { // both sides belong to one select
 			continue
 		}
 		s.dequeue(id)
@@ -525,7 +526,7 @@ func (m *model) end(s state, o *operation) (state, bool) {
 	if !o.gaveUp() {
 		return s, !s.waiting(id)
 	}
-	refusable := false // by a context that was over when it looked
+	refusable := false // its context had ended when it checked
 	switch {
 	case o.at >= 0: // a time
 	case o.result == gotTimeout:
@@ -549,9 +550,9 @@ func (m *model) end(s state, o *operation) (state, bool) {
 	return s, refusable
 }
 
-// stats says whether the state is what Stats returned. Whoever completes an operation takes it out of the queue where
-// it met it. One that gave up, and a select with its other clauses, is counted until it has left by itself, which it
-// does before it returns: so there is a range.
+// stats reports whether the state is compatible with the result of Stats. The operation that completes another one
+// removes it from the queue in which it found it. An operation that gave up, and the other clauses of a select, are
+// counted until they have left the queues, which they do before they return. So there is a range of possible counts.
 func (m *model) stats(s *state, o *operation) bool {
 	ch, got := &s.ch[o.ch], &o.stats
 	if got.Len != len(ch.buf) || got.Closed != (ch.life != isOpen) || got.Sent != uint64(ch.sent) ||
@@ -579,7 +580,7 @@ func (m *model) within(s *state, o *operation, kind clauseKind, queue string, n 
 	return least <= n && n <= most
 }
 
-// handedOver says whether the value was given to OnUndelivered, once, while o ran.
+// handedOver reports whether the value was passed to OnUndelivered, once, while o ran.
 func (m *model) handedOver(value int, o *operation) bool {
 	at := m.lost[value]
 	return len(at) == 1 && at[0] > o.call && at[0] < o.ret

@@ -12,14 +12,14 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A wait that has timed out stays in its queue for a moment, and makes the channel look ready. A select by order that
-// is deceived by it in its first case has to go on to the others, and must not wait: here the last is ready all the
-// time, so nobody may ever be seen waiting for it.
+// For a short time after a wait has timed out, its cell stays in the queue and makes the channel look ready. A select
+// by order that finds such a cell for its first case must go on to the other cases, and must not wait. In this test the
+// last case is always ready, so the select must never be seen waiting.
 //
-// The order of operations does not show it, since when a wait begins is seen by nobody, and the moment is short: the
-// wait has to begin and to time out between the select's first look at the channel and the lock. So it has a test of
-// its own, which makes the moment long: the channel is locked after many others, and the receiver that has timed out is
-// a fiber whose worker is busy.
+// The order of operations does not reveal this fault, because the start of a wait cannot be observed, and the time is
+// short: the wait must start and time out between the select's first check of the channel and the lock. So this test
+// makes that time long: the channel is locked after many others, and the receiver that has timed out is a fiber whose
+// worker is busy.
 //
 // Spec: SE-06 (a ready case needs no registration)
 func TestPriorityGoesOnToTheNextCase(t *testing.T) {

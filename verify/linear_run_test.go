@@ -15,12 +15,13 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A history is planned from its seed alone: the channels, the clients, what each of them calls. Then the clients run,
-// and what happens when is the scheduler's business.
+// The seed alone determines the plan of a history: the channels, the clients, and the calls of each client. Then the
+// clients run, and the scheduler decides the order of events.
 //
-// The last client is the keeper. It watches the history's clock; when the clock stands still, because those who are
-// left wait for each other, it does something that may help: sends, receives, cancels, closes. Its operations are
-// recorded like all others. When the clients have ended it empties the channels, so that nothing is left unexplained.
+// The last client is the keeper. It watches the history's clock. When the clock stops, because the remaining clients
+// wait for each other, the keeper does something that may help: it sends, receives, cancels or closes. Its operations
+// are recorded like all others. When the clients have ended it empties the channels, so that every value is accounted
+// for.
 
 type history struct {
 	seed     uint64
@@ -39,7 +40,7 @@ type history struct {
 	cancel []context.CancelCauseFunc
 
 	prepared, met, ended atomic.Int32    // clients
-	gate                 *coir.Chan[int] // closed when all may begin
+	gate                 *coir.Chan[int] // closed when all clients may begin
 	clock                atomic.Int64
 	current              []atomic.Pointer[operation] // of each client
 
@@ -47,10 +48,10 @@ type history struct {
 	lost map[int][]int64 // when OnUndelivered was called, by value
 }
 
-// performer does one operation under ctx and notes what came of it.
+// performer performs one operation under ctx and records its result.
 type performer func(ctx context.Context, o *operation)
 
-// contextPlan is a context that somebody may cancel. It is made by a client in its own context, or it stands alone.
+// contextPlan is a context that a client may cancel. A client makes it in its own context, or it has no parent.
 type contextPlan struct {
 	client int // own: nobody's
 	scope  bool
@@ -73,7 +74,7 @@ var shapes = func() (all []shape) {
 	return append(all, shape{coir.Unbounded, coir.OverflowWait}, shape{coir.Conflated, coir.OverflowWait})
 }()
 
-// planHistory makes the history of a seed.
+// planHistory makes the plan for a seed.
 func planHistory(seed uint64) *history {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	first := shapes[seed%uint64(len(shapes))]
@@ -110,7 +111,7 @@ func planHistory(seed uint64) *history {
 	return h
 }
 
-// insert puts an operation into the second half of somebody's plan.
+// insert puts an operation into the second half of a client's plan.
 func (h *history) insert(o *operation) {
 	o.client = h.rng.IntN(len(h.plans))
 	o.pause = h.rng.IntN(4)
@@ -118,7 +119,7 @@ func (h *history) insert(o *operation) {
 	h.plans[o.client] = slices.Insert(h.plans[o.client], n-h.rng.IntN(n/2+1), o)
 }
 
-// draw is an operation for a client.
+// draw draws an operation for a client.
 func (h *history) draw(client int, both bool) *operation {
 	rng := h.rng
 	o := &operation{client: client, slot: own}
@@ -196,14 +197,14 @@ func (h *history) draw(client int, both bool) *operation {
 	return o
 }
 
-// sendTo is a clause that sends a value which no other sends.
+// sendTo returns a clause that sends a value that no other clause sends.
 func (h *history) sendTo(ch int) clause {
 	h.values++
 	return clause{kind: clauseSend, ch: ch, value: h.values}
 }
 
-// run has the clients do what is planned. It reports false if they did not end: then they stay, since nothing can end
-// them.
+// run makes the clients perform their plans. It returns false if they did not end; then they stay, because nothing can
+// end them.
 func (h *history) run(rt *coir.Runtime) bool {
 	if h.do == nil {
 		h.do = h.perform
@@ -229,7 +230,7 @@ func (h *history) run(rt *coir.Runtime) bool {
 					})
 				}
 			}
-			_, _ = over.Recv(ctx) // contexts that fibers made are over when the nursery is
+			_, _ = over.Recv(ctx) // the contexts of fibers end with their nursery
 			return nil
 		})
 	})
@@ -286,8 +287,8 @@ func (h *history) client(ctx context.Context, c int) {
 	h.ended.Add(1)
 }
 
-// meet has the clients begin together: a wake takes longer than all that a client does. Nobody waits for long for one
-// that the system does not run.
+// meet makes the clients begin together, because waking a client takes longer than all that it does. It waits only for
+// a short time for a client that the system does not run.
 func (h *history) meet(ctx context.Context) {
 	h.met.Add(1)
 	for range 100 {
@@ -298,13 +299,13 @@ func (h *history) meet(ctx context.Context) {
 	}
 }
 
-// pass lets other fibers run, and other goroutines.
+// pass lets other fibers and goroutines run.
 func pass(ctx context.Context) {
 	_ = coir.Yield(ctx)
 	runtime.Gosched()
 }
 
-// call does an operation and notes when.
+// call performs an operation and records its times.
 func (h *history) call(ctx context.Context, o *operation) {
 	for range o.pause {
 		pass(ctx)
@@ -333,9 +334,9 @@ func (h *history) call(ctx context.Context, o *operation) {
 	h.current[o.client].Store(nil)
 }
 
-// keep is the client that sees to it that the others end. It reports false if they do not.
+// keep is the keeper: it makes sure that the other clients end. It returns false if they do not.
 func (h *history) keep() bool {
-	const patience = 30 // looks at a clock that stands still
+	const patience = 30 // how often to check a clock that has stopped
 	keeper := len(h.fibers)
 	do := func(o *operation) *operation {
 		o.client = keeper
@@ -375,7 +376,7 @@ func (h *history) keep() bool {
 	return true
 }
 
-// stuck says whether there are as many waits as clients. A select is several, so that it is a hint.
+// stuck reports whether there are as many waits as clients. A select has several waits, so the result is only a hint.
 func (h *history) stuck() bool {
 	waits := 0
 	for _, ch := range h.chans {
@@ -385,8 +386,8 @@ func (h *history) stuck() bool {
 	return waits >= len(h.fibers)-int(h.ended.Load())
 }
 
-// selfEnding says whether some client is in an operation that has to end by itself: a time has been set for it, or its
-// context is one of those that the keeper cancels before it aborts. An abort would hide that it does not.
+// selfEnding reports whether some client's operation must end by itself: it has a time limit, or its context is one
+// that the keeper cancels before it aborts. If such an operation did not end, an abort would hide that.
 func (h *history) selfEnding() bool {
 	for c := range h.fibers {
 		if o := h.current[c].Load(); o != nil && o.bounded() {
@@ -396,8 +397,8 @@ func (h *history) selfEnding() bool {
 	return false
 }
 
-// help is what the keeper does, one after the other, when nobody else does anything. After the last of them nobody
-// waits.
+// help returns the operations of the keeper, which it performs one after another when no client makes progress. After
+// the last of them no client waits.
 func (h *history) help() (all []*operation) {
 	for range 8 {
 		ch := h.rng.IntN(2)
@@ -425,7 +426,7 @@ func tryRecv(ch int) *operation {
 	return &operation{verb: doTryRecv, ch: ch, clauses: []clause{{kind: clauseRecv, ch: ch}}}
 }
 
-// perform does an operation on the channels.
+// perform performs an operation on the channels.
 func (h *history) perform(ctx context.Context, o *operation) {
 	ch := h.chans[o.ch]
 	var err error
@@ -463,7 +464,7 @@ func (h *history) perform(ctx context.Context, o *operation) {
 	h.note(o, err)
 }
 
-// choose is a select.
+// choose performs a select.
 func (h *history) choose(ctx context.Context, o *operation) (err error) {
 	got := make([]int, len(o.clauses))
 	cases := make([]coir.Case, len(o.clauses))
@@ -495,7 +496,7 @@ func (h *history) choose(ctx context.Context, o *operation) (err error) {
 	return err
 }
 
-// note is what an error says.
+// note records what an error says.
 func (h *history) note(o *operation, err error) {
 	switch {
 	case err == nil:
@@ -521,8 +522,8 @@ func (h *history) note(o *operation, err error) {
 	}
 }
 
-// normalise says which clause happened to an operation with one. A send that the policy Fail refuses has happened, as
-// it would have in a select.
+// normalise sets the clause that happened for an operation with one clause. A send that the policy Fail refuses counts
+// as having happened, as in a select.
 func (h *history) normalise(o *operation) {
 	c := o.clauses[0]
 	fails := c.kind == clauseSend && h.shapes[c.ch].policy() == coir.OverflowFail
@@ -533,10 +534,10 @@ func (h *history) normalise(o *operation) {
 	}
 }
 
-// model is the history for the checker.
+// model returns the history for the checker.
 func (h *history) model() *model { return newModel(h.shapes, slices.Concat(h.plans...), h.lost) }
 
-// verdict is what is wrong with a history, or "".
+// verdict returns what is wrong with a history, or "".
 func (h *history) verdict() string {
 	m := h.model()
 	if len(m.ops) > 255 || h.values > 255 {
@@ -559,7 +560,7 @@ func (h *history) verdict() string {
 	return ""
 }
 
-// early says whether a time was over too soon.
+// early returns a text if a time limit ended too soon, or "".
 func (o *operation) early() string {
 	least := time.Duration(0)
 	switch {
@@ -574,9 +575,9 @@ func (o *operation) early() string {
 	return ""
 }
 
-// ignored returns an operation that went on though its context was over before it was called: because a cancel had
-// returned, or because another operation had returned the context's error. Contexts are no part of the specification
-// but for this, and that nothing is cancelled before somebody has begun to.
+// ignored returns an operation that succeeded although its context had ended before the call: because a cancel function
+// had returned, or because another operation had returned the context's error. This is all that the specification says
+// about contexts, except that nothing is cancelled before a cancellation has begun.
 func (m *model) ignored() *operation {
 	for _, o := range m.ops {
 		if o.slot == own || o.verb == doCancel || o.result == gotCancel {
@@ -591,7 +592,7 @@ func (m *model) ignored() *operation {
 	return nil
 }
 
-// overlap counts the operations of the clients, and those during which another began or ended.
+// overlap returns the number of operations of the clients, and how many of them overlapped with another one.
 func (h *history) overlap() (all, together int) {
 	ops := h.model().ops
 	for _, o := range ops {

@@ -11,44 +11,45 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Channels are linearizable: whatever several clients do at once to one or two channels, there is an order in which the
-// same operations, one after the other, return the same, and in which nothing comes before what had returned when it
-// was called. Random histories of the real channels are recorded, and porcupine looks for that order.
+// Channels are linearizable: whatever several clients do concurrently to one or two channels, there is an order in
+// which the same operations, performed one after another, return the same results, and in which no operation comes
+// before one that had returned when it was called. These tests record random histories of the real channels, and
+// porcupine searches for that order.
 //
 // # What is proved of each history
 //
-// The specification (linear_model_test.go) is the strict one. An operation that waits has two steps, so that it is seen
-// while it waits, and of the operations
+// The specification (linear_model_test.go) is strict. An operation that waits has two steps, so that other operations
+// can see its wait. Of the operations
 //
 //	Send, Recv, TrySend, TryRecv, SendTimeout, RecvTimeout, Select, SelectPriority, TrySelect, Close, Abort, Len, Stats
 //
-// every result needs a reason, failures too: a TryRecv that would have blocked found the channel empty and no sender
-// waiting; a TrySend found it full and no receiver waiting; an operation that timed out or was cancelled had to wait,
-// was not completed from then until it gave up, and consumed nothing; an operation that found the channel closed found
-// no value left in it. Values come out in the order in which they went in, waiters are served in the order of arrival
-// and before later operations, a select has the effect of one of its clauses and of no other, and SelectPriority that
-// of the first which could happen. Each value is received once, or handed to OnUndelivered once, by the operation that
-// has displaced it.
+// every result needs a reason, including failures. A TryRecv that would have blocked found the channel empty and no
+// sender waiting; a TrySend found it full and no receiver waiting. An operation that timed out or was cancelled had to
+// wait, was not completed before it gave up, and consumed nothing. An operation that found the channel closed found no
+// value left in it. Values are received in the order in which they were sent. Waiters are served in the order of
+// arrival and before later operations. A select has the effect of exactly one of its clauses, and SelectPriority that
+// of the first clause that could happen. Each value is received once, or passed to OnUndelivered once, by the operation
+// that displaced it.
 //
-// # What is not
+// # What is not proved
 //
-// When a wait begins cannot be seen from outside, except by its effects and by Stats, which counts those who wait. So a
-// TrySend that would block in spite of a receiver is found only where Stats, or another operation, has shown that the
-// receiver waited. That a select is fair, and how soon a cancel or a time ends a wait, are not questions of order. That
-// they end it at all is seen to: a client with such a wait is helped by nothing else in the end, and a history whose
-// clients do not end is reported.
+// The start of a wait cannot be seen from outside, except by its effects and by Stats, which counts the waiters. So a
+// TrySend that wrongly reports that it would block is found only if Stats, or another operation, has shown that a
+// receiver was waiting. Fairness of select, and how soon a cancellation or a timeout ends a wait, are not questions of
+// order. That they do end the wait is checked: in the end nothing else ends such a wait, and a history whose clients do
+// not end is reported.
 //
 // # What is not linearizable by nature
 //
-//   - Contexts. A cancel ends waits one after the other, so that one may still succeed when another has been
-//     cancelled. What holds: nothing is cancelled before a cancel was called, and an operation fails if its context has
-//     ended when it is called. Which cause the error of a closed channel has is decided after the operation, when Close
-//     and Abort overlap.
-//   - SendMany and RecvMany: each value by itself is a send or a receive, others may come between.
+//   - Contexts. A cancellation ends waits one after another, so one wait may still succeed when another has already
+//     been cancelled. It does hold that nothing is cancelled before the call of the cancel function, and that an
+//     operation fails if its context had ended when it was called. If Close and Abort overlap, the cause in the error
+//     of a closed channel is decided after the operation.
+//   - SendMany and RecvMany: each value is a separate send or receive, and other operations may come in between.
 //   - All is a Recv for each value.
-//   - Two calls of Len or Stats, or Len of two channels: each is about a moment of its own. The counters of failures in
-//     Stats are counted after the failure, and Dropped of an aborted channel grows while Abort hands over what was
-//     left.
+//   - Two calls of Len or Stats, or Len of two channels: each is about its own moment. The counters of failures in
+//     Stats are incremented after the failure, and Dropped of an aborted channel grows while Abort passes the
+//     remaining values to OnUndelivered.
 //   - Selector.Wait: a registered case does not wait in its channel, so TrySend does not see it.
 //
 // # Running it
@@ -56,9 +57,9 @@ import (
 //	COIR_SOAK=1 go test -v -run TestLinearizable             many more histories
 //	COIR_LINEAR_SEED=17 go test -v -run TestLinearizable     the history of one seed, again and again
 //
-// A seed gives the plan. What happens when is the scheduler's business, so one seed has many histories.
+// A seed determines the plan. The scheduler decides the order of events, so one seed has many histories.
 
-// TestLinearizable: every history has an order that explains it.
+// TestLinearizable checks that every history has an order that explains it.
 //
 // Spec: CH-03 (a rendezvous send returns when the value is taken)
 // Spec: CH-05 (a taken value resumes one sender)
@@ -135,7 +136,7 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// histories is how many are judged.
+// histories returns the number of histories to judge.
 func histories() int {
 	switch {
 	case os.Getenv("COIR_SOAK") == "1":
@@ -146,7 +147,7 @@ func histories() int {
 	return 5000
 }
 
-// newRuntimes has a runtime for each number of workers.
+// newRuntimes returns a runtime for each number of workers.
 func newRuntimes(t *testing.T) map[int]*coir.Runtime {
 	rts := make(map[int]*coir.Runtime)
 	for workers := 2; workers <= 4; workers++ {
@@ -156,7 +157,7 @@ func newRuntimes(t *testing.T) map[int]*coir.Runtime {
 	return rts
 }
 
-// judge runs a history and fails the test if nothing explains it.
+// judge runs a history, and fails the test if nothing explains it.
 func judge(t *testing.T, h *history, rts map[int]*coir.Runtime) {
 	t.Helper()
 	if !h.run(rts[h.workers]) {

@@ -17,30 +17,32 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// Mutex and Semaphore are linearizable: whatever several clients do at once there is an order in which the same
-// operations, one after the other, return the same. A Mutex is a Semaphore with one permit. An operation that waits and
-// then takes is one step, at a moment when there was enough; one that failed, because it did not wait, its context
-// ended, or its select took another case, took nothing. A try may fail only when there was not enough, or another
-// client waited: a wait begins at a moment of its own, which is a step too, before the one that takes or leaves.
+// Mutex and Semaphore are linearizable: whatever several clients do concurrently, there is an order in which the same
+// operations, performed one after another, return the same results. A Mutex is a Semaphore with one permit. An
+// operation that waits and then takes is one step, at a moment when there were enough permits. An operation that
+// failed, because it did not wait, its context ended, or its select took another case, took nothing. A try may fail
+// only if there were not enough permits, or another client was waiting. So the start of a wait is a step too, before
+// the step that takes or leaves.
 //
-// The order in which waiters are served is not seen from outside. The tests of package locks check it against a model.
+// The order in which waiters are served cannot be seen from outside. The tests of package locks check it against a
+// model.
 
 // lockOp is one operation of a client, or its first step if it waited.
 type lockOp struct {
 	what  string // take, try, put
 	n     int
 	ok    bool
-	began bool // the step in which a wait may begin
-	id    int  // of the take that it belongs to
+	began bool // the step in which a wait may start
+	id    int  // identifies the take to which the step belongs
 }
 
-// lockState is how many permits are free, and which takes wait.
+// lockState has the number of free permits, and the waiting takes.
 type lockState struct {
 	free    int
 	waiting string // a mark for each take: 0 not begun, 1 waiting, 2 ended
 }
 
-// lockModel is a semaphore of this size, in a history of this many takes.
+// lockModel returns the model of a semaphore of the given size, for a history with the given number of takes.
 func lockModel(size, takes int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return lockState{size, strings.Repeat("0", takes)} },
@@ -55,7 +57,7 @@ func lockModel(size, takes int) porcupine.Model {
 			case op.what == "put":
 				s.free += op.n
 				return s.free <= size, s
-			case op.what == "take" && op.began: // it may wait from now on
+			case op.what == "take" && op.began: // from now on it may be waiting
 				s.waiting = marked('1')
 				return true, s
 			case op.what == "take":
@@ -102,7 +104,7 @@ func semaphorePermits() permits {
 	return permits{3, s.Acquire, s.TryAcquire, s.Release, s.AcquireCase}
 }
 
-// lockHistory runs clients, fibers and goroutines, on p and returns what they did.
+// lockHistory runs clients, fibers and goroutines, on p and returns their operations.
 func lockHistory(rt *coir.Runtime, p permits, seed uint64) (ops []porcupine.Operation, takes int, err error) {
 	const clients, each = 4, 6
 	var mu sync.Mutex
@@ -116,7 +118,7 @@ func lockHistory(rt *coir.Runtime, p permits, seed uint64) (ops []porcupine.Oper
 			takes++
 			begins := op
 			begins.began = true
-			// The client of a step is only for display. Two steps of one client at a time need two.
+			// The client of a step is only for display. A client with two concurrent steps needs two numbers.
 			ops = append(ops, porcupine.Operation{ClientId: clients + client, Input: begins, Call: call, Return: ret})
 		}
 		ops = append(ops, porcupine.Operation{ClientId: client, Input: op, Call: call, Return: ret})
@@ -211,7 +213,7 @@ func TestLocksAreLinearizable(t *testing.T) {
 	}
 }
 
-// The specification rejects what must not happen.
+// The specification rejects impossible histories.
 func TestLockJudge(t *testing.T) {
 	span := func(call, ret int64, op lockOp) porcupine.Operation {
 		return porcupine.Operation{ClientId: int(call), Input: op, Call: call, Return: ret}

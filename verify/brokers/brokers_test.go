@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// each runs f for each of n clients, and waits for all.
+// each runs f for each of n clients, and waits until all have ended.
 func each(n int, f func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -95,7 +95,8 @@ func TestGRPCGracefulStop(t *testing.T) {
 	}
 }
 
-// The server has the deadline too. If it finds first that the deadline has passed, the health service answers Canceled.
+// The server has the same deadline. If it notices first that the deadline has passed, the health service answers
+// Canceled.
 func TestGRPCDeadline(t *testing.T) {
 	_, _, c := serveGRPC(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

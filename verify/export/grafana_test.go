@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The dashboard is a value of the types that Grafana publishes for dashboards, so that it has no field that Grafana
-// does not know, and every one that Grafana needs.
+// The dashboard is a value of the types that Grafana publishes for dashboards. So it has no field that Grafana does not
+// know, and every field that Grafana needs.
 func TestTheDashboardFitsGrafana(t *testing.T) {
 	if os.Getenv("COIR_GRAFANA") == "" {
 		t.Skip("set COIR_GRAFANA=1 to run it: it installs the types of Grafana with npm")

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of metrics into the guide")
 
-// The guide has every metric.
+// The guide lists every metric.
 func TestTheGuide(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "guide", "seeing.md")
 	b, err := os.ReadFile(path)

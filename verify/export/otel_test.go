@@ -22,8 +22,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// shop runs a program with these names in a bubble, where time stands still, until all its fibers wait. Then it calls
-// look.
+// shop runs a program with the given names in a bubble until all its fibers wait. Then it calls look, while the clock
+// does not advance.
 func shop(t *testing.T, names []string, look func(t *testing.T, c *metrics.Collector)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func shop(t *testing.T, names []string, look func(t *testing.T, c *metrics.Colle
 	})
 }
 
-// names are those of objects, some of which are hostile, and more than have series.
+// names returns names of objects. Some are hostile, and there are more than can have series.
 func names() []string {
 	all := []string{
 		"orders", "<script>", "a\nb\x00\x1b[2J", strings.Repeat("x", 1<<20), "\xff\xfe", "other", "", "\u202e",
@@ -81,7 +81,7 @@ func register(t *testing.T, c *metrics.Collector, reader sdk.Reader) {
 	}
 }
 
-// collect reads all points, by the name of the metric and the attributes.
+// collect reads all points, by name of the metric and attributes.
 func collect(t *testing.T, reader *sdk.ManualReader) (points map[string]float64, kinds map[string]metricdata.Metrics) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -128,7 +128,7 @@ func TestTheSDKReadsEverySample(t *testing.T) {
 			return vocabulary[slices.IndexFunc(vocabulary, func(m metrics.Metric) bool { return m.Name == name })]
 		}
 		n := 0
-		for _, s := range c.Samples() { // of the same snapshot: time stands still
+		for _, s := range c.Samples() { // from the same snapshot, because the clock does not advance
 			m := of(s.Name)
 			var attributes []attribute.KeyValue
 			for i, l := range m.Labels {
@@ -173,7 +173,7 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return all
 }
 
-// Both agree: an exporter of OpenTelemetry to Prometheus has the same series, by the same names, with the same values.
+// The exporters agree: OpenTelemetry's exporter to Prometheus has the same series, with the same names and values.
 func TestBothAgree(t *testing.T) {
 	shop(t, names(), func(t *testing.T, c *metrics.Collector) {
 		direct, bridged := prometheus.NewPedanticRegistry(), prometheus.NewPedanticRegistry()
@@ -196,7 +196,7 @@ func TestBothAgree(t *testing.T) {
 	})
 }
 
-// A registration ends.
+// After Unregister, the SDK reads no samples.
 func TestUnregister(t *testing.T) {
 	shop(t, []string{"orders"}, func(t *testing.T, c *metrics.Collector) {
 		reader := sdk.NewManualReader()
@@ -220,7 +220,7 @@ func TestUnregister(t *testing.T) {
 	})
 }
 
-// Readers of both, at the same time, while the program runs, and after its runtime has closed.
+// Readers of both exporters run at the same time, while the program runs and after its runtime has closed.
 func TestBothAtTheSameTime(t *testing.T) {
 	rt := coir.NewRuntime()
 	c := metrics.New(rt)

@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// run stops the server when its input ends, so that none is left behind if the test is killed. It closes its own
-// standard error: the end of that is the end of the server.
+// run stops the server when its own input ends, so that no server is left if the test is killed. It closes its own
+// standard error, so that the end of that output means the end of the server.
 const run = `"$0" "$@" & exec 2>&-; read -r _; kill -INT $!; wait $!`
 
-// postgres starts a PostgreSQL that listens on a Unix socket only, and returns how to connect to it. It is stopped when
-// the test ends.
+// postgres starts a PostgreSQL that listens only on a Unix socket, and returns its data source name. The server is
+// stopped when the test ends.
 func postgres(t *testing.T) (dsn string) {
 	t.Helper()
 	server := installed(t)
@@ -97,7 +97,8 @@ func installed(t *testing.T) string {
 	return found[len(found)-1]
 }
 
-// unprivileged returns how to run PostgreSQL, which refuses to run as root, and gives it the directory.
+// unprivileged returns the attributes to run PostgreSQL as another user, because it refuses to run as root, and makes
+// that user the owner of the directory.
 func unprivileged(t *testing.T, dir string) *syscall.SysProcAttr {
 	t.Helper()
 	if os.Getuid() != 0 {

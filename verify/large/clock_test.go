@@ -10,7 +10,7 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// poller asks its source once in an interval, and hands what it reads to the store.
+// poller queries its source once in an interval, and passes the result to the store.
 type poller struct {
 	name   string
 	every  time.Duration
@@ -52,7 +52,7 @@ func (s *store) run(c clock.Clock, readings <-chan string, stop <-chan struct{})
 	}
 }
 
-// TestPollers moves a mock clock until ten pollers have made their rounds.
+// TestPollers advances a mock clock until ten pollers have done their rounds.
 //
 // Expect: deadlock
 func TestPollers(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/yamux"
 )
 
-// A block is more than half of a stream's window, so the reader sends an update of the window after it.
+// A block is larger than half of a stream's window, so the reader sends a window update after it.
 const block = 160 << 10
 
 // fetch opens a stream, asks for a block and reads it.
@@ -71,7 +71,7 @@ func config() *yamux.Config {
 	return c
 }
 
-// TestFetch fetches four blocks through one connection, from a server that leaves when it has sent them.
+// TestFetch fetches four blocks through one connection, from a server that closes the session after it has sent them.
 //
 // Expect: fail
 func TestFetch(t *testing.T) {

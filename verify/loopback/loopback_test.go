@@ -1,4 +1,4 @@
-// Package loopback has the tests of golang.org/x/net/nettest on connections over loopback addresses. coir test runs
+// Package loopback runs the tests of golang.org/x/net/nettest on connections over loopback addresses. coir test runs
 // them on its network in memory: see the step coirtest.
 package loopback
 
