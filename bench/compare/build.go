@@ -12,14 +12,13 @@ import (
 	"strings"
 )
 
-// checkOut makes a work tree of commit in dir, which must not exist. The function
-// that it returns removes the tree again.
+// checkOut makes a work tree of commit in dir, which must not exist. The returned function removes the tree.
 func checkOut(ctx context.Context, repo, commit, dir string) (tree string, remove func() error, err error) {
 	if _, err := output(ctx, repo, "git", "worktree", "add", "--detach", dir, commit); err != nil {
 		return "", nil, fmt.Errorf("%s cannot be checked out: %w", commit, err)
 	}
 	return dir, func() error {
-		// Also after an interrupt, so not with ctx.
+		// Not with ctx, because this must also run after an interrupt.
 		_, err := output(context.Background(), repo, "git", "worktree", "remove", "--force", dir)
 		return err
 	}, nil
@@ -44,8 +43,8 @@ func build(ctx context.Context, tree, binary string) (*command, error) {
 	return &command{binary: binary, names: listed(list)}, nil
 }
 
-// listed reads the names out of what -list prints: two lines a comparison, of which
-// the second begins with a space.
+// listed returns the names in the output of -list: two lines for each comparison, the second of which begins with a
+// space.
 func listed(list []byte) []string {
 	var names []string
 	for line := range strings.Lines(string(list)) {
@@ -64,7 +63,7 @@ type figure struct {
 	Goal   float64 `json:"goal"`
 }
 
-// run measures one comparison in a process of its own.
+// run measures one comparison in a separate process.
 func (c *command) run(ctx context.Context, name string, rounds int) (figure, error) {
 	var f figure
 	out, err := output(ctx, ".", c.binary, "-json", "-only", name, "-rounds", strconv.Itoa(rounds))

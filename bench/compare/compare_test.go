@@ -20,8 +20,8 @@ func figures(ratios ...float64) []figure {
 	return fs
 }
 
-// The change is that of neighbours. Where the machine gets slower between the
-// pairs, the medians of both sides say nothing, and the change is still right.
+// The change is computed from neighbouring processes. If the machine becomes slower during the run, the medians of both
+// sides say nothing, but the change is still right.
 func TestChangeIsOfNeighbours(t *testing.T) {
 	r := pairs{name: "x", base: figures(0.8, 1.6, 0.4, 3.2, 0.2), work: figures(0.4, 0.8, 0.2, 1.6, 0.1)}.row()
 	if r.change != (spread{-0.5, -0.5, -0.5}) {
@@ -75,8 +75,8 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// ratios is a program that stands in for the ratios command: it has the
-// comparisons of names, and each has that ratio.
+// ratios returns a program that replaces the ratios command: it has the comparisons in names, each with the given
+// ratio.
 func ratios(ratio float64, names string) string {
 	return fmt.Sprintf(`package main
 
@@ -98,7 +98,7 @@ func main() {
 `, names, ratio)
 }
 
-// repository makes one whose first commit, called base, has that ratios command.
+// repository makes a repository whose first commit, called base, has that ratios command.
 func repository(t *testing.T, base, work string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -126,8 +126,7 @@ func repository(t *testing.T, base, work string) string {
 	return root
 }
 
-// A whole run: both are built, each is measured, what is new is said to be, and the
-// repository has no work tree left.
+// A whole run builds both sides, measures each comparison, marks new comparisons as new, and leaves no work tree.
 func TestRun(t *testing.T) {
 	root := repository(t, ratios(0.8, "a,b"), ratios(0.4, "a,b,c"))
 	var out bytes.Buffer
@@ -142,7 +141,7 @@ func TestRun(t *testing.T) {
 	onlyOne(t, root)
 }
 
-// A commit that cannot be built is named, with what the compiler says.
+// The error for a commit that cannot be built has the commit and the compiler's message.
 func TestRunOfABrokenCommit(t *testing.T) {
 	for _, c := range []struct{ base, work, says string }{
 		{"package broken here", ratios(1, "a"), "the ratios command of base cannot be built"},
@@ -164,7 +163,7 @@ func TestRunOfABrokenCommit(t *testing.T) {
 	}
 }
 
-// onlyOne checks that the repository has no work tree but its own.
+// onlyOne checks that the repository has only its own work tree.
 func onlyOne(t *testing.T, root string) {
 	t.Helper()
 	out, err := output(t.Context(), root, "git", "worktree", "list", "--porcelain")

@@ -1,22 +1,21 @@
-// Command compare measures a commit and the working tree beside each other.
+// Command compare compares the speed of a commit with that of the working tree.
 //
-// The ratios command compares coir with Go in one process. Its figures still
-// differ from hour to hour and from process to process, so a ratio measured today
-// says little beside one of last week. This command builds ratios at a commit and
-// at the working tree, and runs the two in alternating processes: a slow hour of
-// the machine slows both.
+// The ratios command compares coir with Go in one process. Its figures still differ from hour to hour and from process
+// to process, so a ratio measured today cannot be compared with one of last week. This command builds ratios at a
+// commit and at the working tree, and runs the two in alternating processes: if the machine is slow for a while, both
+// are slow.
 //
 //	go run ./compare -base main -names rendezvous,buffered-64
 //	go run ./compare -base main -names rendezvous -runs 9 -markdown
 //
-// For each comparison one line comes out:
+// It prints one line for each comparison:
 //
 //	NAME base=… (…..…) work=… (…..…) change=…% (…..…) allocs=…->… at most …
 //
-// Base and work are medians over the processes of the ratio of coir to the other side, with their quartiles. Change is
-// the median over pairs of neighbouring processes of how much the ratio has changed, with its quartiles: -30 % means
-// that the ratio is 0.7 of the old one. A comparison that the commit does not have is shown as new. With -markdown the
-// lines are the rows of a table for the notes in docs/design.
+// Base and work are the medians over the processes of the ratio of coir to the other side, with their quartiles. Change
+// is the relative change of that ratio between neighbouring processes, as a median with its quartiles: -30 % means that
+// the ratio is 0.7 of the old one. A comparison that the commit does not have is shown as new. With -markdown the lines
+// are rows of a table for the notes in docs/design.
 package main
 
 import (
@@ -61,7 +60,7 @@ type options struct {
 	markdown          bool
 }
 
-// run builds both, measures, and prints a row a comparison to out.
+// run builds both sides, measures, and prints one row for each comparison to out.
 func (o options) run(ctx context.Context, out, progress io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "compare")
 	if err != nil {
@@ -115,7 +114,7 @@ func (o options) run(ctx context.Context, out, progress io.Writer) (err error) {
 	return err
 }
 
-// measure runs one comparison in processes of both builds by turns.
+// measure measures one comparison in alternating processes of both builds.
 func (o options) measure(ctx context.Context, name string, base, work *command, progress io.Writer) (pairs, error) {
 	p := pairs{name: name}
 	for i := range o.runs {

@@ -6,9 +6,8 @@ import (
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
-// Pairs are the figures of one comparison. The i-th of base and the i-th of work
-// were measured one after the other. If the commit does not have the comparison,
-// base is empty.
+// pairs has the figures of one comparison. The i-th figures of base and work were measured one after the other. If the
+// commit does not have the comparison, base is empty.
 type pairs struct {
 	name       string
 	base, work []figure
@@ -26,7 +25,7 @@ type row struct {
 	name          string
 	isNew         bool
 	base, work    spread // of the ratios
-	change        spread // of work's ratio over base's in the same pair, less 1
+	change        spread // of the quotient of work's and base's ratios in a pair, minus 1
 	before, after float64
 	bound, goal   float64
 }
@@ -81,7 +80,7 @@ func (r row) String() string {
 
 const heading = "| name | before | now | change | at most | goal |\n|---|---|---|---|---|---|\n"
 
-// markdown is the row of a table. The name of a comparison that misses its bound is bold.
+// markdown returns the row of a Markdown table. The name of a comparison that misses its bound is bold.
 func (r row) markdown() string {
 	name, base, change, bound, goal := r.name, "new", "", "", ""
 	if !r.isNew {

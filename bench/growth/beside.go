@@ -18,17 +18,17 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// What is idle: fibers with timers, and connections. A process with nothing else should use no processor time: nobody
-// spins, nobody polls, and the wheel does not tick.
+// The cost of idle things: fibers with timers, and connections. A process that has only these should use no processor
+// time: no worker spins or polls, and the timer wheel does not tick.
 
-// idle measures the processor time of the process while n things are idle. It sleeps natively, so it is not coir's
-// clock that wakes it.
+// idle measures the processor time of the process while n things are idle. It sleeps natively, so that coir's clock is
+// not used.
 func idle(setUp func(n int) (stop func())) func(n int) subject {
 	return func(n int) subject {
 		return subject{workers: runtime.NumCPU(), cost: func(round time.Duration) float64 {
 			defer setUp(n)()
 			debug.FreeOSMemory()
-			time.Sleep(100 * time.Millisecond) // what is still on its way to its park gets there
+			time.Sleep(100 * time.Millisecond) // lets all fibers park
 			began := timing.Now(false)
 			used := timing.Of(true, func() { time.Sleep(round) }).Time
 			return 10_000 * float64(used) / float64(timing.Now(false)-began)
@@ -39,7 +39,7 @@ func idle(setUp func(n int) (stop func())) func(n int) subject {
 var errStop = errors.New("the measurement is over")
 
 // parked starts n fibers that wait for an event in a scope whose deadline is an hour away. It returns when all of them
-// are about to park, and returns a function that ends them.
+// are about to park. The returned function ends them.
 func parked(n int) (stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var gate coir.Event
@@ -69,8 +69,8 @@ func parked(n int) (stop func()) {
 	}
 }
 
-// connected accepts n connections of another process, and returns when all of them wait. The function that it returns
-// ends that process, and with it the connections.
+// connected accepts n connections of another process, and returns when all of them wait. The returned function ends
+// that process, and with it the connections.
 func connected(n int) (stop func()) {
 	l, err := netio.Listen("tcp", "127.0.0.1:0")
 	must(err)
@@ -110,7 +110,7 @@ func connected(n int) (stop func()) {
 	}
 }
 
-// connect is all that the other process does.
+// connect is the main function of the other process.
 func connect(address string, n int) {
 	for range n {
 		c, err := net.Dial("tcp", address)
@@ -121,7 +121,7 @@ func connect(address string, n int) {
 	must(err)
 }
 
-// connOps has a fiber that sends back what it receives.
+// connOps has a fiber that echoes what it receives.
 func connOps(n int) subject {
 	stop := connected(n)
 	l, err := netio.Listen("tcp", "127.0.0.1:0")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestMain is also the process of the peers that the series about connections start.
+// TestMain also runs the peer processes of the series about connections.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if *dial != "" {
@@ -19,8 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every series runs, at its small sizes and in short rounds, and gives a figure
-// for each size.
+// Every series runs, at its small sizes and in short rounds, and returns a figure for each size.
 func TestEverySeriesRuns(t *testing.T) {
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {

@@ -1,12 +1,10 @@
-// Command growth prints how costs grow with the number of things: of fibers, channels, waiters, cases of a selector,
-// timers, tickets and connections, and of workers.
+// Command growth prints how costs grow with the number of fibers, channels, waiters, cases of a selector, timers,
+// tickets, connections, and workers.
 //
-// Where nothing is searched and nothing is gone through, an operation costs the
-// same at every size, but for memory: a million things do not fit into a cache.
-// The two are told apart in two ways. Some series use the same one of n things
-// every time, so that memory plays no part; their cold counterparts use each
-// in turn, in random order. And where Go has the same thing, the same program
-// runs on Go's own, with -go in its name.
+// If nothing is searched or traversed, an operation costs the same at every size, except for memory: a million things
+// do not fit into a cache. Two methods tell these effects apart. Some series use the same one of n things every time,
+// so that memory has no influence; their cold counterparts use each thing in turn, in random order. And if Go has the
+// same thing, the same program also runs with Go's own, with -go in its name.
 //
 //	go run ./growth
 //	go run ./growth -list
@@ -15,20 +13,19 @@
 //	go run ./growth -only idle-fibers -round 10s -rounds 1
 //	go run ./growth -only workers-timers -mutex mutex.out && go tool pprof -top -sample_index=contentions mutex.out
 //
-// All sizes of a series are there at once and take turns in short rounds, so that
-// whatever slows the machine down slows all of them. For each size one line
-// comes out:
+// All sizes of a series exist at the same time and are measured by turns in short rounds, so that a slow phase of the
+// machine affects all of them. For each size one line is printed:
 //
 //	NAME n=… cost=…ns growth=… spread=…..…
 //
-// with the median cost of an operation, the median over the rounds of its ratio to
-// the smallest size in the same round, and the quartiles of that ratio. Everything
-// runs on one processor: it is work that is measured, not how it is spread.
+// It has the median cost of an operation, the median over the rounds of its ratio to the smallest size in the same
+// round, and the quartiles of that ratio. Everything runs on one processor, because the work is measured, and not how
+// it is distributed.
 //
-// The series about workers have n workers and as many processors of Go. Their cost is processor time, because the wall
-// says nothing where there are more threads than cores. A machine with fewer cores is oversubscribed: a thread can lose
-// its core while it holds a lock, so the growth is more than a large machine would show, and misses of its caches are
-// not seen. What remains is the order: which lock is met first.
+// The series about workers have n workers and as many processors of Go. Their cost is processor time, because wall time
+// says nothing if there are more threads than cores. On a machine with fewer cores a thread can lose its core while it
+// holds a lock, so the growth is larger than on a large machine, and cache misses between cores are not visible. The
+// result still shows which lock limits the growth first.
 package main
 
 import (
@@ -97,16 +94,16 @@ type series struct {
 	what  string // the operation; n is the size
 }
 
-// A subject is what is measured at one size. It has either a loop, which does the
-// operation that many times, or a cost that it finds by itself.
+// A subject is what is measured at one size. It has either a loop, which performs the operation a number of times, or a
+// cost that it measures itself.
 type subject struct {
-	workers int // processors of Go, if more than one; then processor time is measured
+	workers int // processors of Go, if there are several; then processor time is measured
 	loop    func(times int)
 	cost    func(round time.Duration) float64
 	close   func()
 }
 
-// A row is what came out for one size.
+// A row is the result for one size.
 type row struct {
 	Series string  `json:"series"`
 	What   string  `json:"what"`
@@ -124,7 +121,7 @@ func (r row) String() string {
 	return fmt.Sprintf("%s n=%d cost=%.1f%s growth=%.2f spread=%.2f..%.2f", r.Series, r.N, r.Cost, r.Unit, r.Growth, r.Lo, r.Hi)
 }
 
-// run measures the sizes up to largest, by turns.
+// run measures the sizes up to largest by turns.
 func (s series) run(rounds int, target time.Duration, largest int) []row {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var subjects []subject
@@ -145,11 +142,11 @@ func (s series) run(rounds int, target time.Duration, largest int) []row {
 			times = append(times, 1)
 			continue
 		}
-		sub.loop(1) // what has been set up gets to where it waits
+		sub.loop(1) // lets everything that was set up reach its wait
 		times = append(times, timing.Turns(sub.byCPU(), target, sub.loop))
 	}
-	// What was made is collected now. The operations make little, so that the collector, to whom a million fibers are a
-	// lot of work, is not needed during the rounds.
+	// Garbage is collected now. The operations make little garbage, so the collector, for which a million fibers are a
+	// lot of work, does not run during the rounds.
 	runtime.GC()
 	costs := make([][]float64, len(subjects))
 	ratios := make([][]float64, len(subjects))
@@ -171,8 +168,8 @@ func (s series) run(rounds int, target time.Duration, largest int) []row {
 
 func (s subject) byCPU() bool { return s.workers > 1 || *cpu }
 
-// measure returns the cost of one operation. It does as many before, which are not
-// counted: the other sizes have had the caches since.
+// measure returns the cost of one operation. It first performs the same number of operations without counting them,
+// because the other sizes have used the caches in between.
 func (s subject) measure(times int, round time.Duration) float64 {
 	runtime.GOMAXPROCS(max(1, s.workers))
 	if s.cost != nil {

@@ -15,7 +15,7 @@ import (
 
 var (
 	numbers  = []int{1, 100, 10_000, 1_000_000}
-	files    = []int{1, 100, 10_000} // of which a process may have no more
+	files    = []int{1, 100, 10_000} // limited by the number of files of a process
 	machines = []int{2, 16, 64}
 )
 
@@ -59,7 +59,7 @@ type usage func(n int) int
 func hot(int) int    { return 1 }
 func cold(n int) int { return n }
 
-// fiberOps has n fibers wait until the end.
+// fiberOps has n fibers that wait until the end.
 func fiberOps(n int) subject {
 	end := coir.NewEvent()
 	return onFiber(work{
@@ -99,8 +99,8 @@ func fiberOpsGo(n int) subject {
 	}
 }
 
-// selectorEvents has one fiber cause the events and wait for them: nobody parks,
-// and what remains is the event itself.
+// selectorEvents has one fiber that causes the events and waits for them. No fiber parks, so only the cost of the event
+// remains.
 func selectorEvents(use usage) func(n int) subject {
 	return func(n int) subject {
 		cs := shuffled(n, func() *coir.Chan[int] { return coir.NewChan[int](1) })
@@ -123,9 +123,8 @@ func selectorEvents(use usage) func(n int) subject {
 	}
 }
 
-// waiterPass has n fibers receive for ever. Each send goes to the one that has
-// waited longest, and whose memory is the coldest; it comes back to the end of
-// the queue. A round ends when all are back.
+// waiterPass has n fibers that receive in a loop. Each send goes to the fiber that has waited longest, whose memory is
+// the coldest, and which then goes to the end of the queue. A round ends when all fibers are back in the queue.
 func waiterPass(n int) subject {
 	c := coir.NewChan[int](0)
 	return onFiber(work{
@@ -146,8 +145,8 @@ func waiterPass(n int) subject {
 	})
 }
 
-// waiterPassGo is the same with goroutines. A goroutine that is back in the queue
-// cannot be seen; a round ends when all values have been received.
+// waiterPassGo is the same with goroutines. It cannot be observed when a goroutine is back in the queue, so a round
+// ends when all values have been received.
 func waiterPassGo(n int) subject {
 	c := make(chan int)
 	var started, received atomic.Int64
@@ -180,9 +179,8 @@ func waiterPassGo(n int) subject {
 	}
 }
 
-// waiterCancel has n fibers wait, each in a scope of its own, and cancels one
-// after the other, from anywhere in the queue. Each is back before the next is
-// cancelled.
+// waiterCancel has n waiting fibers, each in its own scope, and cancels one after another, anywhere in the queue. Each
+// fiber is back before the next is cancelled.
 func waiterCancel(n int) subject {
 	c := coir.NewChan[int](0)
 	cancels := make([]atomic.Pointer[context.CancelCauseFunc], n)
@@ -218,8 +216,7 @@ func waiterCancel(n int) subject {
 	})
 }
 
-// waiterCancelGo is the same with goroutines, whose contexts have a parent in common
-// as the fibers' scopes have.
+// waiterCancelGo is the same with goroutines, whose contexts have a common parent like the fibers' scopes.
 func waiterCancelGo(n int) subject {
 	c := make(chan int)
 	cancels := make([]atomic.Pointer[context.CancelFunc], n)
@@ -336,7 +333,7 @@ func ticketOps(n int) subject {
 	})
 }
 
-// shuffled makes n things, in an order that has nothing to do with memory.
+// shuffled makes n things, in an order that is independent of their addresses.
 func shuffled[C any](n int, create func() C) []C {
 	cs := make([]C, n)
 	for i := range cs {
@@ -346,7 +343,7 @@ func shuffled[C any](n int, create func() C) []C {
 	return cs
 }
 
-// A turn goes round and round over several things, from one round to the next.
+// A turn cycles through several things, also from one round to the next.
 type turn[E any] struct {
 	of []E
 	at int
@@ -370,16 +367,16 @@ func until(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// work is what a fiber does when it is told to. All but op may be nil.
+// work is what a fiber does for a subject. All fields except op may be nil.
 type work struct {
 	setUp func(ctx context.Context, nur *coir.Nursery)
 	op    func(ctx context.Context, i int) error
-	after func(ctx context.Context) error // at the end of a round
-	end   func()                          // has the other fibers of the nursery end
+	after func(ctx context.Context) error // called at the end of a round
+	end   func()                          // ends the other fibers of the nursery
 }
 
-// onFiber has a fiber of a runtime of its own set the work up, and do it as often
-// as the loop says.
+// onFiber returns a subject that sets the work up in a fiber of a new runtime, and performs it as often as the loop
+// says.
 func onFiber(w work) subject {
 	rt := coir.NewRuntime(coir.WithWorkers(1))
 	orders, reports := coir.NewChan[int](0), coir.NewChan[error](0)
@@ -419,7 +416,7 @@ func onFiber(w work) subject {
 	}
 }
 
-// do does a round.
+// do performs a round.
 func (w work) do(ctx context.Context, times int) error {
 	for i := range times {
 		if err := w.op(ctx, i); err != nil {

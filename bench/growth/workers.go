@@ -10,18 +10,18 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Programs of a fixed size on more and more workers.
+// Programs of a fixed size run on more and more workers.
 
 const (
-	couples  = 64   // of fibers, whatever the number of workers
+	couples  = 64   // pairs of fibers, whatever the number of workers
 	sleepers = 1000 // fibers that sleep
-	brood    = 16   // children of a nursery that wait
+	brood    = 16   // waiting children of a nursery
 )
 
-// onWorkers runs a program, which does n operations, on a runtime with that many workers.
+// onWorkers runs a program, which performs n operations, on a runtime with the given number of workers.
 func onWorkers(do func(ctx context.Context, nur *coir.Nursery, n int) error) func(workers int) subject {
 	return func(workers int) subject {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers)) // a runtime is made for as many
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers)) // a runtime uses the number at its creation
 		rt := coir.NewRuntime(coir.WithWorkers(workers))
 		return subject{
 			workers: workers,
@@ -116,8 +116,8 @@ func sleep(_ context.Context, nur *coir.Nursery, n int) error {
 	return nil
 }
 
-// ring has a fiber for each channel, which passes on to the next one what it receives. With as many values as there are
-// couples, and four channels for each, most fibers wait most of the time. A value is the number of wakes that it has
+// ring has a fiber for each channel, which passes received values on to the next channel. There are as many values as
+// couples, and four channels for each, so most fibers wait most of the time. A value is the number of wakes that it has
 // left.
 func ring(_ context.Context, nur *coir.Nursery, n int) error {
 	cs := channels(4*couples, 1)
@@ -133,7 +133,7 @@ func ring(_ context.Context, nur *coir.Nursery, n int) error {
 				v, err := c.Recv(ctx)
 				switch {
 				case err != nil:
-					return nil // closed
+					return nil // the channel was closed
 				case v > 0:
 					if err := cs[(i+1)%len(cs)].Send(ctx, v-1); err != nil {
 						return err

@@ -19,8 +19,8 @@ type library struct {
 	program func() int
 }
 
-// libraries has the same program for each. Where the library has a way of its own to wait for a part of the
-// tasks, the program uses that; elsewhere it uses a WaitGroup.
+// libraries has the same program for each library. If the library can wait for a part of the tasks, the program uses
+// that; otherwise it uses a WaitGroup.
 var libraries = []library{
 	{"errgroup", func() int {
 		var g errgroup.Group
@@ -37,7 +37,7 @@ var libraries = []library{
 	}},
 	{"workerpool", func() int {
 		p := workerpool.New(places)
-		// StopWait refuses what the tasks have yet to submit.
+		// StopWait would refuse children that the tasks have not submitted yet.
 		return withWaitGroups(p.Submit, func(all *sync.WaitGroup) { all.Wait(); p.StopWait() })
 	}},
 	{"conc", func() int {
@@ -48,8 +48,8 @@ var libraries = []library{
 	{"coir-run", onCoirRun},
 }
 
-// withWaitGroups is the program on a library in which one waits for a part of the tasks by a WaitGroup. wait waits for
-// all tasks, by the library's own way or by the WaitGroup.
+// withWaitGroups is the program for a library without a wait for a part of the tasks: it uses a WaitGroup for that.
+// wait waits for all tasks, in the library's own way or with the WaitGroup.
 func withWaitGroups(start func(task func()), wait func(all *sync.WaitGroup)) int {
 	var ran atomic.Int64
 	var outer sync.WaitGroup
@@ -90,8 +90,8 @@ func onPond() int {
 	return int(ran.Load())
 }
 
-// onCoir is the program word for word: the children go into the same nursery as
-// the tasks, and each task waits for its own.
+// onCoir is the same program on coir, without changes: the children go into the same nursery as the tasks, and each
+// task waits for its children.
 func onCoir() int {
 	return inNursery(func(n *coir.Nursery, child func(context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -109,8 +109,7 @@ func onCoir() int {
 	})
 }
 
-// onCoirRun is the same as one would rather write it: each task opens a nursery
-// of its own for its children.
+// onCoirRun is the same program in the usual style of coir: each task opens a nursery for its children.
 func onCoirRun() int {
 	return inNursery(func(_ *coir.Nursery, child func(context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -125,7 +124,7 @@ func onCoirRun() int {
 	})
 }
 
-// inNursery starts the tasks in a nursery with as many places.
+// inNursery starts the tasks in a nursery with the same number of places.
 func inNursery(task func(n *coir.Nursery, child func(context.Context) error) func(context.Context) error) int {
 	var ran atomic.Int64
 	check(coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {

@@ -1,22 +1,19 @@
-// Command nested runs one program on several libraries: a pool with 16 places,
-// and 100 tasks that each start 100 children in the same pool and wait for them.
+// Command nested runs one program on several libraries: a pool with 16 places, and 100 tasks that each start 100
+// children in the same pool and wait for them.
 //
-// It is what happens when a task that runs under a limit calls a function that
-// itself wants to use the limit. As soon as 16 tasks run, every place is held by
-// a task that waits for children which need a place. A library whose tasks keep
-// their place while they wait cannot get out of that; it hangs, or it refuses in
-// some other way. In coir a fiber that waits gives its place up.
+// This happens when a task that runs under a limit calls a function that uses the same limit. As soon as 16 tasks run,
+// every place is held by a task that waits for children, which need a place. A library whose tasks keep their place
+// while they wait cannot continue: it hangs or fails. In coir a waiting fiber gives up its place.
 //
-// A hang cannot be observed from inside, so each library runs in a process of
-// its own, started from this binary, under a time limit. One line a library
-// comes out:
+// A hang cannot be observed from inside, so each library runs in a separate process, started from this binary, with a
+// time limit. One line is printed for each library:
 //
 //	errgroup hang (killed after 5s)
 //	other panic: what it said
 //	coir ends in 12ms
 //
-// A process in which nothing can run any more is ended by the Go runtime before
-// the limit; that is a hang too, and the line says how it was found.
+// If nothing in a process can run any more, the Go runtime ends it before the limit. That is a hang too, and the line
+// says how it was found.
 package main
 
 import (
@@ -63,8 +60,7 @@ func main() {
 
 func nameOf(l *library) string { return l.name }
 
-// outcome runs the program on one library in a process of its own and says in a
-// few words what came of it.
+// outcome runs the program on one library in a separate process, and describes the result in a few words.
 func outcome(name string) string {
 	self, err := os.Executable()
 	if err != nil {

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// Nested waiting under one limit ends in coir, every time. What the other
-// libraries do is theirs to change, so no test asserts it.
+// Nested waits under one limit always end in coir. No test checks the other libraries, because their behaviour may
+// change.
 func TestCoirEnds(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -1,13 +1,10 @@
-// Command ratios measures coir beside what a Go program uses today, and prints
-// the ratio of the two.
+// Command ratios compares the speed of coir with that of the usual Go program, and prints the ratio of the two.
 //
-// A nanosecond figure is worth little: it belongs to one machine, on one day,
-// with its neighbours. A ratio of two things measured in the same process, in
-// turns of a few milliseconds, holds much better, because whatever slows the
-// machine down for a while slows both sides. So both sides of a comparison run
-// interleaved in short rounds, the order within a round alternates, each round
-// gives one ratio, and the median of those is the result. The quartiles are
-// printed with it: a bound that lies between them is not decided by this run.
+// An absolute time has little value: it depends on the machine, the day, and the other programs that are running. The
+// ratio of two things measured in the same process, by turns of a few milliseconds, is much more stable, because a slow
+// phase of the machine affects both sides. So both sides of a comparison run in short alternating rounds, and the order
+// within a round alternates too. Each round gives one ratio, and the result is their median. The quartiles are printed
+// too: if a bound lies between them, this run does not decide it.
 //
 //	go run ./ratios -list
 //	go run ./ratios
@@ -17,22 +14,20 @@
 //	go run ./ratios -hot
 //	go run ./ratios -only spawn-join -profile cpu.out
 //
-// For each comparison one line comes out:
+// It prints one line for each comparison:
 //
 //	NAME coir=…ns other=…ns ratio=… spread=…..… allocs=…
 //
-// where the costs are of one operation (medians), spread is from the first to
-// the third quartile of the rounds' ratios, and allocs counts the allocations
-// of one operation on coir's side.
+// The costs are the medians for one operation, spread is the first and the third quartile of the rounds' ratios, and
+// allocs is the number of allocations of one operation on coir's side.
 //
-// The bounds are meant for time on the wall. On a machine that is busy with other work, a wait that ends late because
-// the processor was taken counts against the side that waited; -cpu times both sides by the processor time of the
-// process instead, which counts every thread, including the collector's, and no other process.
+// The bounds apply to wall time. On a busy machine, a wait that ends late because the processor was taken counts
+// against the side that waited. With -cpu both sides are measured in processor time of the process, which includes all
+// of its threads, and the garbage collector, but no other process.
 //
-// Each comparison runs in a process of its own, started from this binary, so
-// that a heap of a million timers does not slow down the collector under the
-// next one, and so that one that hangs is seen as such and does not take the
-// others with it.
+// Each comparison runs in a separate process, started from this binary, so that a heap of a million timers does not
+// slow down the garbage collector during the next comparison, and so that a comparison that hangs is detected and does
+// not affect the others.
 package main
 
 import (
@@ -144,7 +139,7 @@ func main() {
 	}
 }
 
-// inChild runs c in a process of its own and returns what that printed.
+// inChild runs c in a separate process and returns its result.
 func inChild(c *comparison, rounds int) (result, error) {
 	var r result
 	err := callSelf(&r, "-child", c.name, "-rounds", fmt.Sprint(rounds), "-round", round.String(),
@@ -152,7 +147,7 @@ func inChild(c *comparison, rounds int) (result, error) {
 	return r, err
 }
 
-// callSelf runs this binary with args and decodes what it prints into v.
+// callSelf runs this binary with args and decodes its output into v.
 func callSelf(v any, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
 	defer cancel()
@@ -173,9 +168,8 @@ func callSelf(v any, args ...string) error {
 	return json.Unmarshal(out.Bytes(), v)
 }
 
-// profileCoir runs coir's side of c for about 3 s under the processor profile.
-// Both sides in one profile could not be told apart where they meet in the
-// runtime, so the other side does not run.
+// profileCoir runs coir's side of c for about 3 s under the processor profile. The other side does not run, because in
+// one profile the two could not be told apart where they share code of the runtime.
 func profileCoir(c *comparison, file string) {
 	f, err := os.Create(file)
 	if err == nil {

@@ -6,26 +6,25 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A comparison is one row of the table: something coir does, beside what a Go
-// program does for the same purpose without coir.
+// A comparison is one row of the table: an operation of coir, and what a Go program does for the same purpose without
+// coir.
 //
 // To add one, write a file with the two sides and add a row to table.
 type comparison struct {
 	name    string
 	what    string  // coir's side
 	against string  // the other side
-	bound   float64 // the ratio may be at most this; 0: no bound, the figure is for information
-	goal    float64 // the ratio we would like to see
-	held    float64 // where the bound is missed, the ratio that was measured: -hot holds it to that
-	unit    string  // of the figures printed, for one operation
+	bound   float64 // the largest allowed ratio; 0 if there is no bound and the figure is only informative
+	goal    float64 // the desired ratio
+	held    float64 // if the bound is missed, the measured ratio: -hot uses it as the bound
+	unit    string  // of the printed costs, for one operation
 	ops     int     // operations in one turn of a round's loop; 0 means 1
 	procs   int     // GOMAXPROCS for both sides; 0 leaves it as it is
 	rounds  int     // rounds that count, unless -rounds says otherwise
-	hot     bool    // on a path that -hot looks at
-	allocs  float64 // allocations of an operation on coir's side, as far as -hot looks at them
+	hot     bool    // measured by -hot
+	allocs  float64 // allowed allocations of an operation on coir's side, for -hot
 
-	// round is the least length of a round of one side, where the usual one is
-	// too short to hold everything that the operation costs in the long run.
+	// round is the minimum length of a round of one side, if the usual length is too short to include all costs.
 	round time.Duration
 
 	// Each side is made once, before the first round, and closed after the last.
@@ -35,11 +34,11 @@ type comparison struct {
 // A side is one of the two things compared. It has either a loop, which the
 // harness calibrates and times, or a measure of its own.
 type side struct {
-	// loop does the operation n times over and returns when all are done.
+	// loop performs the operation n times and returns when all are complete.
 	loop func(n int)
 
-	// measure does a fixed amount of work and returns the cost of one operation
-	// in the comparison's unit, and the allocations it made.
+	// measure does a fixed amount of work and returns the cost of one operation in the comparison's unit, and its
+	// allocations.
 	measure func() sample
 
 	close func()
@@ -532,7 +531,7 @@ var table = []comparison{
 	},
 }
 
-// find returns the comparison of that name, or nil.
+// find returns the comparison with the name, or nil.
 func find(name string) *comparison {
 	for i := range table {
 		if table[i].name == name {

@@ -1,11 +1,11 @@
 // Command report writes docs/benchmarks.md and its drawings from docs/benchmarks.json. Run it in the directory bench:
 //
-//	go run ./report                                        draws what was measured last
-//	go run ./report -measured ratios.jsonl,growth.jsonl    stores what was measured, and draws it
+//	go run ./report                                        draws the last measurements
+//	go run ./report -measured ratios.jsonl,growth.jsonl    stores new measurements, and draws them
 //
-// Measuring takes long, and drawing takes a moment: make report does both. The files of -measured have what the
-// commands ratios and growth print with -json. Where two lines have the same name and size, the later one counts. So a
-// comparison that failed can be measured once more, and appended:
+// Measuring takes a long time, and drawing is fast; make report does both. The files of -measured have the output of
+// the commands ratios and growth with -json. If two lines have the same name and size, the later one counts. So a
+// comparison that failed can be measured again and appended:
 //
 //	go run ./ratios -json -only rendezvous >>../.bin/report/ratios.jsonl
 package main

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Machine says where, when and of which commit the figures are.
+// A Machine says where and when figures were measured, and for which commit.
 type Machine struct {
 	Processor  string  `json:"processor"`
 	Processors int     `json:"processors"`
@@ -18,7 +18,7 @@ type Machine struct {
 	Go         string  `json:"go"`
 	Date       string  `json:"date"`
 	Commit     string  `json:"commit"`
-	Load       float64 `json:"load"` // the load average of the last 15 minutes, or 0 if the system does not say
+	Load       float64 `json:"load"` // the load average of the last 15 minutes, or 0 if the system does not report it
 }
 
 // ThisMachine describes the machine and the commit that this process runs on.

@@ -1,4 +1,5 @@
-// Package timing is shared by the commands that measure: their clock, memory, quantiles, and the choice of what to run.
+// Package timing has the code that the measuring commands share: clock, memory, quantiles, and the choice of what to
+// run.
 package timing
 
 import (
@@ -14,8 +15,8 @@ import (
 
 var start = time.Now()
 
-// Now returns the time by which loops are measured: wall time, or the processor time of the process, user and system,
-// as the operating system counts it for all threads.
+// Now returns the time for measuring loops: wall time, or the processor time of all threads of the process, user and
+// system, as the operating system counts it.
 func Now(cpu bool) time.Duration {
 	if cpu {
 		return used()
@@ -40,8 +41,8 @@ func Of(cpu bool, fn func()) Cost {
 	return Cost{took, float64(after.Mallocs - before.Mallocs)}
 }
 
-// Held returns the bytes of the heap and of stacks, and the allocations so far. It collects twice: a stack is shrunk by
-// one collection, and its old half is counted as free by the next.
+// Held returns the bytes used by the heap and by stacks, and the number of allocations so far. It collects garbage
+// twice: one collection shrinks a stack, and the next one counts its old half as free.
 func Held() (bytes, mallocs float64) {
 	runtime.GC()
 	runtime.GC()
@@ -50,8 +51,8 @@ func Held() (bytes, mallocs float64) {
 	return float64(m.HeapAlloc + m.StackInuse), float64(m.Mallocs)
 }
 
-// Turns returns how many turns of a loop take about target. It believes the shortest of three runs: a machine that was
-// busy for a moment would otherwise make the rounds so short that they measure what it costs to start the loop.
+// Turns returns how many turns of a loop take about target. It uses the shortest of three runs. Otherwise, if the
+// machine was busy for a moment, the rounds would be so short that they measure the start of the loop.
 func Turns(cpu bool, target time.Duration, loop func(turns int)) int {
 	for n := 1; ; n *= 2 {
 		d := time.Duration(math.MaxInt64)
@@ -66,8 +67,8 @@ func Turns(cpu bool, target time.Duration, loop func(turns int)) int {
 	}
 }
 
-// Quantile returns the q-quantile of values, taking the mean of two neighbours
-// in proportion where it falls between them. Of no values it is 0.
+// Quantile returns the q-quantile of values. If it falls between two values, it interpolates between them. It returns 0
+// if there are no values.
 func Quantile(values []float64, q float64) float64 {
 	v := slices.Sorted(slices.Values(values))
 	if len(v) == 0 {
@@ -81,8 +82,8 @@ func Quantile(values []float64, q float64) float64 {
 	return v[i] + (at-float64(i))*(v[i+1]-v[i])
 }
 
-// Choose returns the elements that names lists, separated by commas, or all if it is empty. The process ends if there
-// is no element of a name.
+// Choose returns the elements whose names are in names, separated by commas, or all if names is empty. If a name is
+// unknown, the process ends.
 func Choose[E any](names string, all []E, name func(*E) string) (chosen []*E) {
 	for i := range all {
 		chosen = append(chosen, &all[i])

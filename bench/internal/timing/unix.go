@@ -15,8 +15,8 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Switches returns how often the operating system has taken a processor from a thread of the process that wanted to go
-// on. A round in which it has not changed was not disturbed by other processes.
+// Switches returns how often the operating system has taken a processor from a running thread of the process. If it has
+// not changed during a round, other processes have not disturbed the round.
 func Switches() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
