@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Public returns the directories of the packages that users import, the root first. Those of the command, the examples
-// and the documents are not among them.
+// Public returns the directories of the packages that users import, the root first. It omits the command, the examples
+// and the documents.
 func Public(root string) ([]string, error) {
 	imports, err := Imports(root)
 	if err != nil {
@@ -34,10 +34,11 @@ func APIFile(dir string) string {
 	return "api/" + strings.ReplaceAll(dir, "/", "-") + ".txt"
 }
 
-// API lists what the package in dir exports, one symbol a line, sorted, so that a change of the surface is a line in a
-// review.
+// API lists the exported symbols of the package in dir, one on each line, sorted, so that a change of the API shows up
+// as a line in a review.
 //
-// It reads every file regardless of build tags: a symbol that exists only on one platform is part of the surface too.
+// It reads every file regardless of build tags, because a symbol that exists only on one platform is part of the API
+// too.
 func API(dir string) ([]string, error) {
 	var lines []string
 	err := eachDecl(dir, func(_ token.Position, decl ast.Decl) { lines = append(lines, exported(decl)...) })
@@ -45,7 +46,7 @@ func API(dir string) ([]string, error) {
 	return slices.Compact(lines), err
 }
 
-// eachDecl calls f for each declaration at the top of the package in dir, its tests left out.
+// eachDecl calls f for each top-level declaration of the package in dir, except in tests.
 func eachDecl(dir string, f func(at token.Position, decl ast.Decl)) error {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

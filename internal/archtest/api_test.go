@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files in api instead of comparing with them")
 
-// TestAPIIsRecorded: the exported surface changes only on purpose.
+// TestAPIIsRecorded checks that the recorded API is current, so that it changes only on purpose.
 func TestAPIIsRecorded(t *testing.T) {
 	records, err := filepath.Glob(filepath.Join(root(t), "api", "*.txt"))
 	if err != nil {
@@ -57,7 +57,7 @@ func public(t *testing.T) []string {
 	return dirs
 }
 
-// compareAPI compares a record with what a package exports.
+// compareAPI compares the record in a file with the exported symbols of a package.
 func compareAPI(t *testing.T, file string, have, want []string) {
 	t.Helper()
 	if slices.Equal(have, want) {
@@ -77,7 +77,7 @@ func compareAPI(t *testing.T, file string, have, want []string) {
 		"`go test ./internal/archtest -run TestAPIIsRecorded -update` and say so in CHANGELOG.md", file)
 }
 
-// TestAPIReadsEveryShape: a change of what the reader leaves out would go unseen.
+// TestAPIReadsEveryShape checks that API reads every kind of declaration.
 func TestAPIReadsEveryShape(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

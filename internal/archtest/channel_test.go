@@ -12,15 +12,16 @@ import (
 	"testing"
 )
 
-// channelImports are the only packages of the library that package channel imports: no scheduler, no coroutine, no
-// fiber.
+// channelImports are the only packages of the library that package channel may import: no scheduler, no coroutines, no
+// fibers.
 var channelImports = []string{
 	"internal/clock", "internal/flavor", "internal/invariant", "internal/park", "internal/race", "internal/wait",
 	"internal/xatomic",
 }
 
-// TestChannelReadiesNoParker: the code under a channel's lock does not know its waiters, and readies no parker. It
-// returns those that must be readied after unlocking. Of package park it calls only what reads a reason.
+// TestChannelReadiesNoParker checks that the code under a channel's lock readies no parker. It does not know its
+// waiters; it returns those that must be readied after unlocking. From package park it calls only functions that read a
+// reason.
 //
 // Spec: CH-44 (channels do not touch queues or workers)
 func TestChannelReadiesNoParker(t *testing.T) {
@@ -44,7 +45,7 @@ func TestChannelReadiesNoParker(t *testing.T) {
 	}
 }
 
-// methodsCalled finds calls that ready a parker, in a package that has some.
+// TestMethodsCalled checks that methodsCalled finds calls that ready a parker, in a package that has some.
 func TestMethodsCalled(t *testing.T) {
 	var found []string
 	for _, call := range methodsCalled(t, root(t), "internal/sched", Module+"/internal/park") {
@@ -62,7 +63,7 @@ type methodCall struct {
 	method string // with the type that has it
 }
 
-// methodsCalled finds where a package calls, or takes, a method that another package declares.
+// methodsCalled finds the places where a package calls, or uses as a value, a method that another package declares.
 func methodsCalled(t *testing.T, root, pkg, of string) (calls []methodCall) {
 	t.Helper()
 	fset := token.NewFileSet()

@@ -16,13 +16,14 @@ import (
 type Citation struct {
 	Rule string
 	File string // relative to the root
-	In   string // function, method or type around the comment; empty at the level of the file
+	In   string // the function, method or type that contains the comment; empty at the top level
 
-	Title  string // as cited; empty if the citation has none
+	Title  string // as cited; empty if the citation has no title
 	Public bool   // in the doc comment of an exported name
 }
 
-// IsTest reports whether the place tests the rule instead of implementing it: a Go test, or a model and what runs it.
+// IsTest reports whether the place tests the rule, and does not implement it: a Go test, or a model and the code that
+// runs it.
 func (c Citation) IsTest() bool {
 	return strings.HasSuffix(c.File, "_test.go") || strings.HasPrefix(c.File, "promela/")
 }
@@ -30,7 +31,7 @@ func (c Citation) IsTest() bool {
 // A Kind says how a place supports the rules that it cites.
 type Kind int
 
-// The kinds of places, the weakest first. A benchmark runs the code and checks nothing; a model is checked, but is not
+// The kinds of places, the weakest first. A benchmark runs the code but checks nothing; a model is checked, but is not
 // the code.
 const (
 	Prose Kind = iota
@@ -55,7 +56,7 @@ func (c Citation) Kind() Kind {
 	return Code
 }
 
-// InProse reports whether the place only mentions the rule. Such a citation must be true, but does not support the
+// InProse reports whether the place only mentions the rule. Such a citation must be correct, but does not support the
 // rule.
 func (c Citation) InProse() bool { return path.Ext(c.File) == ".md" }
 
@@ -67,8 +68,8 @@ var (
 	trailing = regexp.MustCompile(`^(?:[A-Za-z0-9-]|,?\s+(?:to|and|or)\s+` + ruleID + `|,?\s+` + ruleID + `)`)
 )
 
-// Citations scans the whole repository, including nested modules. Malformed lists, as sentences, the places that begin
-// like a citation and do not continue as one.
+// Citations scans the whole repository, including nested modules. malformed has a sentence for each place that begins
+// like a citation but does not continue as one.
 func Citations(root string) (found []Citation, malformed []string, err error) {
 	files, err := Files(root)
 	if err != nil {
@@ -107,7 +108,7 @@ func Citations(root string) (found []Citation, malformed []string, err error) {
 	return found, malformed, nil
 }
 
-// cited returns the rules that a text cites, with the titles it gives them, and the openings that no rule follows.
+// cited returns the rules that a text cites, with their titles, and the beginnings of citations that no rule follows.
 func cited(text string) (list []Citation, bad []string) {
 	for _, at := range mention.FindAllStringIndex(text, -1) {
 		var rules []Citation
@@ -131,10 +132,10 @@ func cited(text string) (list []Citation, bad []string) {
 	return list, bad
 }
 
-// A place is a comment and the declaration that it belongs to.
+// A place is a comment and the declaration to which it belongs.
 type place struct {
 	in, text string
-	public   bool // it is the doc comment of an exported name, outside of tests
+	public   bool // the comment is the doc comment of an exported name, outside of tests
 }
 
 // goComments returns each group of comments of a Go file that cites rules, with the declaration around it. It ignores
@@ -189,7 +190,7 @@ func documents(f *ast.File, group *ast.CommentGroup) bool {
 	return false
 }
 
-// enclosing returns the name of the declaration that a comment is in or directly above.
+// enclosing returns the name of the declaration that contains a comment, or that follows it.
 func enclosing(f *ast.File, group *ast.CommentGroup) string {
 	for _, decl := range f.Decls {
 		switch d := decl.(type) {
@@ -232,8 +233,9 @@ func baseName(e ast.Expr) string {
 	return "?"
 }
 
-// specName returns the name of the type, variable or constant of a declaration that the comment is about: the one that
-// it trails, is in or is above, and the first if it is above them all.
+// specName returns the name of the type, variable or constant in a declaration to which the comment belongs: the name
+// before the comment on the same line, around it or after it, or the first name if the comment is above the
+// declaration.
 func specName(d *ast.GenDecl, group *ast.CommentGroup) (name string, ok bool) {
 	for _, s := range d.Specs {
 		var trailing *ast.CommentGroup

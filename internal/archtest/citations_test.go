@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// scan reads the citations of this repository once for all tests: in race builds that takes seconds.
+// scan reads the citations of this repository once for all tests, because in race builds that takes seconds.
 var scan = sync.OnceValue(func() (s struct {
 	found     []Citation
 	malformed []string
@@ -34,7 +34,7 @@ func citationsHere(t *testing.T) (found []Citation, malformed []string) {
 	return s.found, s.malformed
 }
 
-// TestCitationsNameRules: code and tests cite only rules that exist.
+// TestCitationsNameRules checks that code and tests cite only rules that exist.
 func TestCitationsNameRules(t *testing.T) {
 	spec, _, err := ReadSpec(root(t))
 	if err != nil {
@@ -51,8 +51,8 @@ func TestCitationsNameRules(t *testing.T) {
 	}
 }
 
-// TestCitationsHaveTitles: a number tells the reader nothing, and a wrong title misleads. In models and in prose a
-// number needs no title.
+// TestCitationsHaveTitles checks the titles of citations: a number alone tells the reader nothing, and a wrong title
+// misleads. In models and in prose a number needs no title.
 func TestCitationsHaveTitles(t *testing.T) {
 	spec, _, err := ReadSpec(root(t))
 	if err != nil {
@@ -68,7 +68,8 @@ func TestCitationsHaveTitles(t *testing.T) {
 	}
 }
 
-// TestPublicDocsCiteNoRules: the doc comments of exported names are for users, who do not know the rules by number.
+// TestPublicDocsCiteNoRules checks the doc comments of exported names. They are for users, who do not know the rules by
+// number.
 func TestPublicDocsCiteNoRules(t *testing.T) {
 	citations, _ := citationsHere(t)
 	for _, c := range citations {
@@ -107,7 +108,8 @@ func TestCited(t *testing.T) {
 	}
 }
 
-// TestCitationsKnowTheirPlace: the map says where, so a comment must be attributed to the right declaration.
+// TestCitationsKnowTheirPlace checks that a comment is attributed to the right declaration, because the map shows the
+// declarations.
 func TestCitationsKnowTheirPlace(t *testing.T) {
 	dir := t.TempDir()
 	source := `// Package p. Spec: AA-01.

@@ -14,8 +14,8 @@ import (
 
 const maxColumns = 120
 
-// TestLinesFitTheScreen: a comment has at most 120 columns, and so has a line of code, outside of tests. A tab counts
-// as one column, and a text in quotes as none: breaking one makes it hard to search for.
+// TestLinesFitTheScreen checks that comments, and code outside of tests, have at most 120 columns. A tab counts as one
+// column, and quoted text is not counted, because a broken text is hard to search for.
 func TestLinesFitTheScreen(t *testing.T) {
 	files, err := Files(root(t))
 	if err != nil {
@@ -31,7 +31,7 @@ func TestLinesFitTheScreen(t *testing.T) {
 	}
 }
 
-// tooLong returns the numbers of the lines of a Go file that are too long. Of a test, only comments count.
+// tooLong returns the numbers of the lines of a Go file that are too long. In a test, only comments count.
 func tooLong(source []byte, test bool) (found []int) {
 	set := token.NewFileSet()
 	file := set.AddFile("", -1, len(source))

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCountersDecideNothing: counters are read where they are shown, and nowhere else. The beat of a worker is read
-// also where a worker is looked for that makes no progress.
+// TestCountersDecideNothing checks that counters are read only where they are displayed. The beat of a worker is also
+// read by the code that looks for a worker without progress.
 //
 // Spec: OB-09 (counters are diagnostic)
 // Spec: OB-16 (each worker keeps a heartbeat)
@@ -19,8 +19,8 @@ import (
 func TestCountersDecideNothing(t *testing.T) {
 	for _, x := range []struct {
 		dir  string
-		read *regexp.Regexp // of a counter
-		in   []string       // the files that may
+		read *regexp.Regexp // matches a read of a counter
+		in   []string       // the files that may read it
 	}{
 		{"internal/sched", regexp.MustCompile(`\b(stats|c)\.\w+\.(Load|Swap|CompareAndSwap)\(`), []string{"stats.go"}},
 		{"internal/sched", regexp.MustCompile(`tally\.\w+($|[^\w+]|\+[^+])`), []string{"stats.go"}},

@@ -12,8 +12,8 @@ import (
 // qualified matches a name of package coir or sim in text, such as coir.Run.
 var qualified = regexp.MustCompile(`\b(coir|sim)\.([A-Z]\w*)`)
 
-// TestDocsNameWhatExists: what README and the documents call coir.X or sim.X is exported by that package. A name that
-// was changed in code only is found here, also in a fragment that nothing compiles.
+// TestDocsNameWhatExists checks that every coir.X and sim.X in README and the documents is exported by that package. So
+// it finds a name that was changed in code only, even in a fragment that is never compiled.
 func TestDocsNameWhatExists(t *testing.T) {
 	dir := root(t)
 	exist := map[string]bool{}
@@ -35,7 +35,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 	found := 0
 	for _, file := range files {
-		if filepath.Ext(file) != ".md" || file == "CHANGELOG.md" { // which has names of the past
+		if filepath.Ext(file) != ".md" || file == "CHANGELOG.md" { // has names of the past
 			continue
 		}
 		for _, m := range qualified.FindAllStringSubmatch(text(t, filepath.Join(dir, file)), -1) {
@@ -50,7 +50,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 }
 
-// TestProgramsInDocsBuild: a code block that is a whole program compiles.
+// TestProgramsInDocsBuild checks that a code block that is a whole program compiles.
 func TestProgramsInDocsBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
@@ -85,14 +85,14 @@ func TestProgramsInDocsBuild(t *testing.T) {
 	}
 }
 
-// TestREADMEIsShort: README has at most 150 lines. Tables and reference are for docs.
+// TestREADMEIsShort checks that README has at most 150 lines. Tables and reference belong in docs.
 func TestREADMEIsShort(t *testing.T) {
 	if n := strings.Count(text(t, filepath.Join(root(t), "README.md")), "\n"); n > 150 {
 		t.Errorf("README.md has %d lines, and may have 150: move tables and reference to docs", n)
 	}
 }
 
-// shownBy lists the commands in README, each with a file that runs it, and words of that file.
+// shownBy lists the commands in README, each with a file that runs it, and text of that file.
 var shownBy = map[string][2]string{
 	"go install github.com/coir-go/coir/cmd/coir@latest": {".ci/installable", `go install "$module/cmd/coir@latest"`},
 	"go get github.com/coir-go/coir@latest":              {".ci/installable", `go get "$module@$version"`},
@@ -105,7 +105,7 @@ var shownBy = map[string][2]string{
 	"make report":                                        {"Makefile", "\nreport: "},
 }
 
-// TestREADMECommandsAreRun: each command that README shows is run by a test or a step of CI, except make report, which
+// TestREADMECommandsAreRun checks that a test or a step of CI runs each command in README, except make report, which
 // takes 40 minutes.
 func TestREADMECommandsAreRun(t *testing.T) {
 	readme := text(t, filepath.Join(root(t), "README.md"))
@@ -126,8 +126,8 @@ func TestREADMECommandsAreRun(t *testing.T) {
 	}
 }
 
-// TestExamplesAreIndexed: each example has a README that says what it is for and how to run it, a test, and a row in
-// docs/examples.md.
+// TestExamplesAreIndexed checks that each example has a README that says what it is for and how to run it, a test, and
+// a row in docs/examples.md.
 func TestExamplesAreIndexed(t *testing.T) {
 	dir := root(t)
 	index := text(t, filepath.Join(dir, "docs", "examples.md"))

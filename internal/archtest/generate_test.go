@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestGenerateWritesEverything: make generate runs each package whose tests write files with -update, and names tests
-// that exist. Else its files become stale, and a contributor has to know how to write them.
+// TestGenerateWritesEverything checks that make generate runs each package whose tests write files with -update, and
+// that it names existing tests. Otherwise the files become stale, and contributors must know how to write them.
 func TestGenerateWritesEverything(t *testing.T) {
 	files, err := Files(root(t))
 	if err != nil {
@@ -43,7 +43,7 @@ func TestGenerateWritesEverything(t *testing.T) {
 	}
 }
 
-// variables returns the variables of a makefile that are set to a text.
+// variables returns the variables that a makefile sets to a text.
 func variables(makefile string) map[string]string {
 	all := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^(\w+) +:= (.*)$`).FindAllStringSubmatch(makefile, -1) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestGrammar: the names of all public packages follow the grammar.
+// TestGrammar checks that the names of all public packages follow the grammar.
 func TestGrammar(t *testing.T) {
 	for _, dir := range public(t) {
 		found, err := Grammar(filepath.Join(root(t), dir))

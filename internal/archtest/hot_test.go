@@ -207,8 +207,8 @@ func hotName(symbol string) string {
 	return hotAlloc.ReplaceAllString(symbol, "runtime.newobject")
 }
 
-// The functions on the fast paths call only what is listed, in a program outside the module: generic code is compiled
-// there, and the bodies of other packages' functions may not be available.
+// TestHotFunctionsCallNothingNew checks that the functions on the fast paths call only listed functions, in a program
+// outside the module: generic code is compiled there, and the bodies of other packages' functions may not be available.
 func TestHotFunctionsCallNothingNew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

@@ -45,7 +45,7 @@ func TestImportOrder(t *testing.T) {
 	}
 }
 
-// TestSatellitesUseTheExportedAPI: a package that is built on the root, or one below it, imports no internal package.
+// TestSatellitesUseTheExportedAPI checks that a satellite, or a package below one, imports no internal package.
 //
 // Spec: ST-01 (combinators use the public surface)
 func TestSatellitesUseTheExportedAPI(t *testing.T) {
@@ -88,7 +88,7 @@ func insideDoors(imports map[string][]string) (found []string) {
 	return found
 }
 
-// TestStandardLibraryOnly: the root module depends only on the standard library.
+// TestStandardLibraryOnly checks that the root module depends only on the standard library.
 func TestStandardLibraryOnly(t *testing.T) {
 	imports, err := Imports(root(t))
 	if err != nil {
@@ -115,7 +115,7 @@ func TestStandardLibraryOnly(t *testing.T) {
 	}
 }
 
-// TestLayersNamePackagesThatExist: a row for a package that does not exist checks nothing.
+// TestLayersNamePackagesThatExist checks that every row names an existing package, because another row checks nothing.
 func TestLayersNamePackagesThatExist(t *testing.T) {
 	imports, err := Imports(root(t))
 	if err != nil {
@@ -135,7 +135,7 @@ func TestLayersNamePackagesThatExist(t *testing.T) {
 	}
 }
 
-// TestLayersNameEachPackageOnce: a package in two layers would be checked against only one.
+// TestLayersNameEachPackageOnce checks that no package is in two layers, because it would be checked against only one.
 func TestLayersNameEachPackageOnce(t *testing.T) {
 	seen := make(map[string]string)
 	for _, layer := range Layers {

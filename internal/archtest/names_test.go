@@ -24,8 +24,8 @@ var (
 // elsewhereTested are the documents that name tests and files of other projects.
 var elsewhereTested = []string{"CHANGELOG.md", "docs/guide/coir-test-real-code.md"}
 
-// TestTextNamesWhatExists: a test that a comment or a document names exists, and so do the files, links and verbs of
-// make in documents.
+// TestTextNamesWhatExists checks that the tests named in comments and documents exist, and so do the files, links and
+// make targets named in documents.
 func TestTextNamesWhatExists(t *testing.T) {
 	dir := root(t)
 	files, err := Files(dir)
@@ -69,13 +69,13 @@ func TestTextNamesWhatExists(t *testing.T) {
 	}
 }
 
-// names are what text may name.
+// names are what a text may name.
 type names struct {
 	tests, verbs map[string]bool
 	exists       func(file string) bool
 }
 
-// missing returns how many names text has, and those that do not exist.
+// missing returns the number of names in a text, and the names that do not exist.
 func (n *names) missing(file, text string) (found int, missing []string) {
 	check := func(ok bool, name string) {
 		if found++; !ok {
@@ -88,7 +88,7 @@ func (n *names) missing(file, text string) (found int, missing []string) {
 	}
 	for _, m := range testName.FindAllStringSubmatch(prose, -1) {
 		ok := n.tests[m[2]]
-		if m[3] != "$" && (m[1] != "" || m[3] != "") { // the beginning of names
+		if m[3] != "$" && (m[1] != "" || m[3] != "") { // a prefix of names
 			for name := range n.tests {
 				ok = ok || strings.HasPrefix(name, m[2])
 			}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFilesLeavesGitOut: .git is a directory in a clone and a file, with an absolute path in it, in a worktree.
+// TestFilesLeavesGitOut checks that Files omits .git. It is a directory in a clone, and a file with an absolute path in
+// a worktree.
 func TestFilesLeavesGitOut(t *testing.T) {
 	for _, git := range []string{".git", ".git/config"} {
 		dir := t.TempDir()

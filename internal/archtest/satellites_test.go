@@ -45,7 +45,7 @@ func TestResourcesAreNotSeen(t *testing.T) {
 	}
 }
 
-// The check finds a method, and a function that a method calls, without the mark.
+// The check finds a method without the mark, and a function without it that a method calls.
 func TestResourcesWithoutTheMark(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

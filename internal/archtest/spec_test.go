@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSpecIsWellFormed: every rule has a unique number, in order, and a source.
+// TestSpecIsWellFormed checks that every rule has a unique number, in order, and a source.
 func TestSpecIsWellFormed(t *testing.T) {
 	spec, faults, err := ReadSpec(root(t))
 	if err != nil {
@@ -24,7 +24,7 @@ func TestSpecIsWellFormed(t *testing.T) {
 	}
 }
 
-// TestParseSpecFindsFaults: the reader finds each kind of fault.
+// TestParseSpecFindsFaults checks that the parser finds each kind of fault.
 func TestParseSpecFindsFaults(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"twice":   {"## PK Parking\n- **PK-01 (t1)** A. (FL 1)\n- **PK-01 (t2)** B. (FL 1)\n", "given twice"},

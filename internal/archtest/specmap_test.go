@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSpecMapIsFresh: a generated file that is stale misleads with authority.
+// TestSpecMapIsFresh checks that spec/MAP.md is current, because a stale generated file misleads.
 func TestSpecMapIsFresh(t *testing.T) {
 	want, err := SpecMap(root(t))
 	if err != nil {

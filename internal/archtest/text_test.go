@@ -14,7 +14,8 @@ var elsewhere = regexp.MustCompile(
 	`(?:^|[\s"'` + "`" + `(=:,])/(?:wo` + `rk|ro` + `ot|ho` + `me|Us` + `ers)/` +
 		`|pro` + `xy\.golang|su` + `m\.golang|gop` + `roxy\.|registry\.n` + `pmjs|py` + `pi\.org|dock` + `er\.io|gh` + `cr\.io`)
 
-// TestTextIsAtHomeAnywhere: the text of the repository does not depend on the machine it was written on.
+// TestTextIsAtHomeAnywhere checks that the text of the repository does not depend on the machine on which it was
+// written.
 func TestTextIsAtHomeAnywhere(t *testing.T) {
 	dir := root(t)
 	files, err := Files(dir)
@@ -24,7 +25,7 @@ func TestTextIsAtHomeAnywhere(t *testing.T) {
 	for _, file := range files {
 		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
 		if os.IsNotExist(err) {
-			continue // removed since the walk: another test cleans up
+			continue // removed since the walk by another test
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestTrackedFilesBelong: a program that was committed by mistake stays in every clone forever.
+// TestTrackedFilesBelong checks for files that do not belong in the repository: a program that was committed by mistake
+// stays in every clone forever.
 func TestTrackedFilesBelong(t *testing.T) {
 	files, err := Tracked(root(t))
 	if err != nil {
@@ -35,7 +36,7 @@ func TestTrackedFilesBelong(t *testing.T) {
 	}
 }
 
-// TestTrackedFaults: each fault is found, and nothing else.
+// TestTrackedFaults checks that each fault is found, and nothing else.
 func TestTrackedFaults(t *testing.T) {
 	for _, c := range []struct {
 		name, head string
@@ -63,7 +64,8 @@ func TestTrackedFaults(t *testing.T) {
 	}
 }
 
-// TestTrackedReadsTheIndex: files that git does not track are ignored, and the mode is git's, not the file system's.
+// TestTrackedReadsTheIndex checks that untracked files are ignored, and that the mode is git's and not the file
+// system's.
 func TestTrackedReadsTheIndex(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWeakRulesDoNotGrow: all rules that no test checks are listed in Weak.
+// TestWeakRulesDoNotGrow checks that all rules that no test checks are listed in Weak.
 func TestWeakRulesDoNotGrow(t *testing.T) {
 	citations, _ := citationsHere(t)
 	defended := Defended(citations)
@@ -29,7 +29,7 @@ func TestWeakRulesDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestDefended: the strongest place counts, and prose does not.
+// TestDefended checks that the strongest place counts, and that prose does not.
 func TestDefended(t *testing.T) {
 	got := Defended([]Citation{
 		{Rule: "AA-01", File: "a.go", In: "F"},

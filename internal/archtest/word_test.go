@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestWordIsCommittedInThreePlaces: Commit is called in one place for fibers, in one for goroutines and in one for the
-// registrations of a Selector. A fourth would be another protocol.
+// TestWordIsCommittedInThreePlaces checks that Commit is called in one place for fibers, in one for goroutines and in
+// one for the registrations of a Selector. A fourth place would mean another protocol.
 func TestWordIsCommittedInThreePlaces(t *testing.T) {
 	// Spec: PK-40 (only internal/park changes a word)
 	want := []string{"internal/board Hook.Pin", "internal/park Guest.Park", "internal/sched Worker.settle"}

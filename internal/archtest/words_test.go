@@ -27,8 +27,8 @@ const (
 	counted = module + "/internal/archtest/testdata/counted"
 )
 
-// sharing says who else writes each counted word: the more writers a large machine has, the worse the word scales. The
-// test fails for a word that is not listed, and for one that no operation writes.
+// sharing says who else writes to each counted word: the more writers there are on a large machine, the worse the word
+// scales. The test fails for a word that is not listed, and for one that no operation writes.
 var sharing = map[string]string{
 	"coir.Fiber.mu":             fiber,
 	"coir.Fiber.outcome":        fiber,
@@ -66,7 +66,7 @@ const (
 	all     = "all workers"
 )
 
-// The copies have no monitor, whose ticks take work from a worker that the machine keeps from running: with it, the
+// The copies have no monitor. Its ticks take work from a worker that the machine keeps from running, so with it the
 // counts would depend on time.
 const tick, noTick = "\ttick      = 10 * time.Millisecond\n", "\ttick      = 1000 * time.Hour\n"
 
@@ -129,7 +129,7 @@ type site struct {
 	method string
 }
 
-// sites finds the word that each call in a package writes: the field or the variable whose method is called.
+// sites finds the word that each call in a package writes to: the field or the variable whose method is called.
 func sites(root, pkg string, imports types.Importer, fset *token.FileSet) (map[site]string, error) {
 	dir := filepath.Join(root, pkg)
 	listed, err := build.ImportDir(dir, 0)
@@ -215,7 +215,7 @@ func fieldOwners(files []*ast.File, info *types.Info) map[types.Object]string {
 	return owners
 }
 
-// A count is how often an operation writes a word: locks taken, read-modify-writes, stores.
+// A count is how often an operation writes to a word: locks taken, read-modify-writes, stores.
 type count struct{ locks, changes, stores float64 }
 
 func (c *count) add(method string, n float64) {
