@@ -6,8 +6,8 @@ SHORT     := -count=1 -timeout 40m -short
 TOOLCHAIN ?= go1.27.2
 PLATFORMS := darwin/arm64 windows/amd64 linux/s390x js/wasm
 
-# What a configuration of the build can change: not the command, the examples and the guides, which use the library,
-# and not the tests that read text, or that explore and model code of their own.
+# The packages that a build configuration can affect. Not among them are the command, the examples and the guides, which
+# only use the library, and packages whose tests read text, or explore and model code of their own.
 CORE = $$($(GO) list ./... | grep -v -e /cmd/ -e /examples/ -e /docs/ -e /internal/archtest -e /internal/interleave -e /internal/history \
 	-e /internal/programs -e /internal/model -e /internal/search -e /internal/chart -e /internal/replay)
 
@@ -24,8 +24,8 @@ help: ## list the verbs
 all: ## everything that CI runs
 	@.ci/run
 
-# The figures that are measured are not here: see report, and measure/services of the command. The release makes all
-# this in a copy of the tree, and fails if a file changes; installable, a step of CI, makes a release with tables alone,
+# Measured figures are not generated here: see report, and measure/services of the command. .ci/release generates all
+# this in a copy of the tree, and fails if a file changes. The CI step installable makes a release with tables alone,
 # because the step test compares the golden reports.
 generate: tables ## write all that is generated: spec/MAP.md, api, schema.json, golden reports, drawings, counts and tables in documents
 	$(GO) test -count=1 -timeout 5m ./docs/guide -run 'TestReports' -update
@@ -53,8 +53,8 @@ security: ## the licences of all modules, and known vulnerabilities where their 
 format: ## fail on files that gofmt would change, and name them
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!*_go127.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
 
-# What coir-vet looks at. Tests of the library do on purpose what it reports: they hold a worker, or lose a cancel. So
-# does examples/stuck. The tests of module vet look at the corpus of buf.
+# The packages that coir-vet checks. Tests of the library, and examples/stuck, make the reported mistakes on purpose:
+# they hold a worker, or do not call a cancel function. The tests of module vet check the corpus of buf.
 COIRVET = $$($(GO) list ./docs/... ./examples/... | grep -v /examples/stuck)
 
 vet: ## go vet with the build tags, and coir-vet; lint has the vet of every module, and of the race build
@@ -93,7 +93,7 @@ test: ## all tests; then the short ones with 1, 2 and 4 processors
 	$(GO) test $(SHORT) -cpu 1,2,4 . ./internal/clock ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -cpu 1,4 -run Own ./sim
 
-# What has no goroutines of its own: the rules, the explorer, the drawings, the blocks of the documents.
+# Left out are packages without goroutines of their own: archtest, the explorer, the drawings, the code in documents.
 race: ## the short tests under the race detector, of all that could have a race
 	EXCEPT="bench vet" .ci/each sh -c '$(GO) test $(SHORT) -race $$($(GO) list ./... | \
 		grep -v -e /internal/archtest -e /internal/interleave -e /internal/chart -e /docs/)'
@@ -110,7 +110,7 @@ toolchain: ## the short tests with the newest Go release, and what it inlines
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(CORE) ./cmd/coir/internal/overlay
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(FULL) -run Hot ./internal/archtest
 
-# Of the simulator, what could differ is the trace of a seed.
+# In the simulator, only the trace of a seed could differ.
 i386: ## the short tests as linux/386, which an amd64 machine runs itself, with invariants checked
 	GOOS=linux GOARCH=386 CGO_ENABLED=0 $(GO) test $(SHORT) -tags coirinvariants $$(echo "$(CORE)" | grep -v '/sim$$')
 	GOOS=linux GOARCH=386 CGO_ENABLED=0 $(GO) test $(SHORT) -run TestTheSameEverywhere ./sim
@@ -133,10 +133,10 @@ programs: ## random programs against the public API, and a part of the mutants t
 sim: ## the short tests of the simulator; test has the long ones
 	$(GO) test $(SHORT) ./sim/...
 
-# The tests of coir that are small enough for it: what the root and the packages below it do when goroutines and fibers
-# meet. A large test would be run in one or two orders. Not among them are tests that ask what is so outside of all
-# bubbles (Here, Follow, and those of workers that stay when they are idle, or stand by), and one that polls for a fifth
-# of a second (WorkerStates).
+# These tests are small enough for coir test: they test how goroutines and fibers interact, in the root and the packages
+# below it. A large test would be run in only one or two orders. NOTEXPLORED names tests of behaviour outside of all
+# bubbles (Here, Follow, and the tests of idle and standby workers), and one that polls for a fifth of a second
+# (WorkerStates).
 BUDGET      ?= 100ms
 NOTEXPLORED := ^Test(Here|Follow|WorkerStates|StandIn.*|IdleWorkersThin|LastSearcher.*|FreshWork.*|WorkersComeOneAtATime)$$
 
@@ -213,7 +213,7 @@ release: ## check the tree, and tag it: make release VERSION=v0.1.0
 ratios: ## every comparison, with its bound
 	cd bench && $(GO) run ./ratios
 
-# ROUNDS=0 leaves each comparison its own number of rounds; FLAGS may be -cpu. What is idle is measured for seconds, once.
+# ROUNDS=0 lets each comparison use its own number of rounds; FLAGS may be -cpu. Idle series are measured once, for 5 s.
 ROUNDS ?= 0
 REPORT := ../.bin/report
 report: ## measure every comparison and growth series, and write docs/benchmarks.md: on a quiet machine, up to 40 minutes
@@ -227,6 +227,6 @@ report: ## measure every comparison and growth series, and write docs/benchmarks
 site: ## write the documents as pages into .bin/site
 	cd site && $(GO) run . -o ../.bin/site
 
-# How a change of speed is measured: alternating processes of both builds. FLAGS may be -markdown, -runs 9 and the like.
+# To measure a change of speed, run processes of both builds alternately. FLAGS may be -markdown or -runs 9.
 compare: ## the ratios of a commit and of the working tree, by turns: make compare BASE=commit NAMES=a,b,c
 	cd bench && $(GO) run ./compare -base '$(BASE)' -names '$(NAMES)' $(FLAGS)
