@@ -1,7 +1,7 @@
 package coir_test
 
-// SendMany and RecvMany do what as many sends and receives would do, with fewer locks. So they keep all promises of
-// those: the order of values, the order of waiters, and the account of each value when they end early.
+// SendMany and RecvMany do the same as many sends and receives, with fewer locks. So they keep all of their promises:
+// the order of values, the order of waiters, and what happens to each value when an operation ends early.
 
 import (
 	"context"

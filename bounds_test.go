@@ -24,7 +24,7 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// bounds are the functions that take a bound, and how to call each with one. The least is the smallest that is allowed.
+// bounds has the functions that take a bound, with a call of each and its least allowed value.
 var bounds = map[string]struct {
 	use   func(ctx context.Context, n *coir.Nursery, bound int)
 	least int

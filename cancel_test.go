@@ -1,9 +1,8 @@
 package coir_test
 
-// Cancellation. A cancellation wakes each fiber that waits under it, once, through the same claim as everything else
-// that can end a wait. When the event waited for, a cancellation and a deadline race, one of them wins, the wait
-// returns that one's error, and no fiber is left behind. With the tag coirinvariants the scheduler panics if anything
-// is enqueued twice.
+// Cancellation. A cancellation wakes each fiber that waits under it, once, through the same claim as every other end of
+// a wait. When the awaited event, a cancellation and a deadline race, one of them wins, the wait returns its error, and
+// no fiber is left behind. With the tag coirinvariants the scheduler panics if a fiber is enqueued twice.
 
 import (
 	"context"

@@ -9,9 +9,9 @@ import (
 )
 
 // TestValueOfALostClaimIsTakenBack: a sender writes its value into the cell of a waiting receiver before it claims the
-// wait. If a cancellation has won that claim, the value is stored or refused as if the receiver had not been there: the
-// sender has not given it up. The sender also clears the cell before it unlocks, so that the cell does not keep the
-// value alive.
+// wait. If a cancellation has won that claim, the sender still has the value, which is then stored or refused as if
+// there were no receiver. The sender also clears the cell before it unlocks, so that the cell does not keep the value
+// alive.
 func TestValueOfALostClaimIsTakenBack(t *testing.T) {
 	// Spec: PK-11 (a wake tells whether it won)
 	// Spec: PK-31 (a lost claim takes its value back)

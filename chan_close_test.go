@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Close is graceful. The values in the channel and those of waiting senders are still delivered; then, and not before,
-// operations return ErrClosed. Later ones return it immediately.
+// Close is graceful: the values in the channel and those of waiting senders are still delivered. Only after that
+// operations return ErrClosed, and later operations return it immediately.
 //
 // Spec: CH-30 (a send that is not admitted transfers nothing)
 // Spec: CH-31 (an admitted send transfers or waits)

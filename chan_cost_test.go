@@ -1,6 +1,7 @@
 package coir_test
 
-// What operations on channels cost: no scheduling without need, no allocation, and no memory kept for values that left.
+// The costs of operations on channels: no scheduling without need, no allocation, and no memory kept for values that
+// have left.
 
 import (
 	"context"
@@ -18,8 +19,8 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// A channel, and the fibers and goroutines that used it, keep no reference to a value that has left: received, dropped,
-// or still its sender's because the send failed.
+// A channel, and the fibers and goroutines that used it, keep no reference to a value that has left: one that was
+// received, dropped, or not sent because the send failed.
 func TestNothingIsKeptOfAValueThatLeft(t *testing.T) {
 	type thing struct{ _ [64]byte }
 	claimInTime(t, everyRow, func(s *stage) {

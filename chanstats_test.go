@@ -1,7 +1,7 @@
 package coir_test
 
-// What a channel counts. A script does everything that can happen to a channel, once for each kind of caller. After
-// each line of it every counter is compared: the counter of the line has moved, and no other.
+// The counters of a channel. A script does everything that can happen to a channel, once for each kind of caller. After
+// each line all counters are checked: only the counter named by the line has changed.
 
 import (
 	"context"

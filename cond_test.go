@@ -12,10 +12,10 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// As many waits end without an error as calls of Signal returned true, whatever cancellations and deadlines come at the
-// same moment. Waits are of fibers, of goroutines and of selects.
+// The number of waits that end without an error is the number of calls of Signal that returned true, even with
+// concurrent cancellations and deadlines. The waits are made by fibers, goroutines and selects.
 //
-// The counts are under the Cond's own lock.
+// The Cond's own lock guards the counts.
 func TestCondContractUnderSimulation(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		c := coir.NewCond(coir.WithName("change"))

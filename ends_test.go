@@ -1,8 +1,8 @@
 package coir_test
 
-// How fibers end. If a fiber panics, Run panics with the frames that panicked. Goexit ends only one fiber. The first
-// error cancels the siblings, and no error is lost but those that only echo the cancellation. After each of them every
-// sibling has ended, and when the runtime is closed no goroutine is left.
+// How fibers end. If a fiber panics, Run panics with the frames of the panic. Goexit ends only one fiber. The first
+// error cancels the siblings, and no error is lost except those that only repeat the cancellation. After each of these
+// every sibling has ended, and when the runtime is closed no goroutine is left.
 
 import (
 	"context"

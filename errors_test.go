@@ -15,7 +15,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// endingErrs are the errors that tell how an operation ended.
+// endingErrs are the errors that say how an operation ended.
 var endingErrs = []error{coir.ErrClosed, coir.ErrTimeout, coir.ErrWouldBlock, context.Canceled, context.DeadlineExceeded}
 
 // wantEnding checks an error against the table in the package documentation: it is exactly those errors.

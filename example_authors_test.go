@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// every is a Schedule with a turn each period. What comes late has its turn immediately.
+// every is a Schedule with one turn in each period. A caller that comes late for a turn gets it immediately.
 type every struct {
 	period, next time.Duration
 	turn         int
@@ -45,7 +45,7 @@ func ExampleTimer() {
 	// 3 <nil>
 }
 
-// A type with a fast path looks at the context first, so that it fails as an operation of this package does.
+// A type with a fast path checks the context first, so that it fails like an operation of this package.
 func ExampleEnded() {
 	ctx, cancel := coir.WithCancelCause(context.Background())
 	fmt.Println(coir.Ended(ctx))
@@ -64,8 +64,8 @@ func ExampleJitter() {
 	// Output: true true
 }
 
-// The fibers share a word outside of coir's operations. With a Point between the look and the store, sim finds the
-// order in which both become the owner.
+// The fibers share a variable that coir does not know about. With a Point between its load and its store, sim finds the
+// order in which both fibers become the owner.
 func ExamplePoint() {
 	failure := sim.Explore(func(ctx context.Context, s *sim.Sim) {
 		var owner, claims atomic.Int32
@@ -90,8 +90,8 @@ func ExamplePoint() {
 	// Output: true
 }
 
-// A type that is built on a Cond says in its own words what a fiber waits for: a deadlock is reported as a wait for a
-// seat, not for a signal. It also shows itself in snapshots while no fiber waits.
+// A type that is built on a Cond can describe what a fiber waits for: a deadlock is reported as a wait for a seat, not
+// for a signal. Snapshots can show the type even while no fiber waits.
 func ExampleList() {
 	coir.ListObjects(true)
 	defer coir.ListObjects(false)
@@ -114,7 +114,7 @@ func ExampleList() {
 	// Output: window table: 2 free
 }
 
-// table has seats to wait for.
+// table has seats that fibers wait for.
 type table struct {
 	cond coir.Cond
 	free int

@@ -86,7 +86,7 @@ func ExampleWithOverflow() {
 	// dropped: 7
 }
 
-// A channel that drops the newest value keeps what came first.
+// A channel that drops the newest value keeps the values that were sent first.
 func ExampleWithOverflow_dropNewest() {
 	ctx := context.Background()
 	seats := coir.NewChan[string](2, coir.WithOverflow(coir.OverflowDropNewest))
@@ -101,7 +101,7 @@ func ExampleWithOverflow_dropNewest() {
 	// seated: 2 turned away: 1
 }
 
-// A channel that fails returns an error to the sender, which still has the value.
+// A channel with OverflowFail returns an error to the sender, which still has the value.
 func ExampleWithOverflow_fail() {
 	ctx := context.Background()
 	queue := coir.NewChan[string](1, coir.WithOverflow(coir.OverflowFail))
@@ -118,7 +118,7 @@ func ExampleOverflowPolicy() {
 	// Output: wait | drop oldest | drop newest | fail
 }
 
-// Values that the channel accepted and will not deliver go to a handler.
+// Values that the channel accepted but will not deliver go to a handler.
 func ExampleOnUndelivered() {
 	ctx := context.Background()
 	c := coir.NewChan[string](coir.Conflated, coir.OnUndelivered(func(s string) { fmt.Println("not delivered:", s) }))
@@ -141,7 +141,7 @@ func ExampleWithTiming() {
 	// Output: true true
 }
 
-// If a send fails, the value is still the sender's.
+// If a send fails, the value still belongs to the sender.
 func ExampleChan_Send() {
 	ctx := context.Background()
 	c := coir.NewChan[int](1)
@@ -210,7 +210,7 @@ func ExampleChan_SendMany() {
 	// 3
 }
 
-// RecvMany takes the values that are there, and does not wait until the slice is full.
+// RecvMany receives the available values, and does not wait until the slice is full.
 func ExampleChan_RecvMany() {
 	ctx := context.Background()
 	c := coir.NewChan[int](coir.Unbounded)
@@ -231,8 +231,8 @@ func ExampleChan_RecvMany() {
 	// [3 4]
 }
 
-// RecvBatch waits a little for more values, so that a slow operation, such as an insert into a database, is done once
-// for many.
+// RecvBatch waits a little for more values, so that a slow operation, such as an insert into a database, runs once for
+// many values.
 func ExampleChan_RecvBatch() {
 	rows := coir.NewChan[int](8)
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
@@ -267,7 +267,7 @@ func ExampleChan_RecvBatch() {
 	// <nil>
 }
 
-// The value is sent if this case is the one that happens.
+// The value is sent only if this case happens.
 func ExampleChan_SendCase() {
 	ctx := context.Background()
 	full, free := coir.NewChan[int](0), coir.NewChan[int](1)
@@ -403,7 +403,7 @@ func ExampleChan_Stats() {
 	// sent 2, received 1, found it full 1
 }
 
-// Several fibers send, and none has to know which is the last.
+// Several fibers send, and none of them needs to know which is the last.
 func ExamplePipe() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		w, r := coir.Pipe[int](8)
@@ -466,7 +466,7 @@ func ExampleWriter_Close() {
 	// true
 }
 
-// A writer that has nothing to send for now can still learn that the last reader is gone.
+// A writer that has nothing to send can still notice that the last reader has been closed.
 func ExampleWriter_GoneCase() {
 	ctx := context.Background()
 	w, r := coir.Pipe[int](8)
@@ -511,7 +511,7 @@ func ExampleReader_Clone() {
 	// 2 <nil>
 }
 
-// When the last reader is gone, writers get an error.
+// After the last reader has been closed, writers get an error.
 func ExampleReader_Close() {
 	ctx := context.Background()
 	w, r := coir.Pipe[int](8, coir.OnUndelivered(func(v int) { fmt.Println("nobody took", v) }))
@@ -537,7 +537,7 @@ func ExampleReader_GoneCase() {
 	// 1 <nil>
 }
 
-// The first case that can happen is done, and no other has any effect.
+// The first case that can happen is performed, and the others have no effect.
 func ExampleSelect() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		answers, questions := coir.NewChan[string](0), coir.NewChan[string](0)
@@ -621,7 +621,7 @@ func ExampleAfter() {
 	// Output: 1 <nil>
 }
 
-// The zero Case never happens: it stands for a disabled case.
+// The zero Case never happens, so it can stand for a disabled case.
 func ExampleCase() {
 	ctx := context.Background()
 	in := coir.NewChan[int](1)
@@ -835,7 +835,7 @@ func ExamplePool() {
 	// Output: 1 made, 1 idle
 }
 
-// reset prepares a value that was given back for reuse. If it returns an error, the pool discards the value.
+// reset prepares a returned value for reuse. If it returns an error, the pool discards the value.
 func ExampleNewPool() {
 	ctx := context.Background()
 	made := 0
@@ -874,7 +874,7 @@ func ExamplePool_Get() {
 	// true
 }
 
-// Put gives back what Get returned, and the next Get returns it again.
+// Put returns a value to the pool, and the next Get returns it again.
 func ExamplePool_Put() {
 	ctx := context.Background()
 	pool := coir.NewPool(2, func(context.Context) (*conn, error) { return new(conn), nil }, nil)
@@ -890,7 +890,7 @@ func ExamplePool_Put() {
 	// true
 }
 
-// TryGet takes an idle connection, and makes none.
+// TryGet takes an idle connection, and does not create one.
 func ExamplePool_TryGet() {
 	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil)
 	_, err := pool.TryGet() // none has been made
@@ -904,7 +904,7 @@ func ExamplePool_TryGet() {
 	// 1 <nil>
 }
 
-// A value that is lent when the pool is closed is discarded when it is given back.
+// If a value is lent when the pool is closed, it is discarded when it is returned.
 func ExamplePool_Close() {
 	ctx := context.Background()
 	pool := coir.NewPool(1, func(context.Context) (*conn, error) { return &conn{1}, nil }, nil,
@@ -920,7 +920,7 @@ func ExamplePool_Close() {
 	// <nil>
 }
 
-// A fiber puts a value in line, and goes on before it has been received.
+// A fiber sends a value without waiting, and continues before the value has been received.
 func ExampleChan_SendAsync() {
 	c := coir.NewChan[string](0)
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -943,7 +943,7 @@ func ExampleChan_SendAsync() {
 	// <nil>
 }
 
-// A receive whose value is handled when it comes, without a fiber that waits for it.
+// A receive calls a function when its value arrives, so that no fiber has to wait for it.
 func ExampleChan_RecvAsync() {
 	c := coir.NewChan[string](0)
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// buffer is a buffer of bytes. Get waits until there is one.
+// buffer is a buffer of bytes. Get waits until there is a byte.
 type buffer struct {
 	cond coir.Cond
 	data []byte
@@ -74,10 +74,10 @@ func newTank(size int, opts ...coir.NameOption) *tank {
 	return t
 }
 
-// Draw takes n litres. It waits until there are enough, and until those that came earlier have had theirs.
+// Draw takes n litres. It waits until there are enough, and until earlier callers have been served.
 func (t *tank) Draw(ctx context.Context, n int) error { return t.queue.Take(ctx, (*litres)(t), n) }
 
-// DrawCase is a case that takes n litres.
+// DrawCase returns a case that takes n litres.
 func (t *tank) DrawCase(n int) coir.Case { return t.queue.TakeCase((*litres)(t), n) }
 
 // Fill adds n litres. It returns false if there is no room for them.
@@ -126,7 +126,7 @@ func ExampleQueue() {
 	// 0 <nil>
 }
 
-// request is something that a table holds for a caller.
+// request is a request that a table holds for a caller.
 type request struct {
 	watch  coir.Watch
 	alarm  coir.Alarm
@@ -150,7 +150,7 @@ func ExampleWatch() {
 	// Output: answer context canceled
 }
 
-// An Alarm ends a request after some time.
+// An Alarm ends a request after a time limit.
 func ExampleAlarm() {
 	ctx := context.Background()
 	var r request

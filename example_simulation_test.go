@@ -10,7 +10,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// A package that simulates its own device: a printer. The program under test calls Print, and has no idea of that.
+// This package simulates its own device, a printer. The program under test calls Print, which is the same in a
+// simulation.
 
 var errJam = errors.New("paper jam")
 
@@ -22,7 +23,7 @@ type printer struct {
 
 type printerKey struct{}
 
-// Print prints a page, and returns how many the printer has printed.
+// Print prints a page, and returns how many pages the printer has printed.
 func Print(ctx context.Context, page string) (int, error) {
 	s := coir.Simulated(ctx)
 	if s == nil {
@@ -41,7 +42,7 @@ func Print(ctx context.Context, page string) (int, error) {
 	return p.pages, nil
 }
 
-// A program that does not expect a paper jam is found out, in a test without a printer.
+// The test finds that the program does not handle a paper jam, without using a real printer.
 func ExampleSimulation() {
 	program := func(ctx context.Context, s *sim.Sim) {
 		n := 0
@@ -59,7 +60,7 @@ func ExampleSimulation() {
 	// with jams: 0 pages of 2
 }
 
-// Outside of a simulation there is nothing to ask.
+// Outside of a simulation, Simulated returns nil.
 func ExampleSimulated() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
 		fmt.Println(coir.Simulated(ctx) == nil)
@@ -75,7 +76,7 @@ func ExampleSimulated() {
 	// false
 }
 
-// The schedule decides: sim runs the program with each number.
+// The schedule chooses the number: sim runs the program with each of them.
 func ExampleSimulation_Intn() {
 	seen := make([]bool, 3)
 	sim.Explore(func(ctx context.Context, _ *sim.Sim) {
@@ -99,7 +100,7 @@ func ExampleSimulation_Fault() {
 	// no space left
 }
 
-// Each schedule has a state of its own.
+// Each schedule has its own state.
 func ExampleSimulation_State() {
 	type visits struct{ n int }
 	most := 0

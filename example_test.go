@@ -80,7 +80,7 @@ func ExampleNursery_Go() {
 	// greet[7] ended <nil>
 }
 
-// At most two tasks run at the same time. A task that waits for another gives up its place meanwhile, so tasks may
+// At most two tasks run at the same time. A task that waits for another gives up its place while it waits, so tasks may
 // start others under the same limit and wait for them.
 func ExampleNursery_Limit() {
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
@@ -115,7 +115,7 @@ func ExampleNursery_Cancel() {
 	// true false
 }
 
-// A nursery that is stopped on purpose has not failed.
+// A nursery that the program stops on purpose has not failed.
 func ExampleNursery_Cancel_onPurpose() {
 	err := coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("background", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) })
@@ -261,7 +261,7 @@ func ExampleEvent() {
 	// works with the new settings
 }
 
-// An event is a case of a select, with a time limit here.
+// An event is a case of a select, here with a time limit.
 func ExampleEvent_DoneCase() {
 	ready := coir.NewEvent(coir.WithName("ready"))
 	which, err := coir.Select(context.Background(), ready.DoneCase(), coir.After(time.Millisecond))
@@ -276,7 +276,7 @@ func ExampleEvent_DoneCase() {
 	// coir.Event(ready, set)
 }
 
-// One fiber asks, another answers. Any number may wait for the answer, and the first result counts.
+// One fiber asks, and another answers. Any number of callers may wait for the answer, and only the first result counts.
 func ExamplePromise() {
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		var answer coir.Promise[int]
@@ -336,7 +336,7 @@ func ExampleWithCancelCause() {
 	// <nil>
 }
 
-// Work that must be finished goes on under a shield, with its own deadline.
+// Work that must be finished runs under a shield, with its own deadline.
 func ExampleShield() {
 	_ = coir.Run(context.Background(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("session", func(ctx context.Context) error {

@@ -9,9 +9,9 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// The place under a limit passes among children that wait for others, of which one runs on a goroutine of its own: one
-// at a time has it, each gets it, and none is left in line. One of them goes on above the limit in another case, as a
-// wait does that is cut short: the places are counted rightly afterwards.
+// Children that wait for others, one of them on a goroutine of its own, pass on a single place under a limit: only one
+// child at a time has it, each child gets it, and none is left in the queue. In another case one child continues above
+// the limit, because its wait was interrupted; the places are still counted correctly afterwards.
 //
 // Spec: NU-15 (a child that waits for children gives its place up)
 func TestExplorePlacePassesOn(t *testing.T) {

@@ -2,7 +2,7 @@
 
 package coir
 
-// Queue and Cond, of the real code, through every order of their accesses.
+// The real code of Queue and Cond, in every order of its memory accesses.
 
 import (
 	"fmt"

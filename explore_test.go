@@ -2,8 +2,8 @@
 
 package coir
 
-// Channels and select of the real code, through every order of their accesses. The senders and receivers are fibers
-// without a scheduler: the operations are the same up to the switch; there the thread waits to be woken instead.
+// The real code of channels and select, in every order of its memory accesses. The senders and receivers are fibers
+// without a scheduler. Their operations are the same, except for the switch: there the thread waits to be woken.
 
 import (
 	"context"

@@ -2,7 +2,7 @@
 
 package coir
 
-// The turn of a Timer, of the real code, through every order of its accesses.
+// The real code for the turn of a Timer, in every order of its memory accesses.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir/internal/interleave"
 )
 
-// plain is a schedule in which a wait for n is due at the time n, and one for -1 never. It counts what was taken.
+// plain is a schedule in which a wait for n is due at time n, and a wait for -1 never. It counts the waits that ended.
 type plain struct{ taken int }
 
 func (p *plain) Due(n int, _ time.Duration) time.Duration {

@@ -1,7 +1,7 @@
 package coir_test
 
-// What a program can learn about a fiber: its name, number and place of birth, its state, how it ended, and which fiber
-// is calling.
+// What a program can find out about a fiber: its name, its number, where it was started, its state, how it ended, and
+// which fiber is calling.
 
 import (
 	"context"

@@ -1,7 +1,7 @@
 package coir_test
 
-// Channels against the model, on histories that a fuzzer makes: see internal/history. The seeds in
-// testdata/fuzz/FuzzChan are named after what they show, and ordinary test runs play them.
+// Channels are compared with the model, on histories from a fuzzer: see internal/history. The seeds in
+// testdata/fuzz/FuzzChan are named after what they show, and ordinary test runs use them too.
 //
 //	go test -run FuzzChan -v .               prints what happens in each
 //	go test -run '^$' -fuzz FuzzChan .       looks for more

@@ -20,13 +20,13 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// reporter is what a program of everywhere reports failures to.
+// reporter is the way in which a program of everywhere reports failures.
 type reporter interface {
 	Errorf(format string, args ...any)
 }
 
-// everywhere runs a program as it is, some times; in a bubble of testing/synctest; and under simulation. It looks for
-// goroutines that are left.
+// everywhere runs a program several times outside of bubbles, in a bubble of testing/synctest, and under simulation. It
+// checks that no goroutines are left.
 func everywhere(t *testing.T, program func(ctx context.Context, r reporter)) {
 	t.Helper()
 	t.Run("plain", func(t *testing.T) {

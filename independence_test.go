@@ -1,6 +1,6 @@
 package coir_test
 
-// Nurseries own fibers; channels belong to their holders. The end of one is not the end of the other.
+// Nurseries own fibers, but not channels. The end of a nursery is not the end of a channel, nor the other way round.
 
 import (
 	"context"

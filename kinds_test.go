@@ -1,7 +1,7 @@
 package coir_test
 
-// What is special to a kind of channel or to a policy: what it keeps, what it drops, what it costs in memory, and the
-// panics for kinds that do not exist. conform_test.go tests what all kinds share.
+// Properties of single kinds of channels and single policies: what they keep, what they drop, how much memory they use,
+// and the panics for kinds that do not exist. conform_test.go tests what all kinds share.
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 package coir_test
 
-// The names of fibers in Go's own tools: labels of the profiler.
+// Go's own tools show the names of fibers: as labels of the profiler.
 
 import (
 	"bytes"

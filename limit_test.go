@@ -1,8 +1,8 @@
 package coir_test
 
-// A test that runs into the time limit of go test ends with the stacks of all goroutines, and tests here have a hundred
-// thousand fibers: that would be 190 MB. So before the limit the process ends by itself, with each stack once and how
-// many goroutines have it.
+// A test that exceeds the time limit of go test prints the stacks of all goroutines. Tests here have a hundred thousand
+// fibers, so that would be 190 MB. So before the limit the process ends itself, and prints each stack once with the
+// number of goroutines that have it.
 
 import (
 	"context"

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Using a zero Chan or Selector is a panic with a sentence, in a fiber and in a goroutine.
+// Using a zero Chan or Selector panics with a clear text, in a fiber and in a goroutine.
 func TestUseOfWhatWasNotMade(t *testing.T) {
 	uses := map[string]func(ctx context.Context){
 		"Send":        func(ctx context.Context) { _ = new(coir.Chan[[64]int]).Send(ctx, [64]int{}) },

@@ -1,7 +1,7 @@
 package coir_test
 
-// Small programs in which goroutines and fibers meet, for coir test: each is a handful of operations that race with
-// each other, and a claim that must hold in every order. go test runs each once; make coirtest explores their orders.
+// Small programs in which goroutines and fibers interact, for coir test. Each has a few operations that race with each
+// other, and a property that must hold in every order. go test runs each once; make coirtest explores their orders.
 
 import (
 	"context"

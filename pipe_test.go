@@ -1,7 +1,7 @@
 package coir_test
 
-// Pipes: a channel whose endpoints are counted. Closing the last endpoint of a side ends the channel in that side's
-// way, and wakes those on the other side that wait for it.
+// Pipes: a pipe is a channel that counts its endpoints. Closing the last endpoint of a side ends the channel, in a way
+// that depends on the side, and wakes the waiters on the other side.
 
 import (
 	"context"

@@ -1,7 +1,7 @@
 package coir_test
 
-// Pools: never more values than the bound, each reused, a place lost to an error given back, and nothing kept after
-// Close.
+// Pools: a pool never has more values than its bound, values are reused, an error frees the place, and nothing is kept
+// after Close.
 
 import (
 	"context"

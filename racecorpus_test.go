@@ -20,15 +20,16 @@ import (
 	"time"
 )
 
-// corpusRounds is how often each program runs. The detector's report of a program must not depend on the schedule.
+// corpusRounds is the number of times that each program runs, because the detector's report must not depend on the
+// schedule.
 const corpusRounds = 3
 
-// TestRacesAreSeen builds the programs under testdata/race with the race detector and runs each in a process of its
-// own. In the racy ones nothing orders two accesses to a variable of the program, and the detector must report that and
-// nothing else; in the ordered ones coir orders them, and it must report nothing. The first line of each program says
-// why.
+// TestRacesAreSeen builds the programs under testdata/race with the race detector and runs each in a separate process.
+// In the racy ones nothing orders two accesses to a variable of the program, and the detector must report that and
+// nothing else. In the ordered ones coir orders the accesses, and the detector must report nothing. The first line of
+// each program says why.
 //
-// It is not part of a race build: the programs are, and once is enough.
+// It is not part of a race build, because the programs are race builds themselves and one run is enough.
 //
 // Spec: FB-29 (the race detector sees fibers as goroutines)
 // Spec: PK-43 (the claim orders memory)

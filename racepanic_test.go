@@ -11,12 +11,12 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A panic that comes out of a call of coir must leave the race detector as it was. A section in which coir hides its
-// synchronisation, and that a panic leaves, would hide that of the program from then on: the detector would report
-// races where there are none. Without -race these tests check only that the calls panic.
+// A panic that leaves a call of coir must restore the state of the race detector. If the panic left a section in which
+// coir hides its synchronisation without ending the section, the program's synchronisation would be hidden from then
+// on, and the detector would report false races. Without -race these tests check only that the calls panic.
 
-// panics calls use, and reports whether it panicked. Then it passes a value on to a goroutine by a channel: the
-// detector reports a race, and so fails the test, unless it sees the channel.
+// panics calls use, and reports whether it panicked. Then it passes a value to a goroutine through a channel. If the
+// detector does not see the channel, it reports a race and so fails the test.
 func panics(use func()) (did bool) {
 	panicsCalled++
 	byOwnPath(panicsCalled, func() {

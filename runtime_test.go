@@ -1,6 +1,6 @@
 package coir_test
 
-// How a runtime treats the user code that it calls beside fibers: an observer, and the function of OnStall.
+// How a runtime handles the user code that it calls outside of fibers: an observer, and the function of OnStall.
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// clumsy is an observer that panics at one kind of call, and counts those.
+// clumsy is an observer that panics in one of its methods, and counts those calls.
 type clumsy struct {
 	at string
 

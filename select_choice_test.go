@@ -1,6 +1,7 @@
 package coir_test
 
-// Which case a select chooses if several are ready: each with the same chance, or the first.
+// Which case a select chooses if several are ready: with Select each has the same chance, and SelectPriority chooses
+// the first.
 
 import (
 	"context"
@@ -13,7 +14,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Each of the cases that are always ready is chosen equally often: 8 of 8, 2 of 8, and in two selects that take turns.
+// All cases are ready all the time, and each is chosen equally often: 8 cases of 8, 2 of 8, and in two selects that
+// alternate.
 //
 // Spec: SE-07 (select is fair)
 func TestSelectIsFair(t *testing.T) {

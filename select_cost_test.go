@@ -1,6 +1,6 @@
 package coir_test
 
-// What a select costs: it is woken once, does not park if a case is ready, allocates nothing, and keeps no memory of
+// The costs of a select: it is woken once, does not park if a case is ready, does not allocate, and keeps no memory for
 // its cases.
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// A completion that comes after the select has its winner stays with its sender. The select's fiber is woken once,
-// after the decision, however many come.
+// If a completion comes after the select has its winner, the value stays with its sender. The select's fiber is woken
+// once, after the decision, however many completions come.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-19 (a late completion stays with its sender)

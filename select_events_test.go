@@ -1,7 +1,7 @@
 package coir_test
 
-// What a select waits for besides values: times, cancels, closed channels, the ends of fibers and of pipes, in lists of
-// any length.
+// What a select can wait for besides values: times, cancellations, closed channels, the ends of fibers and of pipes, in
+// lists of any length.
 
 import (
 	"context"

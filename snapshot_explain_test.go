@@ -1,6 +1,6 @@
 package coir_test
 
-// Explanations of running programs: a deadlock is found, and where there is none, none is told.
+// Explanations of running programs: a deadlock is found, and none is reported if there is none.
 
 import (
 	"context"

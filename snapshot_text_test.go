@@ -7,8 +7,8 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// A snapshot reads a channel after the fiber that waits to send to it. If the channel has room by then, the wait is not
-// said to be for a full one.
+// A snapshot reads a channel after the fiber that waits to send to it. If the channel has room by then, the text does
+// not say that the channel is full.
 func TestOnlyFullChannelsAreCalledFull(t *testing.T) {
 	for held, want := range map[int]string{2: "to send to orders (full, 2 of 2)", 1: "to send to orders"} {
 		o := met{Object: snapshot.Object{ID: 7, Name: "orders", Len: held, Cap: 2}, texts: map[string]string{}}

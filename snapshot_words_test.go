@@ -1,6 +1,6 @@
 package coir_test
 
-// What snapshots say of the types that are built on this package, and of objects that no fiber waits for.
+// How snapshots describe the types that are built on this package, and objects for which no fiber waits.
 
 import (
 	"context"

@@ -2,8 +2,9 @@
 
 package coir_test
 
-// What a runtime uses. Fibers park and are resumed a hundred million times, and memory stays constant (make soak; an
-// ordinary run does a small part). A hundred thousand waiting fibers, and as many distant timers, use no CPU time.
+// The resources of a runtime. Fibers park and are resumed a hundred million times, and the memory does not grow (make
+// soak; an ordinary run does a small part). A hundred thousand waiting fibers, and as many distant timers, use no
+// processor time.
 
 import (
 	"context"

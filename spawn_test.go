@@ -1,6 +1,6 @@
 package coir_test
 
-// What a fiber costs and what it runs on: the allocations of a switch and of a spawn, its stack, and its spawner's.
+// The costs of a fiber: the allocations of a switch and of a spawn, and the stacks of the fiber and its spawner.
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/coir-go/coir/internal/invariant"
 )
 
-// TestSwitchAndSpawnAllocations: a switch allocates nothing, a spawn only the fiber, and the first child of a nursery
-// is allocated with it.
+// TestSwitchAndSpawnAllocations checks that a switch does not allocate, that a spawn allocates only the fiber, and that
+// the first child of a nursery is allocated together with the nursery.
 func TestSwitchAndSpawnAllocations(t *testing.T) {
 	// Spec: FB-31 (a switch allocates nothing, a spawn at most once)
 	if raceEnabled || invariant.Enabled {

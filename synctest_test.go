@@ -1,6 +1,6 @@
 package coir_test
 
-// Programs in bubbles of testing/synctest, outside, and both. Time in a bubble is exact to the nanosecond, a bubble
+// Programs run in bubbles of testing/synctest, outside, and both. Time in a bubble is exact to the nanosecond, a bubble
 // that leaves a goroutine behind panics, and misuse panics with an explanation.
 
 import (
@@ -28,7 +28,7 @@ type place struct {
 	fake bool
 }
 
-// took checks how long something took: in a bubble exactly that long, outside at least.
+// took checks how long something took: exactly the given time in a bubble, and at least that outside.
 func (p place) took(since time.Time, want time.Duration) {
 	p.Helper()
 	if d := time.Since(since); p.fake && d != want || d < want {

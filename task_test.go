@@ -15,10 +15,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// kindsOfFibers are options that run a child in either way.
+// kindsOfFibers has the options for the two ways to run a child.
 var kindsOfFibers = map[string][]coir.FiberOption{"fiber": nil, "goroutine": {coir.OnGoroutine()}}
 
-// A task gives its value to all who wait, however they wait.
+// All callers that wait for a task get its value, however they wait.
 func TestTask(t *testing.T) {
 	for name, opts := range kindsOfFibers {
 		t.Run(name, func(t *testing.T) {

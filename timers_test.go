@@ -1,7 +1,7 @@
 package coir_test
 
-// Time, as fibers see it: a hundred thousand sleep at the same time, none wakes early, none is lost, and they wake in
-// the order of their deadlines. (internal/clock tests the wheel itself, with ten million timers.)
+// Sleeping fibers: a hundred thousand sleep at the same time, none wakes early, none is lost, and they wake in the
+// order of their deadlines. (internal/clock tests the wheel itself, with ten million timers.)
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// sleeper is one fiber that sleeps. Its deadline is its duration after a moment between the call of Sleep and the park.
+// sleeper is one sleeping fiber. Its deadline is its duration after some moment between the call of Sleep and the park.
 type sleeper struct {
 	d             time.Duration
 	before, after time.Duration // since the beginning of the test

@@ -3,12 +3,12 @@ package coir_test
 // The suite of conform_test.go under simulation: every claim over every row whose callers are fibers, each under its
 // own schedules.
 //
-// The script is the first fiber of the schedule. Where it waits for a condition that has no signal it sleeps on the
-// virtual clock, which moves only when no fiber can go on: then everything that could happen has happened. A claim that
-// fails prints the line that replays it.
+// The script is the first fiber of the schedule. To wait for a condition that has no signal, it sleeps on the virtual
+// clock, which advances only when no fiber can run: then everything that could happen has happened. A claim that fails
+// prints the line that replays it.
 //
-// This is one test, in the last file, and not a part of each: once there has been a simulation, operations check
-// whether they are in it. The other tests run the same code as programs.
+// This is one test, in the last file, and not a part of each test: once there has been a simulation, operations check
+// whether they are in it. So the other tests run the same code as programs.
 
 import (
 	"context"
@@ -27,9 +27,9 @@ import (
 // underSim makes claims run under simulation.
 var underSim bool
 
-// TestUnderSimulation runs the claims in other orders than the real runtime, where a fiber that is readied often runs
-// next: here a strategy chooses which fiber runs. The results must be the same. The rules that the claims check are
-// cited where they stand.
+// TestUnderSimulation runs the claims in other orders than the real runtime. There a fiber that is readied often runs
+// next; here a strategy chooses which fiber runs. The results must be the same. The claims themselves cite the rules
+// that they check.
 //
 // Spec: SC-31 (running at once or later is not visible)
 func TestUnderSimulation(t *testing.T) {

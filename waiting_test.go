@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// saying is an Observer that records what fibers are about to wait for, and which fiber has ended each wait.
+// saying is an Observer that records what fibers are about to wait for, and which fiber ended each wait.
 type saying struct {
 	hooked
 	mu    sync.Mutex
