@@ -21,10 +21,10 @@ import (
 // netioEnds are the ends of an exchange: netio at both, or the standard library at one.
 var netioEnds = []struct {
 	name           string
-	client, server bool // whether it is netio
+	client, server bool // whether the end uses netio
 }{{"both", true, true}, {"client", true, false}, {"server", false, true}}
 
-// serveNetio starts a server. It returns its URL and a client, which wait in netio as client and server say.
+// serveNetio starts a server. It returns its URL and a client. Each end uses netio if its parameter is true.
 func serveNetio(t *testing.T, client, server, secure bool, h http.Handler) (string, *http.Client) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -71,7 +71,7 @@ func TestNetioUnderHTTP(t *testing.T) {
 						if r.ProtoMajor != major {
 							t.Errorf("the request is one of %s", r.Proto)
 						}
-						all, err := io.ReadAll(r.Body) // HTTP/1.1 has no answer before the end of the question
+						all, err := io.ReadAll(r.Body) // in HTTP/1.1 the response begins after the request has ended
 						if err != nil {
 							t.Error(err)
 						}
@@ -98,7 +98,7 @@ func TestNetioUnderHTTP(t *testing.T) {
 					for i := 0; i < 24 && yield(i); i++ {
 					}
 				}
-				if err := coir.ForEach(t.Context(), 8, requests, one); err != nil { // in fibers
+				if err := coir.ForEach(t.Context(), 8, requests, one); err != nil { // runs in fibers
 					t.Error(err)
 				}
 				if err := coir.ForEach(t.Context(), 8, requests, one, coir.OnGoroutine()); err != nil {
@@ -109,7 +109,7 @@ func TestNetioUnderHTTP(t *testing.T) {
 	}
 }
 
-// A request that its client gives up ends at the server too.
+// When its client cancels a request, the request also ends at the server.
 func TestNetioRequestGivenUp(t *testing.T) {
 	for _, ends := range netioEnds {
 		t.Run(ends.name, func(t *testing.T) {
@@ -138,7 +138,8 @@ func TestNetioRequestGivenUp(t *testing.T) {
 	}
 }
 
-// An exchange as of WebSocket: a request for an upgrade, and then messages in both directions on the same connection.
+// An exchange like that of WebSocket: a request for an upgrade, and then messages in both directions on the same
+// connection.
 func TestNetioUpgrade(t *testing.T) {
 	const messages = 500
 	for _, ends := range netioEnds {

@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// The suite of golang.org/x/net for a net.Conn, with connections of netio at both ends, or at one.
+// The suite of golang.org/x/net for a net.Conn, with connections of netio at both ends or at one.
 func TestNetioIsAConn(t *testing.T) {
 	type dial func(network, address string) (net.Conn, error)
 	type listen func(network, address string) (net.Listener, error)

@@ -13,48 +13,45 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Random trees of nurseries, against what must hold for every tree.
+// Random trees of nurseries are checked against what must hold for every tree.
 //
-// A plan says what each fiber does: yield, sleep for no time, start another fiber
-// in its nursery, open a nursery of its own, wait for a fiber that it started,
-// cancel its nursery, park for good; and whether it ends well or with an error of
-// its own. Which fiber runs when is the scheduler's business, so one plan has
-// many outcomes, and no single one can be compared with a reference. What can be
-// told from the plan alone is what must hold in all of them:
+// A plan says what each fiber does: it may yield, sleep for no time, start another fiber in its nursery, open a
+// nursery, wait for a fiber that it started, cancel its nursery, or park forever. The plan also says whether the fiber
+// returns nil or its own error. The scheduler decides which fiber runs when, so one plan has many outcomes, and no
+// single outcome can be compared with a reference. But these properties, which follow from the plan alone, must hold in
+// all outcomes:
 //
 //	JOIN    When Run returns, every fiber started in its nursery has ended.
-//	ERRORS  errors.Is finds the error of every fiber that failed, also of those in
-//	        nurseries within, where their error was handed on.
-//	CALM    Where nothing in the plan fails or cancels, in a nursery or around
-//	        it, Run returns nil, every fiber runs to its end, and none sees a
-//	        cancellation.
-//	DOOM    Where a fiber that depends on nothing fails or cancels, every fiber
-//	        parked for good in that nursery or within it is woken. A plan parks
-//	        fibers for good only there, so if one is missed, the run hangs, and
-//	        that is reported.
-//	REACH   When Run returns an error, the ctx of each of its fibers is cancelled.
-//	WAIT    Wait returns the error that the fiber ended with, and not before it
-//	        has ended, unless the one who waits is cancelled.
+//	ERRORS  errors.Is finds the error of every fiber that failed, also of fibers in inner nurseries whose error was
+//	        passed on.
+//	CALM    If nothing in the plan fails or cancels, in a nursery or around it, Run returns nil, every fiber runs to
+//	        its end, and no fiber sees a cancellation.
+//	DOOM    If a fiber that depends on nothing fails or cancels, every fiber that is parked forever in that nursery or
+//	        inside it is woken. A plan parks fibers forever only in such nurseries. So if one is missed, the run
+//	        hangs, and that is reported.
+//	REACH   When Run returns an error, the context of each of its fibers is cancelled.
+//	WAIT    Wait returns the error with which the fiber ended, and only after the fiber has ended, unless the waiter
+//	        is cancelled.
 
 type op int
 
 const (
 	opYield   op = iota
 	opSleep      // for no time
-	opChild      // start fiber in the own nursery
+	opChild      // start fiber in the same nursery
 	opScope      // open nursery and wait for it
-	opWait       // for the fiber started last
-	opCancel     // the own nursery
+	opWait       // wait for the fiber started last
+	opCancel     // cancel the own nursery
 	opForever    // park until cancelled
 	ops
 )
 
 type step struct {
 	op       op
-	fiber    *fiberPlan   // of opChild
-	nursery  *nurseryPlan // of opScope
-	hand     bool         // of opScope: hand its error on
-	stubborn bool         // go on after a cancellation was seen
+	fiber    *fiberPlan   // for opChild
+	nursery  *nurseryPlan // for opScope
+	hand     bool         // for opScope: return its error
+	stubborn bool         // continue after a cancellation
 }
 
 type fiberPlan struct {
@@ -63,7 +60,7 @@ type fiberPlan struct {
 	fails bool
 }
 
-// A nurseryPlan is a nursery; body is the function given to Run.
+// A nurseryPlan is a nursery; body is the function passed to Run.
 type nurseryPlan struct {
 	id   int
 	body *fiberPlan
@@ -108,7 +105,7 @@ func (f *fiberPlan) print(b *strings.Builder, indent string) {
 	}
 }
 
-// unrest says whether anything in f may cancel the nursery that f belongs to.
+// unrest reports whether anything in f may cancel the nursery of f.
 func (f *fiberPlan) unrest() bool {
 	if f.fails {
 		return true
@@ -133,15 +130,14 @@ func (f *fiberPlan) unrest() bool {
 // A planner draws plans.
 type planner struct {
 	t      *rapid.T
-	fibers int // drawn so far
+	fibers int // number of fibers so far
 	scopes int
 }
 
 const mostFibers = 60
 
-// nursery draws a nursery. It is doomed if a nursery around it is, or if its
-// body starts, before anything else, a fiber that fails or cancels without
-// depending on anything.
+// nursery draws a nursery. It is doomed if an outer nursery is, or if the first action of its body is to start a fiber
+// that fails or cancels without depending on anything.
 func (p *planner) nursery(depth int, doomed bool) *nurseryPlan {
 	n := &nurseryPlan{id: p.scopes}
 	p.scopes++
@@ -210,35 +206,35 @@ func (p *planner) chance(what string, percent int) bool {
 	return rapid.IntRange(0, 99).Draw(p.t, what) >= 100-percent
 }
 
-// causeOf is what a fiber that cancels its nursery gives as the cause.
+// causeOf returns the cause with which a fiber cancels its nursery.
 func causeOf(fiber int) error { return fmt.Errorf("fiber %d cancels", fiber) }
 
-// failure is a fiber's own error. No two are the same.
+// failure is a fiber's own error. No two are equal.
 type failure struct{ fiber int }
 
 func (f *failure) Error() string { return fmt.Sprintf("fiber %d fails", f.fiber) }
 
-// A scene is one run of a plan, and what was seen of it.
+// A scene is one run of a plan, with what was observed.
 type scene struct {
 	mu     sync.Mutex
 	faults []string
 }
 
-// A stay is what was seen of one nursery. Its mutex guards the fields, since
-// fibers on several workers write to them.
+// A stay has what was observed of one nursery. Its mutex guards the fields, because fibers on several workers write to
+// them.
 type stay struct {
 	mu       sync.Mutex
 	plan     *nurseryPlan
-	calm     bool // nothing in it or around it fails or cancels
+	calm     bool // nothing inside or around it fails or cancels
 	nursery  *coir.Nursery
 	started  int
 	ended    int
 	failures []*failure
 	ctxs     []context.Context
-	stirred  bool // somebody failed or cancelled, or handed on an error
+	stirred  bool // a fiber failed, cancelled, or passed on an error
 }
 
-// A visit is what was seen of one fiber.
+// A visit has what was observed of one fiber.
 type visit struct {
 	mu    sync.Mutex
 	ended bool
@@ -253,8 +249,8 @@ func (s *scene) fault(format string, args ...any) {
 
 type runFunc func(context.Context, func(context.Context, *coir.Nursery) error) error
 
-// run performs a nursery and checks what must hold when Run returns. It returns
-// Run's error and the failures that have to be in it.
+// run performs a nursery and checks what must hold when Run returns. It returns Run's error and the failures that must
+// be in it.
 func (s *scene) run(ctx context.Context, run runFunc, plan *nurseryPlan, around bool) (failed []*failure, err error) {
 	st := &stay{plan: plan, calm: around && !plan.body.unrest()}
 	err = run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -289,7 +285,7 @@ func (s *scene) run(ctx context.Context, run runFunc, plan *nurseryPlan, around 
 	return st.failures, err
 }
 
-// perform is what a fiber does.
+// perform performs the plan of a fiber.
 func (s *scene) perform(ctx context.Context, st *stay, plan *fiberPlan, v *visit) (err error) {
 	st.mu.Lock()
 	st.started++
@@ -365,12 +361,12 @@ func (s *scene) perform(ctx context.Context, st *stay, plan *fiberPlan, v *visit
 	return nil
 }
 
-// wait waits for f and returns the cancellation that ended the wait, if one did.
+// wait waits for f and returns the cancellation that ended the wait, if any.
 func (s *scene) wait(ctx context.Context, f *coir.Fiber, v *visit) error {
 	err := f.Wait(ctx)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if ctx.Err() != nil { // either outcome is right
+	if ctx.Err() != nil { // either result is correct
 		if v.ended && errors.Is(err, v.err) {
 			return nil
 		}
@@ -397,7 +393,7 @@ func TestNurseryTrees(t *testing.T) {
 	}
 }
 
-// The same through the default runtime, which may go and come back in between.
+// The same on the default runtime, which may end and start again in between.
 func TestNurseryTreesOnTheDefaultRuntime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &planner{t: t}
@@ -405,7 +401,7 @@ func TestNurseryTreesOnTheDefaultRuntime(t *testing.T) {
 	})
 }
 
-// playOut runs a plan and reports what did not hold.
+// playOut runs a plan and reports the properties that did not hold.
 func playOut(t *rapid.T, run runFunc, plan *nurseryPlan) {
 	s := &scene{}
 	endsSoon(t, plan.body, func() { _, _ = s.run(context.Background(), run, plan, true) })

@@ -11,18 +11,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Schedules that rapid makes up, and makes smaller.
+// rapid draws schedules, and shrinks those that fail.
 //
-// rapid draws the decisions of a schedule as it draws any data. What it finds it
-// shrinks: to fewer draws and to smaller numbers, and since 0 is the way that
-// changes least, to few switches. The program has inputs of its own here, drawn
-// by the same rapid, and these get smaller together with the schedule.
+// rapid draws the decisions of a schedule like any other data. It shrinks a failing schedule to fewer draws and smaller
+// numbers. The number 0 is the decision that changes least, so the result has few switches. The program has its own
+// inputs, also drawn by rapid, and rapid shrinks these together with the schedule.
 
 const stock = 10
 
-// shop is a program with a mistake: clients buy from a stock, each by a look at
-// how many are left and, if there are enough, by taking what it wants. With
-// fixed set the look and the taking are one step.
+// shop is a program with a mistake: clients buy from a stock. Each client checks how many items are left and, if there
+// are enough, takes what it wants. If fixed is set, the check and the taking are one step.
 func shop(orders []int, fixed bool) func(context.Context, *sim.Sim) {
 	return func(ctx context.Context, s *sim.Sim) {
 		left := coir.NewChan[int](1, coir.WithName("left"))
@@ -59,14 +57,13 @@ func shop(orders []int, fixed bool) func(context.Context, *sim.Sim) {
 	}
 }
 
-// decisions has rapid draw each decision when it comes up.
+// decisions makes rapid draw each decision when it is needed.
 func decisions(t *rapid.T) func(n int) int {
 	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "way") }
 }
 
-// switches has rapid draw a list beforehand: of how many decisions pass before one
-// is not 0, and what that is then. A list is what rapid shrinks best, and here a
-// shorter one has fewer switches.
+// switches makes rapid draw a list beforehand: how many decisions pass before one is not 0, and its value. rapid
+// shrinks lists best, and here a shorter list has fewer switches.
 func switches(t *rapid.T) func(n int) int {
 	type turn struct{ after, way int }
 	turns := rapid.SliceOf(rapid.Custom(func(t *rapid.T) turn {
@@ -86,15 +83,15 @@ func switches(t *rapid.T) func(n int) int {
 	}
 }
 
-// A rapid check that fails ends with the smallest that it has found: orders that
-// exceed the stock by one, and a schedule with few switches.
+// A rapid check that fails reports the smallest failure that it found: orders that exceed the stock by one, and a
+// schedule with few switches.
 func TestRapidShrinksASchedule(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		schedule func(t *rapid.T) func(n int) int
-		most     int // switches that are left
+		most     int // how many switches may be left
 	}{
-		{"decisions", decisions, 12}, // of 21: rapid gets stuck where two of them have to change at once
+		{"decisions", decisions, 12}, // of 21: rapid gets stuck where two of them must change at once
 		{"switches", switches, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,7 +103,7 @@ func TestRapidShrinksASchedule(t *testing.T) {
 			var orders []int
 			var first, last *sim.Failure
 			func() {
-				defer func() { _ = recover() }() // FailNow of outside
+				defer func() { _ = recover() }() // from the FailNow outside
 				rapid.Check(outside, func(t *rapid.T) {
 					o := rapid.SliceOfN(rapid.IntRange(0, 10), 3, 3).Draw(t, "orders")
 					if f := sim.Drawn(c.schedule(t), shop(o, false)); f != nil {
@@ -149,8 +146,7 @@ func sum(values []int) (n int) {
 	return n
 }
 
-// quietly keeps rapid from writing a file of a failure that is wanted, and fixes its
-// seed and number of checks.
+// quietly prevents rapid from writing a file for an expected failure, and sets its seed and number of checks.
 func quietly(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.seed": "4", "rapid.checks": "1000"} {
@@ -162,7 +158,7 @@ func quietly(t *testing.T) {
 	}
 }
 
-// failing is a test that may fail without failing the one it stands in for.
+// failing is a test that may fail without failing the real test.
 type failing struct {
 	rapid.TB
 	failed bool

@@ -12,11 +12,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The laws of package stream. Each is checked on random elements, through a
-// random pipeline: stages that change nothing but where the work is done, so
-// that a law is seen across every kind of boundary.
+// The laws of package stream. Each is checked on random elements, in a random pipeline. Its stages change only where
+// the work is done, so that the law is tested across every kind of boundary.
 
-// elsewhere draws stages that pass the elements on as they are.
+// elsewhere draws stages that pass on the elements unchanged.
 func elsewhere(t *rapid.T, s stream.Stream[int]) stream.Stream[int] {
 	same := func(_ context.Context, v int) (int, error) { return v, nil }
 	for range rapid.IntRange(0, 3).Draw(t, "stages") {
@@ -37,7 +36,7 @@ func elsewhere(t *rapid.T, s stream.Stream[int]) stream.Stream[int] {
 		case 6:
 			s = stream.Zip(s, stream.FromSeq(endless), func(v, _ int) int { return v })
 		case 7:
-			s = stream.ParallelPerKey(s, size, func(int) int { return 0 }, same) // one key: one after the other
+			s = stream.ParallelPerKey(s, size, func(int) int { return 0 }, same) // one key, so one element at a time
 		case 8:
 			s = stream.Timeout(stream.Monitor(s, new(stream.Meter)), time.Hour)
 		}
@@ -59,7 +58,7 @@ func laws(t *testing.T, law func(t *rapid.T, ctx context.Context, in []int)) {
 		in := rapid.SliceOfN(rapid.IntRange(-20, 20), 0, 600).Draw(t, "in")
 		var failure any
 		err := rt.Run(context.Background(), func(ctx context.Context, _ *coir.Nursery) error {
-			defer func() { failure = recover() }() // rapid ends a test by a panic
+			defer func() { failure = recover() }() // rapid ends a test with a panic
 			law(t, ctx, in)
 			return nil
 		})
@@ -72,7 +71,7 @@ func laws(t *testing.T, law func(t *rapid.T, ctx context.Context, in []int)) {
 	})
 }
 
-// same fails unless both streams have the same elements.
+// same fails the test unless both streams have the same elements.
 func same(ctx context.Context, t *rapid.T, a, b stream.Stream[int]) {
 	x, err1 := stream.ToSlice(ctx, a)
 	y, err2 := stream.ToSlice(ctx, b)
@@ -86,7 +85,7 @@ func less(v int) int   { return v - 7 }
 func odd(v int) bool   { return v&1 == 1 }
 func small(v int) bool { return v < 5 }
 
-// TestStreamMapFusion: two maps are one map of both functions.
+// TestStreamMapFusion checks that two maps equal one map of both functions.
 func TestStreamMapFusion(t *testing.T) {
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {
 		s := elsewhere(t, stream.FromSlice(in))
@@ -94,7 +93,7 @@ func TestStreamMapFusion(t *testing.T) {
 	})
 }
 
-// TestStreamFilterLaws: two filters are one with both conditions, in any order.
+// TestStreamFilterLaws checks that two filters equal one with both conditions, in any order.
 func TestStreamFilterLaws(t *testing.T) {
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {
 		s := elsewhere(t, stream.FromSlice(in))
@@ -104,7 +103,8 @@ func TestStreamFilterLaws(t *testing.T) {
 	})
 }
 
-// TestStreamTakeLaws: take of take is the smaller; take and skip divide a stream; map and take commute.
+// TestStreamTakeLaws checks that Take of Take is the smaller Take, that Take and Skip divide a stream, and that Map and
+// Take commute.
 func TestStreamTakeLaws(t *testing.T) {
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {
 		a, b := rapid.IntRange(0, 700).Draw(t, "a"), rapid.IntRange(0, 700).Draw(t, "b")
@@ -116,13 +116,13 @@ func TestStreamTakeLaws(t *testing.T) {
 	})
 }
 
-// TestStreamMergeLosesNothing: each input's order is kept, and nothing is lost or added.
+// TestStreamMergeLosesNothing checks that Merge keeps the order of each input, and loses and adds nothing.
 func TestStreamMergeLosesNothing(t *testing.T) {
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {
 		k := rapid.IntRange(1, 4).Draw(t, "inputs")
 		inputs, parts := make([]stream.Stream[int], k), make([][]int, k)
 		for i, v := range in {
-			parts[i%k] = append(parts[i%k], k*v+i%k+k*1000) // which input is seen in the rest
+			parts[i%k] = append(parts[i%k], k*v+i%k+k*1000) // the remainder shows the input
 		}
 		for i := range inputs {
 			inputs[i] = elsewhere(t, stream.FromSlice(parts[i]))
@@ -144,7 +144,8 @@ func TestStreamMergeLosesNothing(t *testing.T) {
 	})
 }
 
-// TestStreamParallelIsMap: ordered, it equals Map; unordered, it has the same elements; by key, each key's order.
+// TestStreamParallelIsMap checks that Parallel equals Map, that ParallelUnordered has the same elements, and that
+// ParallelPerKey keeps the order of each key.
 //
 // Spec: ST-07 (an ordered stage keeps the order of inputs)
 func TestStreamParallelIsMap(t *testing.T) {
@@ -188,7 +189,7 @@ func TestStreamParallelIsMap(t *testing.T) {
 	})
 }
 
-// TestStreamBatchesAreTheInput: batches put together are the input, and none is empty or too large.
+// TestStreamBatchesAreTheInput checks that the batches together are the input, and that none is empty or too large.
 func TestStreamBatchesAreTheInput(t *testing.T) {
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {
 		size := rapid.IntRange(1, 300).Draw(t, "size")
@@ -204,8 +205,8 @@ func TestStreamBatchesAreTheInput(t *testing.T) {
 	})
 }
 
-// TestStreamEndsAtAnyElement: a cancel, an error, a panic or a consumer that leaves, at any element of a random
-// pipeline: what came before is in order, the end is reported once, and no fiber is left.
+// TestStreamEndsAtAnyElement cancels, fails or panics, or stops the consumer, at any element of a random pipeline. The
+// elements before it are in order, the end is reported once, and no fiber is left.
 func TestStreamEndsAtAnyElement(t *testing.T) {
 	boom := errors.New("boom")
 	laws(t, func(t *rapid.T, ctx context.Context, in []int) {

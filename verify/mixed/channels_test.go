@@ -11,8 +11,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// One worker, and no other allowed. Two fibers get their jobs from goroutines. One waits on a native channel for the
-// other, and with it the only worker: if its job comes first, the other never runs.
+// There is one worker, and there can be no other. Two fibers get their jobs from goroutines. One fiber waits on a
+// native channel for the other, and holds the only worker while it waits: if its job comes first, the other fiber never
+// runs.
 
 // handOver is a signal from one fiber to the other.
 type handOver struct{ wait, done func(context.Context) }
@@ -49,7 +50,7 @@ func TestBugOneWorker(t *testing.T) { onOneWorker(t, native()) }
 
 func TestFixedOneWorker(t *testing.T) { onOneWorker(t, ofCoir()) }
 
-// With a second worker to come it is no bug: the monitor finds the worker that is held, and replaces it.
+// If a second worker can be added, this is not a bug: the monitor finds the worker that is held, and replaces it.
 func TestFixedByTheMonitor(t *testing.T) {
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
 		c := make(chan bool)
@@ -59,8 +60,8 @@ func TestFixedByTheMonitor(t *testing.T) {
 	}, coir.WithWorkers(1))
 }
 
-// A goroutine asks a fiber, and leaves if it is told to before the answer has come. The fiber sends its answer to a
-// channel that nobody receives from any more.
+// A goroutine asks a fiber, and leaves if it is stopped before the answer has arrived. The fiber sends its answer to a
+// channel from which no goroutine receives any more.
 
 type question struct{ answer *coir.Chan[int] }
 
@@ -70,7 +71,7 @@ func ask(t *testing.T, capacity int) {
 		n.Go("service", func(ctx context.Context) error {
 			q, err := questions.Recv(ctx)
 			if err != nil {
-				return nil // it has left before it asked
+				return nil // it left before it asked
 			}
 			return q.answer.Send(ctx, 42)
 		})
@@ -94,7 +95,7 @@ func TestBugGuestLeaves(t *testing.T) { ask(t, 0) }
 
 func TestFixedGuestLeaves(t *testing.T) { ask(t, 1) }
 
-// A fiber asks two goroutines for the same thing and takes the first answer. The other one is left behind.
+// A fiber sends the same question to two goroutines and takes the first answer. The other goroutine is left behind.
 
 func firstOf(t *testing.T, ctxOf func(context.Context) context.Context, capacity int) {
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -151,7 +152,7 @@ func TestBugStream(t *testing.T) { stream(t, true) }
 
 func TestFixedStream(t *testing.T) { stream(t, false) }
 
-// A goroutine waits for a fiber with a WaitGroup. The fiber adds itself, perhaps after the goroutine has looked.
+// A goroutine waits for a fiber with a WaitGroup. The fiber calls Add, perhaps after the goroutine has called Wait.
 
 func uploads(t *testing.T, early bool) {
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -188,8 +189,8 @@ func TestBugUploads(t *testing.T) { uploads(t, false) }
 
 func TestFixedUploads(t *testing.T) { uploads(t, true) }
 
-// A fiber works until it is told to stop. A goroutine gives it two jobs, and tells it. The select takes the stop though
-// a job is there.
+// A fiber works until it is told to stop. A goroutine gives it two jobs, and then tells it to stop. The select may take
+// the stop although a job is waiting.
 
 func drain(t *testing.T, sel func(context.Context, ...coir.Case) (int, error)) {
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -225,7 +226,7 @@ func TestBugDrain(t *testing.T) { drain(t, coir.Select) }
 
 func TestFixedDrain(t *testing.T) { drain(t, coir.SelectPriority) }
 
-// Two fibers of one worker yield to each other until a goroutine has said that they may end.
+// Two fibers of one worker yield to each other until a goroutine allows them to end.
 func TestFixedPolling(t *testing.T) {
 	run(t, func(ctx context.Context, n *coir.Nursery) error {
 		var end atomic.Bool

@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// run runs fn as a fiber of a runtime of its own, and closes the runtime.
+// run runs fn as a fiber of a new runtime, and closes the runtime.
 func run(t *testing.T, fn func(ctx context.Context, n *coir.Nursery) error, opts ...coir.RuntimeOption) {
 	t.Helper()
 	rt := coir.NewRuntime(opts...)

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// A registry tells of its changes on a coir channel. The fiber that changes it sends while it holds the lock. The
-// goroutine that is told takes the lock before it receives, to compare. Each can hold what the other waits for.
+// A registry reports its changes on a coir channel. The fiber that changes the registry sends while it holds the lock.
+// The goroutine that watches it takes the lock before it receives, to compare. Each can hold what the other waits for.
 
 type registry struct {
 	mu      sync.Mutex
@@ -61,7 +61,8 @@ func TestBugRegistry(t *testing.T) { watchRegistry(t, (*registry).add) }
 
 func TestFixedRegistry(t *testing.T) { watchRegistry(t, (*registry).addThenTell) }
 
-// Two accounts, each with a lock of package sync. A fiber moves money one way and a goroutine the other way.
+// There are two accounts, each with a lock of package sync. A fiber moves money in one direction, and a goroutine in
+// the other.
 
 type account struct {
 	mu      sync.Mutex
@@ -100,14 +101,14 @@ func TestFixedAccounts(t *testing.T) {
 	moveBoth(t, func(a, b *account) { move(a, b, a, b) }, func(a, b *account) { move(b, a, a, b) })
 }
 
-// A cache fills itself with fibers while it holds its lock, and waits for them. A fiber notes what it did under the
-// same lock if tracing is on, which a goroutine turns on at some moment.
+// A cache fills itself with fibers while it holds its lock, and waits for them. If tracing is on, a fiber records its
+// work under the same lock. A goroutine turns tracing on at some moment.
 
 type cache struct {
 	mu     sync.Mutex
 	values map[int]int
 	trace  atomic.Bool
-	notes  sync.Mutex // of the corrected cache: guards noted
+	notes  sync.Mutex // in the corrected cache, guards noted
 	noted  int
 }
 
@@ -152,8 +153,8 @@ func TestBugCache(t *testing.T) { fillTraced(t, func(c *cache) *sync.Mutex { ret
 
 func TestFixedCache(t *testing.T) { fillTraced(t, func(c *cache) *sync.Mutex { return &c.notes }) }
 
-// A fiber and a goroutine count. Each reads the counter under its lock, and writes it under its lock, with the lock
-// free in between.
+// A fiber and a goroutine count. Each reads the counter under its lock, and writes it under its lock, but unlocks in
+// between.
 
 type counter struct {
 	mu sync.Mutex
@@ -197,7 +198,7 @@ func TestBugCounter(t *testing.T) { count(t, (*counter).twoSteps) }
 func TestFixedCounter(t *testing.T) { count(t, (*counter).oneStep) }
 
 // A goroutine waits on a condition of package sync until a fiber has received the configuration. The fiber sets the
-// flag and signals without the lock, which may fall between the look at the flag and the wait.
+// flag and signals without the lock, perhaps between the goroutine's check of the flag and its wait.
 
 type config struct {
 	mu     sync.Mutex
@@ -245,7 +246,7 @@ func TestFixedConfig(t *testing.T) {
 	})
 }
 
-// Two transfers lock both accounts, by locks of coir, each its own first.
+// Two transfers lock both accounts with locks of coir, and each locks its own account first.
 
 func transfers(t *testing.T, order func(own, other *locks.Mutex) (first, second *locks.Mutex)) {
 	alice, bob := locks.NewMutex(coir.WithName("alice")), locks.NewMutex(coir.WithName("bob"))

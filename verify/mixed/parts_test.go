@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/explore"
 )
 
-// The accounts again, as a part of a test that has a listener around it, which cannot be in a schedule. Only the second
-// subtest has the bug.
+// The accounts again, as a part of a test with a listener, which cannot run in a schedule. Only the second subtest has
+// the bug.
 
 func partly(t *testing.T, back func(a, b *account)) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

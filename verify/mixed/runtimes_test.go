@@ -10,7 +10,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A runtime belongs to the schedule that it was made in. One that was made before cannot be used, and says so.
+// A runtime belongs to the schedule in which it was created. A runtime that was created before the schedule cannot be
+// used, and the error says so.
 
 var before = coir.NewRuntime()
 
@@ -30,14 +31,14 @@ func TestBugSharedRuntime(t *testing.T) {
 	}
 }
 
-// One that is made in a schedule and lasts would fail in the next one. So each schedule gets a process of its own.
+// A runtime that is created in one schedule and kept would fail in the next one. So each schedule gets its own process.
 func TestFixedLastingRuntime(t *testing.T) {
 	if err := shared().Run(t.Context(), receive); err != nil {
 		t.Error(err)
 	}
 }
 
-// coir.Run has a runtime for each schedule.
+// coir.Run has a separate runtime for each schedule.
 func TestFixedSharedRuntime(t *testing.T) {
 	for range 2 {
 		if err := coir.Run(t.Context(), receive); err != nil {
@@ -46,7 +47,7 @@ func TestFixedSharedRuntime(t *testing.T) {
 	}
 }
 
-// A runtime that is not used holds no goroutine, closed or not.
+// An unused runtime holds no goroutine, whether it is closed or not.
 func TestFixedRuntimeNotClosed(t *testing.T) {
 	if err := coir.NewRuntime().Run(t.Context(), receive); err != nil {
 		t.Error(err)
