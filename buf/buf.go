@@ -201,8 +201,8 @@ func (b Buf) copyTo(what string, n int) (Buf, error) {
 	return to, nil
 }
 
-// Share returns another owner of the buffer, and makes the buffer read-only: nobody may write to it until only one
-// owner is left. Each owner must release its own Buf; the last release returns the buffer to its pool. Share allocates.
+// Share returns another owner of the buffer, and makes the buffer read-only until only one owner is left. Each owner
+// must release its own Buf; the last release returns the buffer to its pool. Share allocates.
 func (b Buf) Share() Buf {
 	// Spec: BU-06 (a region is released once)
 	s := b.use("Share")
