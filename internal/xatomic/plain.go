@@ -35,7 +35,7 @@ type (
 // goroutine.
 func Go(func()) bool { return false }
 
-// In an exploration, Yield waits until another thread has made a step.
+// Yield waits, in an exploration, until another thread has made a step.
 func Yield() {}
 
 // Sema is a semaphore with one place: Post fills it, Wait empties it.
