@@ -116,8 +116,8 @@ var changes = []change{
 		[]string{"	if n.seq.CompareAndSwap(seq, seq+1) {", "	if n.seq.Store(seq + 1); true {"}, "internal/sched ExploreNext"},
 	{"the tail is moved before the place is written", ringGo,
 		[]string{"	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))\n	r.place[tail%ringSize] = t\n", "",
-			"		w = r.word.Load() // a thief has moved head; only the worker moves tail\n	}\n",
-			"		w = r.word.Load()\n	}\n	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))\n	r.place[tail%ringSize] = t\n"}, "internal/sched ExploreRing"},
+			"withTail(w, tail+1)) {\n		w = r.word.Load()\n	}\n",
+			"withTail(w, tail+1)) {\n		w = r.word.Load()\n	}\n	xatomic.Writes(unsafe.Pointer(&r.place[tail%ringSize]))\n	r.place[tail%ringSize] = t\n"}, "internal/sched ExploreRing"},
 	{"the tail is moved before the places of a share are written", ringGo,
 		[]string{"		xatomic.Writes(unsafe.Pointer(place))\n		*place = t\n", "		defer func() {\n			xatomic.Writes(unsafe.Pointer(place))\n			*place = t\n		}()\n"},
 		"internal/sched ExploreShare"},
@@ -126,8 +126,8 @@ var changes = []change{
 	{"a worker that has been sent home sleeps", idleGo,
 		[]string{"	if s.gone || s.home", "	if s.home"}, "internal/sched ExploreIdleSleep"},
 	{"a worker that comes back is announced by back and by rest", idleGo,
-		[]string{"	w.drain() // before it is announced: the queues of a worker that has left are not searched\n",
-			"	w.drain()\n	s.mu.Lock()\n	w.announce()\n	s.mu.Unlock()\n",
+		[]string{"	w.drain()\n	return false\n",
+			"	w.drain()\n	s.mu.Lock()\n	w.announce()\n	s.mu.Unlock()\n	return false\n",
 			"	s.mu.Lock()\n	s.discharge(w, idle) // unless it was held or blocked, and is not counted\n" +
 				"	w.announce()         // once: from here a waker may choose it, and its token comes\n" +
 				"	surplus := s.idlers > int(s.target.Load())\n	s.mu.Unlock()\n",
@@ -138,7 +138,7 @@ var changes = []change{
 	{"a worker that queues a task finds no place, and sends none to stand by", idleGo,
 		[]string{"			s.standBy()\n			return\n", "			return\n"}, "internal/sched ExploreStandIn"},
 	{"a worker that finds nothing where it stands by rests without a second look", idleGo,
-		[]string{"			s.standBy() // perhaps this one\n", ""}, "internal/sched ExploreStandIn"},
+		[]string{"			s.standBy()\n			break\n", "			break\n"}, "internal/sched ExploreStandIn"},
 	{"a worker that has stood by sends none after it", workerGo,
 		[]string{"	} else if t != nil && fresh && s.anyWork() {\n", "	} else if false {\n"}, "internal/sched ExploreStandIn"},
 	{"a worker is held and keeps its queue", idleGo,
@@ -277,7 +277,7 @@ var changes = []change{
 	{"a clock is closed while it fires", realGo,
 		[]string{"	for c.firing {\n", "	for false {\n"}, "internal/clock ExploreCloseAgainstPass"},
 	{"of two that close a clock one is told that the pass has ended", realGo,
-		[]string{"	c.idle.Signal() // another Close\n", ""}, "internal/clock ExploreCloseAgainstPass"},
+		[]string{"	}\n	c.idle.Signal()\n", "	}\n"}, "internal/clock ExploreCloseAgainstPass"},
 
 	// Mutants of the explorer itself, which make it lose executions.
 	{"only the second of two that race is tried", searchGo,

@@ -5,6 +5,8 @@ package mutant
 import (
 	"bytes"
 	"encoding/json"
+	"go/scanner"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +21,7 @@ import (
 type Mutant struct {
 	Name  string
 	File  string   // relative to the top of the module
-	Edits []string // pairs: old text, which the file has once, and new text
+	Edits []string // pairs: old text, which the file has once, and new text; comments are ignored
 	Test  string   // the package, and the test that finds the mutant; not used by all suites
 }
 
@@ -34,7 +36,7 @@ type Suite struct {
 }
 
 // Today returns a function that reports whether a test tries the thing with a given number today: a part of them each
-// day, or all if COIR_SOAK is 1. COIR_DAY=n stands for another day.
+// day, or all if COIR_SOAK is 1. COIR_DAY=n stands for another day, and COIR_DAY=-1 for none.
 func Today(t *testing.T, parts int) func(i int) bool {
 	t.Helper()
 	if os.Getenv("COIR_SOAK") == "1" {
@@ -110,17 +112,48 @@ func (m *Mutant) write(t *testing.T, file, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = code(text)
 	for i := 0; i < len(m.Edits); i += 2 {
-		if n := bytes.Count(text, []byte(m.Edits[i])); n != 1 {
-			t.Fatalf("%s has %d times:\n%s", m.File, n, m.Edits[i])
+		old := code([]byte(m.Edits[i]))
+		if n := bytes.Count(text, old); n != 1 {
+			t.Fatalf("%s has %d times, without comments:\n%s", m.File, n, old)
 		}
-		text = bytes.Replace(text, []byte(m.Edits[i]), []byte(m.Edits[i+1]), 1)
+		text = bytes.Replace(text, old, []byte(m.Edits[i+1]), 1)
 	}
 	to := filepath.Join(dir, filepath.Base(file))
 	if err := os.WriteFile(to, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return to
+}
+
+// code returns a part of a Go file without its comments, so that a mutant fits whatever they say. It keeps directives. A
+// line that has only a comment is removed.
+func code(text []byte) []byte {
+	var scan scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	scan.Init(file, text, func(token.Position, string) {}, scanner.ScanComments) // a part may begin or end anywhere
+	var out []byte
+	from := 0
+	for {
+		pos, tok, comment := scan.Scan()
+		if tok == token.EOF {
+			return append(out, text[from:]...)
+		}
+		if tok != token.COMMENT || strings.HasPrefix(comment, "//go:") {
+			continue
+		}
+		at := file.Offset(pos)
+		out = append(out, text[from:at]...)
+		line := bytes.LastIndexByte(out, '\n') + 1
+		from = at + len(comment)
+		if out = bytes.TrimRight(out, " \t"); len(out) <= line { // it has the whole line
+			out = out[:min(line, len(out))]
+			if from < len(text) && text[from] == '\n' {
+				from++
+			}
+		}
+	}
 }
 
 func firstLine(out string, with []string) string {
