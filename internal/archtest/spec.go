@@ -14,7 +14,7 @@ import (
 type Rule struct {
 	ID    string // area, dash, number: PK-03
 	Title string // a few words, which citations repeat
-	Text  string // the sentence, including its source
+	Text  string // the sentence
 }
 
 // RuledOut reports whether the rule no longer holds. Its number stays, and its text says what replaced it.
@@ -50,7 +50,6 @@ var (
 	areaHeading = regexp.MustCompile(`^## ([A-Z]{2}) (.+)$`)
 	ruleBullet  = regexp.MustCompile(`^- \*\*([A-Z]{2})-([0-9]{2,})(?: \(([^()]+)\))?\*\* (.+)$`)
 	boldBullet  = regexp.MustCompile(`^- \*\*`)
-	ruleSource  = regexp.MustCompile(`\. \((CS|ZK|CA|FS|FL|DESIGN)\b.*\)$`)
 )
 
 // ReadSpec reads spec/SPEC.md. Faults lists its mistakes as sentences; they do not stop the reading, so that a test
@@ -94,7 +93,7 @@ func parseSpec(text string) (*Spec, []string) {
 		m := ruleBullet.FindStringSubmatch(s)
 		if m == nil {
 			if boldBullet.MatchString(s) {
-				fault(line, "this bullet looks like a rule but is not of the form `- **PK-03 (title)** sentence. (source)`")
+				fault(line, "this bullet looks like a rule but is not of the form `- **PK-03 (title)** sentence.`")
 			}
 			continue
 		}
@@ -107,9 +106,6 @@ func parseSpec(text string) (*Spec, []string) {
 			fault(line, "%s is given twice", id)
 		case n != next || m[2] != fmt.Sprintf("%02d", n):
 			fault(line, "%s is out of line: the next number of the area is %s-%02d", id, area, next)
-		}
-		if !ruleSource.MatchString(s) {
-			fault(line, "%s does not end with its source in brackets", id)
 		}
 		if title := m[3]; title == "" || len(title) > maxTitle || titles[title] != "" {
 			fault(line, "%s needs a title of at most %d letters that no other rule has, in parentheses after its number", id, maxTitle)
