@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// A page asks for all fibers once a second, and most of the work is to encode them. Package encoding/json takes three
-// times as long as this. TestFibersAreEncodedAsTheirTagsSay compares both.
+// A page requests all fibers once a second, and most of the work is to encode them. Package encoding/json takes three
+// times as long as the functions below. TestFibersAreEncodedAsTheirTagsSay compares both.
 
 // appendFiber appends a fiber as JSON.
 func appendFiber(b []byte, f *snapshot.Fiber) []byte {
@@ -51,13 +51,13 @@ func appendWait(b []byte, w *snapshot.Wait) []byte {
 	return append(b, '}')
 }
 
-// appendText appends a string. What must be escaped goes to encoding/json.
+// appendText appends a string. If it must be escaped, encoding/json encodes it.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			quoted, err := json.Marshal(s)
 			if err != nil {
-				return append(b, `""`...) // a string has no error
+				return append(b, `""`...) // cannot happen with a string
 			}
 			return append(b, quoted...)
 		}

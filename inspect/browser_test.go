@@ -90,7 +90,7 @@ func TestThePageIsDriven(t *testing.T) {
 		return fmt.Sprintf("main.work(%d)\n\tshop/orders.go:62\nmain.main\n\tshop/main.go:20", id)
 	}}
 	h := newHandler(&options{of: []Source{source}})
-	h.taker.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
+	h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
 		if later.Process.Program == "shop" {
 			return whyDeadlock()
 		}

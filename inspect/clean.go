@@ -10,14 +10,14 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Names and causes come from the program, which may have them from its users: they can be long, and hold anything.
+// Names and causes come from the program, which may get them from its users. So they can be long, and contain anything.
 
 const (
-	nameBytes     = 256  // of a name or a position
-	textBytes     = 1024 // of a sentence
+	nameBytes     = 256  // the most bytes of a name or a position
+	textBytes     = 1024 // the most bytes of a sentence
 	stackBytes    = 64 << 10
-	mostListed    = 100 // fibers and objects of an explanation
-	mostExplained = 100 // explanations
+	mostListed    = 100 // the most fibers and objects of an explanation
+	mostExplained = 100 // the most explanations
 )
 
 // cut returns the beginning of a long text. It does not keep the rest in memory.
@@ -31,7 +31,7 @@ func cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// clean returns a text for a terminal: without control characters, and at most as many characters.
+// clean returns a text for a terminal: without control characters, and with at most the given number of characters.
 func clean(s string, most int) string {
 	s = cut(s, 4*most)
 	if len(s) <= most && !strings.ContainsFunc(s, unprintable) {
@@ -63,8 +63,8 @@ func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r
 
 func firstOf[T any](all []T, most int) []T { return all[:min(len(all), most)] }
 
-// trim cuts the texts of a fiber, and of its waits. No wait is left out: with a part of its waits, a fiber would seem
-// to be in a deadlock that another wait can end.
+// trim cuts the texts of a fiber, and of its waits. It omits no wait: with only some of its waits, a fiber could seem
+// to be in a deadlock that another of its waits can end.
 func trim(f *snapshot.Fiber) {
 	f.Name, f.Spawned, f.At = cut(f.Name, nameBytes), cut(f.Spawned, nameBytes), cut(f.At, nameBytes)
 	f.State = snapshot.State(cut(string(f.State), nameBytes))
@@ -75,7 +75,7 @@ func trim(f *snapshot.Fiber) {
 	}
 }
 
-// trimmed returns a copy of a fiber in which texts are cut.
+// trimmed returns a copy of a fiber with its texts cut.
 func trimmed(f *snapshot.Fiber) snapshot.Fiber {
 	one := *f
 	one.Wait = slices.Clone(f.Wait)
@@ -83,7 +83,7 @@ func trimmed(f *snapshot.Fiber) snapshot.Fiber {
 	return one
 }
 
-// trimRest cuts the other texts of a snapshot, in copies.
+// trimRest cuts the other texts of a snapshot, in copies of its slices.
 func trimRest(s *snapshot.Snapshot) {
 	p := &s.Process
 	p.Program, p.Go, p.Coir = cut(p.Program, nameBytes), cut(p.Go, nameBytes), cut(p.Coir, nameBytes)

@@ -11,20 +11,20 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// version is that of the JSON. It changes if a reader of the old form would misread the new one, and not if something
-// is added.
+// version is the version of the JSON. It changes if a reader of the old form would misread the new one. It does not
+// change if something is added.
 const version = 1
 
 // Dump is the content of snapshot.json and of a dump file.
 type Dump struct {
 	Snapshot     *snapshot.Snapshot
-	Explanations []snapshot.Explanation // what was wrong then
+	Explanations []snapshot.Explanation // what was wrong at that time
 }
 
-// wire is a Dump as JSON. The encoder writes the fibers first, because they come while the snapshot is taken.
+// wire is a Dump as JSON. The encoder writes the fibers first, because it gets them while the snapshot is taken.
 type wire struct {
-	Version  int `json:"version"`  // of this form: 1
-	Runtimes int `json:"runtimes"` // how many the handler shows; of=0, of=1 and so on select one
+	Version  int `json:"version"`  // the version of this form: 1
+	Runtimes int `json:"runtimes"` // the number of runtimes that the handler shows; of=0, of=1 and so on select one
 	snapshot.Snapshot
 	Explanations []explanation `json:"explanations"` // what is wrong
 }
@@ -32,11 +32,11 @@ type wire struct {
 // explanation is a snapshot.Explanation as JSON.
 type explanation struct {
 	Kind    snapshot.Problem `json:"kind"`
-	Certain bool             `json:"certain"` // false: it is likely
+	Certain bool             `json:"certain"` // false: the explanation is likely
 	Text    string           `json:"text"`
-	Fibers  []uint64         `json:"fibers,omitempty"`  // that it is about, the first 100
-	Omitted int              `json:"omitted,omitempty"` // how many others it is about
-	Objects []uint64         `json:"objects,omitempty"` // that it is about
+	Fibers  []uint64         `json:"fibers,omitempty"`  // the fibers concerned, the first 100
+	Omitted int              `json:"omitted,omitempty"` // the number of other fibers concerned
+	Objects []uint64         `json:"objects,omitempty"` // the objects concerned
 	Since   time.Time        `json:"since,omitzero"`
 }
 
@@ -44,11 +44,11 @@ type explanation struct {
 func Read(r io.Reader) (*Dump, error) {
 	var w wire
 	if err := json.NewDecoder(r).Decode(&w); err != nil {
-		return nil, fmt.Errorf("inspect: this is no dump: %w", err)
+		return nil, fmt.Errorf("inspect: not a dump: %w", err)
 	}
 	switch {
 	case w.Version == 0:
-		return nil, errors.New("inspect: this is no dump: it has no version")
+		return nil, errors.New("inspect: not a dump: it has no version")
 	case w.Version > version:
 		return nil, fmt.Errorf("inspect: the dump has version %d, and this program reads %d: use a newer coir",
 			w.Version, version)
@@ -62,15 +62,15 @@ func Read(r io.Reader) (*Dump, error) {
 	return d, nil
 }
 
-// encode takes a snapshot and writes it as JSON. It returns the snapshot with the first of its fibers, which are in the
-// room.
+// encode takes a snapshot and writes it as JSON. It returns the snapshot with the first of its fibers, which it keeps
+// in the room.
 func encode(w io.Writer, source Source, most int, stacks bool, runtimes int, in *room,
 	explain func(*snapshot.Snapshot) []snapshot.Explanation) (*snapshot.Snapshot, error) {
 	buffered := bufio.NewWriterSize(w, 32<<10)
 	out := writer{to: buffered}
 	out.text(fmt.Sprintf(`{"version":%d,"runtimes":%d,"fibers":[`, version, runtimes))
 	n := 0
-	var past room // for what is written and not kept
+	var past room // for fibers that are written but not kept
 	c := collect{most: most, each: func(f *snapshot.Fiber) bool {
 		to := in
 		if n >= mostShown {
@@ -160,7 +160,7 @@ func (w *writer) field(name string, v any) {
 	w.value(v)
 }
 
-// rest writes all of a snapshot but its fibers.
+// rest writes a snapshot without its fibers.
 func (w *writer) rest(s *snapshot.Snapshot) {
 	w.field("taken", s.Taken)
 	w.field("took", s.Took)

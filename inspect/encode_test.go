@@ -21,7 +21,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// What a handler serves is read back as it was, and a page holds the same.
+// Read returns what a handler has served, and a page holds the same.
 func TestRoundTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := handlerOf(&fake{s: deadlock(), stack: func(id uint64) string { return fmt.Sprint("stack of ", id) }})
@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// A fiber is encoded as encoding/json would do it, with any field set or not.
+// A fiber is encoded as encoding/json would encode it, with any field set or not.
 func TestFibersAreEncodedAsTheirTagsSay(t *testing.T) {
 	values := []any{
 		7, uint64(7), "plain", "<a & \"b\">\\\x1b\xff\u2028ü", true, noon,
@@ -128,7 +128,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A snapshot with more fibers than are shown says how many are left out.
+// A snapshot with more fibers than are shown says how many it omits.
 func TestManyFibersAreOmitted(t *testing.T) {
 	for _, most := range []int{1, 50, 100, 1000} {
 		var b bytes.Buffer
@@ -150,7 +150,7 @@ func TestManyFibersAreOmitted(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a file holds, its text and its page can be written, and the page holds it.
+// FuzzRead: whatever a file contains, its text and its page can be written, and the page contains it.
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	if err := writeDump(&b, &Dump{Snapshot: deadlock(), Explanations: whyDeadlock()}); err != nil {
@@ -176,7 +176,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// schema.json is that of the Go types, and says what their comments say. With -update it is written.
+// schema.json is the schema of the Go types, with their comments. The test writes it with -update.
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	g := generator{docs: map[string]string{}, defs: map[string]any{}}
 	g.comments(t, "../snapshot/snapshot.go")
@@ -210,7 +210,7 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	}
 }
 
-// The check finds what is wrong.
+// The check of the schema finds mistakes.
 func TestSchemaRefuses(t *testing.T) {
 	const good = `{"version":1,"runtimes":1,"taken":"2026-11-18T12:00:00Z","took":1,"process":{"pid":1,"program":"","go":"","coir":"","live":0,"spawned":0},` +
 		`"fibers":[{"id":1,"name":"a","nursery":1,"state":"ready","spawned":"","waits":0}],"nurseries":[],"objects":[],"workers":[],"explanations":[]}`
@@ -228,7 +228,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// generator makes a schema of types.
+// generator makes a schema from types.
 type generator struct {
 	docs map[string]string // comments, by type and by type.field
 	defs map[string]any
@@ -326,7 +326,7 @@ func (g *generator) schema(typ reflect.Type) map[string]any {
 	case reflect.Struct:
 		name := strings.ToUpper(typ.Name()[:1]) + typ.Name()[1:]
 		if g.defs[name] == nil {
-			g.defs[name] = true // against a type that has itself
+			g.defs[name] = true // now, because a type may contain itself
 			s := g.object(typ)
 			s["description"] = g.docs[typ.Name()]
 			g.defs[name] = s
@@ -353,7 +353,7 @@ func decoded(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// invalid checks a value against a schema, as far as schema.json uses the language.
+// invalid checks a value against a schema. It knows only the parts of the schema language that schema.json uses.
 func invalid(root, s map[string]any, v any, at string) (wrong []string) {
 	if ref, ok := s["$ref"].(string); ok {
 		return invalid(root, root["$defs"].(map[string]any)[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any), v, at)
@@ -408,7 +408,7 @@ func invalid(root, s map[string]any, v any, at string) (wrong []string) {
 	return wrong
 }
 
-// A room sorts its fibers by their numbers, and each keeps what it waits for.
+// A room sorts its fibers by their numbers, and each fiber keeps its waits.
 func TestRoomSorts(t *testing.T) {
 	for n := range 8 {
 		for seed := range uint64(20) {

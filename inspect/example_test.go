@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// shop stands for a runtime. It returns the same snapshot each time, so that the examples have the same output.
+// shop stands for a runtime. It always returns the same snapshot, so that the examples always have the same output.
 type shop struct{}
 
 func (shop) Snapshot(snapshot.Options) *snapshot.Snapshot {
@@ -133,8 +133,8 @@ func ExampleRead() {
 	// true
 }
 
-// A recorder keeps what fibers did last. The file can be opened at ui.perfetto.dev; a Handler with WithRecorder serves
-// the same as trace.json.
+// A recorder keeps the last events of fibers. The file can be opened at ui.perfetto.dev; a Handler with WithRecorder
+// serves the same as trace.json.
 func ExampleRecorder() {
 	recorder := inspect.NewRecorder(0)
 	rt := coir.NewRuntime(coir.WithObserver(recorder)) // or coir.Configure, for the default runtime
@@ -157,8 +157,8 @@ func ExampleRecorder() {
 	// true
 }
 
-// A program watches itself. When something is wrong, it logs that, and writes a dump and the content of its flight
-// recorder to files.
+// A program watches itself. When something is wrong, it logs the explanation, and writes a dump and the content of its
+// flight recorder to files.
 func ExampleWatch() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

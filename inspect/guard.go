@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// The handler is often on localhost, which every page in the user's browser can send requests to. Such a page cannot
-// read the answers, because they have no CORS headers, unless its own name is made to point here (DNS rebinding): then
-// the browser takes the answers for those of the page's site. The name of that site is in the Host header, so only
-// names of this machine are allowed. An address is not a name, and cannot be made to point elsewhere.
+// The handler often listens on localhost, and every page in the user's browser can send requests there. Such a page
+// cannot read the answers, because they have no CORS headers. But if an attacker makes the name of the page's site
+// point here (DNS rebinding), the browser treats the answers as answers of that site. Then the Host header has the name
+// of the site, so the handler allows only names of this machine. An address is not a name, and cannot be made to point
+// elsewhere.
 
 // protect sets the headers of every response.
 func protect(h http.Header) {
@@ -25,7 +26,7 @@ func protect(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// refusal returns the status of a request that is refused, and why; otherwise 0.
+// refusal returns the status for a request that is refused, and the reason. It returns 0 if the request is allowed.
 func (h *handler) refusal(r *http.Request) (status int, why string) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return http.StatusMethodNotAllowed, "the inspector is read-only: use GET"

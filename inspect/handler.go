@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Source is something that a handler can show: a [coir.Runtime], or another one that can describe itself.
+// Source is a source of snapshots: a [coir.Runtime], or anything else that can describe itself.
 type Source interface {
 	Snapshot(o snapshot.Options) *snapshot.Snapshot
 }
@@ -29,31 +29,31 @@ type options struct {
 	of       []Source
 	recorder *Recorder
 
-	// Of Handler and Serve.
+	// For Handler and Serve.
 	hosts  []string
 	remote bool
 
-	// Of Watch.
+	// For Watch.
 	interval time.Duration
 	logger   *slog.Logger
 	dir      string
 	flight   *trace.FlightRecorder
 }
 
-// WithSource says what to show, instead of the default runtime.
+// WithSource sets the sources to show, instead of the default runtime.
 func WithSource(of ...Source) Option {
 	return func(o *options) { o.of = append(o.of, of...) }
 }
 
-// WithRecorder makes a handler serve what r has recorded, as trace.json, and [Watch] write it to the directory of
-// [WithDir].
+// WithRecorder makes a handler serve the recorded events of r as trace.json, and makes [Watch] write them to the
+// directory of [WithDir].
 func WithRecorder(r *Recorder) Option {
 	return func(o *options) { o.recorder = r }
 }
 
-// WithHost allows requests for these host names, without a port. Requests for this machine (localhost), and for the
-// address at which the connection arrived, are always allowed. Use it if the handler is reached by another name, as
-// behind a proxy.
+// WithHost allows requests for these host names, which have no port. Requests for this machine (localhost), and for the
+// address at which the connection arrived, are always allowed. Use WithHost if clients reach the handler by another
+// name, for example through a proxy.
 func WithHost(names ...string) Option {
 	return func(o *options) { o.hosts = append(o.hosts, names...) }
 }
@@ -63,8 +63,8 @@ func WithRemote() Option {
 	return func(o *options) { o.remote = true }
 }
 
-// Handler returns a handler that shows what the default runtime does, or what the sources of [WithSource] do. It can be
-// mounted anywhere, with or without [http.StripPrefix]: it uses the last element of the path only.
+// Handler returns a handler that shows the default runtime, or the sources of [WithSource]. It can be mounted anywhere,
+// with or without [http.StripPrefix]: it uses only the last element of the path.
 func Handler(opts ...Option) http.Handler {
 	var o options
 	for _, opt := range opts {
@@ -77,7 +77,7 @@ func newHandler(o *options) *handler {
 	n := max(1, len(o.of))
 	return &handler{
 		hosts: o.hosts,
-		taker: taker{
+		cache: cache{
 			of: o.of, kept: make([]kept, n), last: map[key]*document{}, busy: make(chan struct{}, 1),
 			explain: snapshot.Explain, recorder: o.recorder,
 		},
@@ -87,14 +87,14 @@ func newHandler(o *options) *handler {
 
 // limits are bounds that tests lower.
 type limits struct {
-	write time.Duration // within which a response must be read
+	write time.Duration // the time within which a response must be read
 }
 
 var defaultLimits = limits{write: time.Minute}
 
 type handler struct {
 	hosts  []string
-	taker  taker
+	cache  cache
 	limits limits
 }
 
@@ -112,7 +112,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if control.SetWriteDeadline(time.Now().Add(h.limits.write)) == nil {
 		defer func() {
 			if control.Flush() == nil {
-				_ = control.SetWriteDeadline(time.Time{}) // the next request of the connection has its own
+				_ = control.SetWriteDeadline(time.Time{}) // the next request of the connection sets its own
 			}
 		}()
 	}
@@ -120,15 +120,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	of := 0
 	if text := query.Get("of"); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n >= h.taker.sources() {
-			fail(w, http.StatusNotFound, "there is no such runtime: of is a number below "+strconv.Itoa(h.taker.sources()))
+		if err != nil || n < 0 || n >= h.cache.sources() {
+			fail(w, http.StatusNotFound, "there is no such runtime: of is a number below "+strconv.Itoa(h.cache.sources()))
 			return
 		}
 		of = n
 	}
 	switch name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; name {
 	case "":
-		if r.URL.Path == "" { // mounted without a slash at its end: relative links would miss the last element
+		if r.URL.Path == "" { // mounted without a final slash, so relative links would lack the last element
 			path, _, _ := strings.Cut(r.RequestURI, "?")
 			w.Header().Set("Location", "./"+path[strings.LastIndexByte(path, '/')+1:]+"/")
 			w.WriteHeader(http.StatusMovedPermanently)
@@ -158,7 +158,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "trace.json":
 		last, err := seconds(query.Get("seconds"))
 		switch {
-		case h.taker.recorder == nil:
+		case h.cache.recorder == nil:
 			fail(w, http.StatusNotFound, "nothing is recorded: use coir.WithObserver and inspect.WithRecorder")
 		case err != nil:
 			fail(w, http.StatusBadRequest, "how many seconds? write trace.json?seconds=5")
@@ -171,7 +171,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// seconds reads a number of seconds. None means 0.
+// seconds parses a number of seconds. An empty text means 0.
 func seconds(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -187,13 +187,13 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, k key, kind strin
 	if r.Method == http.MethodHead {
 		return
 	}
-	d, err := h.taker.get(r.Context(), k)
+	d, err := h.cache.get(r.Context(), k)
 	if err != nil {
 		w.Header().Del("Content-Disposition")
 		unavailable(w, err)
 		return
 	}
-	defer h.taker.release(d)
+	defer h.cache.release(d)
 	if acceptsGzip(r) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Length", strconv.Itoa(len(d.packed)))
@@ -209,7 +209,7 @@ func (h *handler) fiber(w http.ResponseWriter, r *http.Request, of int, id uint6
 	if r.Method == http.MethodHead {
 		return
 	}
-	f, err := h.taker.fiber(r.Context(), of, id)
+	f, err := h.cache.fiber(r.Context(), of, id)
 	switch {
 	case err != nil:
 		unavailable(w, err)
@@ -246,7 +246,7 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// unpack writes the document as it was before it was compressed.
+// unpack writes the document uncompressed.
 func (d *document) unpack(w io.Writer) error {
 	from, err := gzip.NewReader(bytes.NewReader(d.packed))
 	if err != nil {

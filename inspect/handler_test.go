@@ -39,11 +39,11 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 
 func handlerOf(of ...Source) *handler {
 	h := newHandler(&options{of: of})
-	h.taker.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation { return whyDeadlock() }
+	h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation { return whyDeadlock() }
 	return h
 }
 
-// A request for any of the addresses has the same answers wherever the handler is mounted.
+// A request for an address has the same answer wherever the handler is mounted.
 func TestMountedAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for prefix, mount := range map[string]func(*http.ServeMux, http.Handler){
@@ -106,7 +106,7 @@ func TestNothingIsWritten(t *testing.T) {
 	}
 }
 
-// A page of another site cannot read the answers: neither by a request from there, nor by a name that points here.
+// A page of another site cannot read the answers: neither by a request from that site, nor by a name that points here.
 func TestOtherSitesAreRefused(t *testing.T) {
 	source := &fake{s: deadlock()}
 	h := newHandler(&options{of: []Source{source}, hosts: []string{"ops.example"}})
@@ -186,7 +186,7 @@ func TestHeaders(t *testing.T) {
 	})
 }
 
-// The page loads nothing, and never makes HTML of text.
+// The page loads nothing, and never turns text into HTML.
 func TestThePartsOfThePage(t *testing.T) {
 	for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
 		"new Function", "localStorage", "import("} {
@@ -221,7 +221,7 @@ func TestRequestsShareASnapshot(t *testing.T) {
 		if n := source.taken(); n != 2 {
 			t.Errorf("%d snapshots were taken, want 2", n)
 		}
-		time.Sleep(time.Second) // of the bubble
+		time.Sleep(time.Second) // on the virtual clock
 		ask(h, "GET", "http://localhost/snapshot.json")
 		ask(h, "GET", "http://localhost/text")
 		if n := source.taken(); n != 4 {
@@ -229,7 +229,7 @@ func TestRequestsShareASnapshot(t *testing.T) {
 		}
 		time.Sleep(idle)
 		synctest.Wait()
-		if h.taker.kept[0].last != nil || cap(h.taker.kept[0].before.fibers) > 0 || len(h.taker.last) > 0 || h.taker.held > 0 {
+		if h.cache.kept[0].last != nil || cap(h.cache.kept[0].before.fibers) > 0 || len(h.cache.last) > 0 || h.cache.held > 0 {
 			t.Error("the handler keeps a snapshot although no request comes")
 		}
 	})
@@ -241,7 +241,7 @@ func TestExplanationsComeFromTwoSnapshots(t *testing.T) {
 		one, two := &fake{s: deadlock()}, &fake{s: many(10)}
 		h := newHandler(&options{of: []Source{one, two}})
 		var got []string
-		h.taker.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
+		h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
 			got = append(got, fmt.Sprint(earlier.Process.Program, len(earlier.Fibers), " ", later.Process.Program,
 				len(later.Fibers)))
 			if &earlier.Fibers[0] == &later.Fibers[0] || !reflect.DeepEqual(earlier.Fibers, later.Fibers) {
@@ -260,19 +260,19 @@ func TestExplanationsComeFromTwoSnapshots(t *testing.T) {
 	})
 }
 
-// Requests that follow each other in milliseconds are each compared with a snapshot that is old enough, which gets no
-// older than it must.
+// If requests follow each other in milliseconds, each is compared with a snapshot that is old enough, but not older
+// than necessary.
 func TestRequestsCloseTogetherAreExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := handlerOf(&timely{})
 		var gaps []time.Duration
-		h.taker.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
+		h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
 			gaps = append(gaps, later.Taken.Sub(earlier.Taken))
 			return nil
 		}
 		for i, path := range slices.Repeat([]string{"text", "text?stacks=1", "snapshot.json", "dump"}, 500) {
 			ask(h, "GET", "http://localhost/"+path)
-			time.Sleep(time.Duration(1+i%40) * time.Millisecond) // of the bubble
+			time.Sleep(time.Duration(1+i%40) * time.Millisecond) // on the virtual clock
 		}
 		if len(gaps) < 100 || slices.Min(gaps) < apart || slices.Min(gaps[100:]) < settled || slices.Max(gaps) > 3*settled {
 			t.Errorf("%d snapshots were compared with others that were %v to %v older, later at least %v",
@@ -281,7 +281,7 @@ func TestRequestsCloseTogetherAreExplained(t *testing.T) {
 	})
 }
 
-// timely is a source whose snapshots have the time at which they were taken.
+// timely is a source whose snapshots record the time at which they were taken.
 type timely struct{}
 
 func (*timely) Snapshot(snapshot.Options) *snapshot.Snapshot {
@@ -307,7 +307,7 @@ func TestACancelledRequest(t *testing.T) {
 	})
 }
 
-// slow is a reader that takes the first byte, and then nothing until it may go on.
+// slow is a reader that takes the first byte, and then nothing until it may continue.
 type slow struct {
 	header http.Header
 	begun  func()
@@ -325,7 +325,7 @@ func (s *slow) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A thousand slow readers, who come one after the other, so that each could have a snapshot of its own, hold few.
+// A thousand slow readers hold few snapshots, although they come one after the other, so that each could have its own.
 func TestSlowReadersHoldFewSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{s: many(1000)}
@@ -345,30 +345,30 @@ func TestSlowReadersHoldFewSnapshots(t *testing.T) {
 			}
 			all.Go(func() { h.ServeHTTP(s, r) })
 			<-begun
-			h.taker.mu.Lock()
-			documents[h.taker.last[key{}]] = true
-			if h.taker.held > mostHeld || len(h.taker.last) > 1 {
-				t.Fatalf("%d documents are held", h.taker.held)
+			h.cache.mu.Lock()
+			documents[h.cache.last[key{}]] = true
+			if h.cache.held > mostHeld || len(h.cache.last) > 1 {
+				t.Fatalf("%d documents are held", h.cache.held)
 			}
-			h.taker.mu.Unlock()
+			h.cache.mu.Unlock()
 			if i == 10 {
 				runtime.GC()
 				runtime.ReadMemStats(&before)
 			}
-			time.Sleep(fresh) // of the bubble: what there is, is stale
+			time.Sleep(fresh) // on the virtual clock; the newest document is stale now
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		if n := source.taken(); n > mostHeld+1 || len(documents) > mostHeld {
 			t.Errorf("%d snapshots were taken, and there are %d documents", n, len(documents))
 		}
-		// A reader has its goroutine and, if it takes no gzip, what unpacks: not a snapshot, which has some 500 kB.
+		// A reader needs its goroutine and, if it does not accept gzip, the memory to unpack: not a snapshot of 500 kB.
 		each := (int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse)) / 989
 		t.Logf("a reader has %d bytes", each)
 		if each > 200<<10 {
 			t.Errorf("a reader has %d bytes", each)
 		}
-		// A document of another kind is refused meanwhile, because there is none to share.
+		// Meanwhile a request for a document of another kind is refused, because there is none to share.
 		if w := ask(h, "GET", "http://localhost/text"); w.Code != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
@@ -379,8 +379,8 @@ func TestSlowReadersHoldFewSnapshots(t *testing.T) {
 				t.Fatalf("a slow reader got %d bytes, and the status %d", s.n, s.code)
 			}
 		}
-		if h.taker.held != 0 {
-			t.Errorf("%d documents are held at the end", h.taker.held)
+		if h.cache.held != 0 {
+			t.Errorf("%d documents are held at the end", h.cache.held)
 		}
 		if w := ask(h, "GET", "http://localhost/text"); w.Code != http.StatusOK {
 			t.Errorf("%d %s", w.Code, w.Body)
@@ -388,23 +388,23 @@ func TestSlowReadersHoldFewSnapshots(t *testing.T) {
 	})
 }
 
-// A reader that does not read is cut off, and its document released.
+// The handler cuts off a reader that does not read, and releases its document.
 func TestAReaderThatDoesNotRead(t *testing.T) {
 	h := handlerOf(&fake{s: many(20_000)})
 	h.limits.write = 50 * time.Millisecond
 	ended := make(chan error, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d, err := h.taker.get(r.Context(), key{})
+		d, err := h.cache.get(r.Context(), key{})
 		if err != nil {
 			ended <- err
 			return
 		}
-		h.taker.release(d)
+		h.cache.release(d)
 		h.ServeHTTP(w, r)
-		h.taker.mu.Lock()
-		defer h.taker.mu.Unlock()
-		if h.taker.held != 0 {
-			err = fmt.Errorf("%d documents are held", h.taker.held)
+		h.cache.mu.Lock()
+		defer h.cache.mu.Unlock()
+		if h.cache.held != 0 {
+			err = fmt.Errorf("%d documents are held", h.cache.held)
 		}
 		ended <- err
 	}))
@@ -423,7 +423,7 @@ func TestAReaderThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// Names may hold anything. In text there is no control character, and lines are of a bounded length; JSON is cut.
+// Names may contain anything. The text has no control characters, and lines of bounded length; texts in JSON are cut.
 func TestHostileNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, bad := range []string{
@@ -453,7 +453,7 @@ func TestHostileNames(t *testing.T) {
 				s.Workers[i].State = bad
 			}
 			h := newHandler(&options{of: []Source{&fake{s: s}}})
-			h.taker.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
+			h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
 				return []snapshot.Explanation{{Kind: snapshot.Problem(bad), Text: bad, Fibers: []uint64{1, 2}}}
 			}
 			text := ask(h, "GET", "http://localhost/text").Body.String()
@@ -543,7 +543,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A request for the address at which it has arrived is allowed: no name points there.
+// A request for the address at which it has arrived is allowed, because it does not use a name.
 func TestTheAddressOfTheConnection(t *testing.T) {
 	h := newHandler(&options{})
 	for local, want := range map[string]bool{"192.0.2.1:7117": true, "192.0.2.2:7117": false, "127.0.0.1:7117": false} {
@@ -558,10 +558,10 @@ func TestTheAddressOfTheConnection(t *testing.T) {
 	}
 }
 
-// Without a source, the handler shows the default runtime, and it makes none before the first request.
+// Without a source, the handler shows the default runtime, and does not make it before the first request.
 func TestTheDefaultRuntime(t *testing.T) {
 	h := Handler()
-	if of := h.(*handler).taker.of; len(of) != 0 {
+	if of := h.(*handler).cache.of; len(of) != 0 {
 		t.Error("the handler has used the default runtime before a request")
 	}
 	if w := ask(h, "GET", "http://localhost/snapshot.json"); w.Code != http.StatusOK {
@@ -569,7 +569,7 @@ func TestTheDefaultRuntime(t *testing.T) {
 	}
 }
 
-// In a fiber, Serve ends with the fiber's context, and keeps no worker from other fibers.
+// In a fiber, Serve ends with the fiber's context, and does not take a worker from other fibers.
 func TestServeInAFiber(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rt := coir.NewRuntime(coir.WithWorkers(1))

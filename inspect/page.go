@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The page is one document that loads nothing else. It is written in three files, and put together here.
+// The page is one document that loads nothing else. Its source is three files, which page joins.
 
 //go:embed page.html
 var pageHTML string
@@ -21,7 +21,7 @@ var pageCSS string
 var pageJS string
 
 func init() {
-	// The browser hashes what it has parsed, where a line ends with \n.
+	// The browser hashes the parsed text, in which lines end with \n.
 	for _, part := range []*string{&pageHTML, &pageCSS, &pageJS} {
 		*part = strings.ReplaceAll(*part, "\r\n", "\n")
 	}
@@ -30,14 +30,14 @@ func init() {
 
 var livePage, livePolicy string
 
-// page returns the page with data: JSON in which < is escaped.
+// page returns the page with data, which is JSON with < escaped.
 func page(data string) string {
 	return strings.NewReplacer(
 		"{{policy}}", policy("connect-src 'self'; "), "{{style}}", pageCSS, "{{script}}", pageJS, "{{data}}", data,
 	).Replace(pageHTML)
 }
 
-// policy returns the content security policy of the page: only its own style and its own script.
+// policy returns the content security policy of the page. It allows only the page's own style and script.
 func policy(more string) string {
 	return "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; " + more +
 		"style-src " + digest(pageCSS) + "; script-src " + digest(pageJS)
@@ -48,7 +48,7 @@ func digest(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// WritePage writes a page that shows the dump. It needs no server.
+// WritePage writes a page that shows the dump without a server.
 func (d *Dump) WritePage(w io.Writer) error {
 	var data bytes.Buffer
 	if err := writeDump(&data, d); err != nil {

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// Events as Chrome trace JSON, which Perfetto reads.
+// This file writes events as Chrome trace JSON, which Perfetto reads.
 //
-// Each fiber is a thread of the trace, on which one slice follows the other: "active", from its start or from the end
-// of a wait to the next wait, and "waits to send to orders". A fiber that starts another, or ends its wait, has a short
-// slice at that moment, and an arrow leads from it to the slice of the other. TestThePageOfATrace loads a trace into a
-// viewer.
+// Each fiber is a thread of the trace. Its slices follow each other: "active", from its start or from the end of a wait
+// until the next wait, and then for example "waits to send to orders". A fiber that starts another fiber, or ends its
+// wait, has a short slice at that moment, and an arrow leads from it to the slice of the other fiber.
+// TestThePageOfATrace loads a trace into a viewer.
 //
 // Rejected: asynchronous tracks. In this format an arrow begins and ends at slices of threads.
 //
-// The ring has every event since its oldest one. So the first event of a fiber says what it did at that time: it waited
-// if the event is the end of a wait, and was active if it is another one, except for its start.
+// The ring has every event since its oldest one. So the first event of a fiber tells what the fiber did before it: it
+// waited if the event is the end of a wait, had not started if the event is its start, and was active otherwise.
 
-// WriteTrace writes what was recorded in the last time, or all of it if last is 0, as Chrome trace JSON. Open it at
-// ui.perfetto.dev. It shows the fibers that did something since the oldest event that is kept: a fiber that has waited
-// all the time is not in it. WriteTrace copies the events, and writes some hundred bytes for each.
+// WriteTrace writes the events of the given last time as Chrome trace JSON, or all events if last is 0. Open the file
+// at ui.perfetto.dev. It shows the fibers that did something since the oldest event that the recorder has. A fiber that
+// has waited all the time is not in it. WriteTrace copies the events, and writes some hundred bytes for each.
 func (r *Recorder) WriteTrace(w io.Writer, last time.Duration) error {
 	all, now := r.events()
 	t := newTracer(all, now, last)
@@ -36,9 +36,9 @@ func (r *Recorder) WriteTrace(w io.Writer, last time.Duration) error {
 
 // tracer writes events as JSON.
 type tracer struct {
-	all    []*event // in the order of time
-	from   int64    // where the trace begins; what was before decides only what fibers do at that time
-	now    int64    // where it ends
+	all    []*event // ordered by time
+	from   int64    // the time at which the trace begins; earlier events only tell what the fibers do at that time
+	now    int64    // the time at which it ends
 	tracks map[uint64]*track
 	order  []*track
 	begun  bool
@@ -51,9 +51,9 @@ type tracer struct {
 type track struct {
 	thread int
 	name   string // with the number of the fiber
-	own    bool   // it has events of its own: the runtime of the fiber is recorded
+	own    bool   // it has events of its own, because the runtime of the fiber is recorded
 	named  bool   // the name has been written
-	slice  string // what it does; "" if it has not started or has ended
+	slice  string // the name of its slice; "" if it has not started or has ended
 	open   bool   // the beginning of the slice has been written
 }
 
@@ -63,7 +63,7 @@ func newTracer(all []event, now int64, last time.Duration) *tracer {
 	t := &tracer{now: now, tracks: map[uint64]*track{}}
 	for i := range all {
 		t.all = append(t.all, &all[i])
-		t.now = max(t.now, all[i].at) // events may come while they are copied
+		t.now = max(t.now, all[i].at) // events may be added while they are copied
 	}
 	slices.SortFunc(t.all, func(a, b *event) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.number, b.number))
@@ -119,7 +119,7 @@ func (t *tracer) write(began time.Time) {
 	t.flush()
 }
 
-// event writes an event, or takes it into account if it was before the trace.
+// event writes an event. If the event is earlier than the trace, event only updates the track.
 func (t *tracer) event(e *event) {
 	shown := e.at >= t.from
 	if shown {
@@ -172,7 +172,7 @@ func (t *tracer) open(x *track, at int64) {
 	}
 }
 
-// end ends the slice of a track, if it was begun.
+// end ends the slice of a track, if its beginning was written.
 func (t *tracer) end(x *track, at int64, failed bool) {
 	if !x.open {
 		return
@@ -190,7 +190,7 @@ func (t *tracer) slice(phase byte, x *track, at int64, name string) {
 	t.buf = append(t.buf, '}')
 }
 
-// arrow writes the beginning (s) or the end (f) of an arrow, at the slice that was begun last on the track.
+// arrow writes the beginning (s) or the end (f) of an arrow, at the newest slice of the track.
 func (t *tracer) arrow(phase byte, x *track, e *event) {
 	t.entry(phase, x, e.at)
 	t.buf = append(t.buf, `,"name":"wake","cat":"coir","id":`...)

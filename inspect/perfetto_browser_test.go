@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir/internal/chromium"
 )
 
-// viewerPage loads a trace into the trace viewer of Chrome, which the Go distribution has for "go tool trace".
+// viewerPage loads a trace into the trace viewer of Chrome, which the Go distribution includes for "go tool trace".
 const viewerPage = `<!DOCTYPE html><html><head><meta charset="utf-8"><script src="static/webcomponents.min.js"></script>
 <link rel="import" href="static/trace_viewer_full.html"><script>
 document.addEventListener("WebComponentsReady", async () => {

@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Recorder keeps the last events of fibers in memory: when each was started, waited, went on and ended, what it waited
-// for, and which fiber ended the wait. It is a [coir.Observer]:
+// Recorder keeps the last events of fibers in memory: when each fiber started, waited, continued and ended, what it
+// waited for, and which fiber ended the wait. It is a [coir.Observer]:
 //
 //	recorder := inspect.NewRecorder(0)
 //	err := coir.Configure(coir.WithObserver(recorder))
@@ -20,24 +20,24 @@ import (
 // [Recorder.WriteTrace] writes the events for the viewer Perfetto (ui.perfetto.dev). A [Handler] with [WithRecorder]
 // serves them.
 //
-// While an execution trace or a flight recorder of package [runtime/trace] runs, a Recorder also writes to that: a task
+// While an execution trace or a flight recorder of package [runtime/trace] runs, a Recorder also writes to it: a task
 // for each fiber, and a log for each wait. So "go tool trace" shows fibers by their names.
 //
 // A Recorder makes starts and waits of fibers slower; BenchmarkRecorder of this package measures by how much. In a race
-// build it hides races, because it orders what fibers do.
+// build it hides races, because it orders the operations of fibers.
 type Recorder struct {
 	began time.Time
 	last  atomic.Uint64 // the number of the last event
 	ring  []event       // event n is at n modulo its length
-	locks [64]struct {  // the event at i is guarded by the lock i modulo 64
+	locks [64]struct {  // lock i modulo 64 guards the event at i
 		sync.Mutex
 		_ [56]byte // one lock in a cache line
 	}
 	tasks tasks
 }
 
-// NewRecorder returns a recorder of the last events, as many as given; 0 means 65,536. A wait is two events. An event
-// takes 192 bytes, and a recorder nothing else, except for a task for each fiber while an execution trace runs.
+// NewRecorder returns a recorder that keeps the given number of events; 0 means 65,536. A wait is two events. An event
+// takes 192 bytes. A recorder takes no other memory, except for a task for each fiber while an execution trace runs.
 func NewRecorder(events int) *Recorder {
 	if events <= 0 {
 		events = 1 << 16
@@ -45,15 +45,15 @@ func NewRecorder(events int) *Recorder {
 	return &Recorder{began: time.Now(), ring: make([]event, events)}
 }
 
-// event is something that has happened to a fiber. It has no pointers, so the collector does not scan the ring, and no
-// long name is kept in memory.
+// event is something that has happened to a fiber. It has no pointers, so the collector does not scan the ring, and
+// long names do not stay in memory.
 type event struct {
-	number uint64 // from 1 on; 0: there is no event here yet
+	number uint64 // counts from 1; 0: there is no event here yet
 	at     int64  // nanoseconds since the recorder was made
 	fiber  uint64
-	by     uint64 // the fiber that has started it, or ended its wait; 0: none
+	by     uint64 // the fiber that started it, or ended its wait; 0: none
 	what   what
-	failed bool // it ended with an error
+	failed bool // the fiber ended with an error
 	nameN  uint8
 	textN  uint8
 	nameIn [56]byte  // the name of the fiber
@@ -63,7 +63,7 @@ type event struct {
 func (e *event) name() string { return string(e.nameIn[:e.nameN]) }
 func (e *event) text() string { return string(e.textIn[:e.textN]) }
 
-// put copies a text into b, cut if it is too long, and returns its length.
+// put copies a text into b, and returns its length. It cuts a text that is too long.
 func put(b []byte, text string) uint8 {
 	if len(text) > len(b) {
 		text = cut(text, len(b)-len("…"))
@@ -117,7 +117,7 @@ func (r *Recorder) FiberEnded(f *coir.Fiber, err error) {
 // FiberStalled implements [coir.Observer].
 func (r *Recorder) FiberStalled(coir.Stall) {}
 
-// add records an event. Those of one fiber are recorded in the order in which they happen, by number and by time: each
+// add records an event. The numbers and times of the events of one fiber are in the order of the events, because each
 // happens before the next.
 func (r *Recorder) add(what what, f, by *coir.Fiber, text string, failed bool) {
 	n := r.last.Add(1)
@@ -132,14 +132,14 @@ func (r *Recorder) add(what what, f, by *coir.Fiber, text string, failed bool) {
 	l.Lock()
 	defer l.Unlock()
 	e := &r.ring[i]
-	if e.number > n { // this goroutine was so slow that the ring has gone around
+	if e.number > n { // this goroutine was so slow that a newer event has taken the place
 		return
 	}
 	e.number, e.at, e.fiber, e.by, e.what, e.failed = n, at, fiber, other, what, failed
 	e.nameN, e.textN = put(e.nameIn[:], name), put(e.textIn[:], text)
 }
 
-// events returns a copy of the events, in order, and the time of the copy.
+// events returns a copy of the events, in the order of the ring, and the time of the copy.
 func (r *Recorder) events() (all []event, now int64) {
 	all = make([]event, 0, min(uint64(len(r.ring)), r.last.Load()))
 	for i := range r.ring {
@@ -155,7 +155,7 @@ func (r *Recorder) events() (all []event, now int64) {
 
 // tasks are the tasks of fibers in an execution trace.
 type tasks struct {
-	some atomic.Bool // there is one
+	some atomic.Bool // there is a task
 	mu   sync.Mutex
 	all  map[uint64]task
 }
@@ -165,8 +165,8 @@ type task struct {
 	*trace.Task
 }
 
-// tracing reports whether a trace runs. If none does, it forgets the tasks of the last one: in another trace nothing
-// would say their names.
+// tracing reports whether a trace runs. If no trace runs, it forgets the tasks of the last one, because the next trace
+// would not have their names.
 func (r *Recorder) tracing() bool {
 	if trace.IsEnabled() {
 		return true
@@ -180,8 +180,8 @@ func (r *Recorder) tracing() bool {
 	return false
 }
 
-// of returns a context with the task of a fiber, which is made if there is none: the trace may have begun after the
-// fiber. It is part of the task of the fiber by, if that has one.
+// of returns a context with the task of a fiber. It makes the task if there is none, because the trace may have begun
+// after the fiber. The task is part of the task of the fiber by, if that has one.
 func (t *tasks) of(f, by *coir.Fiber) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,8 +204,8 @@ func (t *tasks) of(f, by *coir.Fiber) context.Context {
 	return x.ctx
 }
 
-// find returns a context with the task of a fiber, if it has one. It makes none: the fiber may be of a runtime that the
-// recorder does not observe, so that nothing would end the task.
+// find returns a context with the task of a fiber, if it has one. It does not make a task: the fiber may belong to a
+// runtime that the recorder does not observe, and then nothing would end the task.
 func (t *tasks) find(f *coir.Fiber) context.Context {
 	t.mu.Lock()
 	defer t.mu.Unlock()

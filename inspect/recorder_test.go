@@ -41,17 +41,17 @@ type chrome struct {
 	OtherData struct{ From time.Time }
 }
 
-// slice is one that the file shows.
+// slice is a slice that the file shows.
 type slice struct {
 	fiber, name string
 	from, to    float64 // microseconds
 	failed      bool
 }
 
-// seen holds what a viewer shows of a file.
+// seen is what a viewer shows.
 type seen struct {
 	slices []slice
-	arrows [][2]slice // between slices, whose ends are not set
+	arrows [][2]slice // between slices whose ends are not set
 }
 
 func (s *seen) has(fiber, name string) bool {
@@ -68,9 +68,9 @@ func (s *seen) arrow(from, does, to string) bool {
 	})
 }
 
-// readTrace reads a file as a viewer does, and checks it against the rules of the format: each event has its fields,
-// the slices of a thread nest and are closed, its times do not go back, each arrow has a beginning and an end, in that
-// order, on an open slice, and each thread has a name.
+// readTrace reads a file as a viewer does, and checks the rules of the format. Each event has its fields. The slices of
+// a thread nest and are closed, and its times do not go back. Each arrow has a beginning and then an end, both on an
+// open slice. Each thread has a name.
 func readTrace(text []byte) (*seen, error) {
 	var file chrome
 	if err := json.Unmarshal(text, &file); err != nil {
@@ -152,7 +152,7 @@ func readTrace(text []byte) (*seen, error) {
 	return &all, nil
 }
 
-// traceOf returns what a recorder writes.
+// traceOf returns the trace that a recorder writes.
 func traceOf(t *testing.T, r *Recorder, last time.Duration) *seen {
 	t.Helper()
 	var b bytes.Buffer
@@ -280,7 +280,7 @@ func unpanicked(ctx context.Context, fn func(context.Context, *coir.Nursery) err
 	return coir.Run(ctx, fn)
 }
 
-// Traces are valid at any time, while fibers go on, for any size of the ring and any length of time.
+// Traces are valid at any time, while fibers continue, for any size of the ring and any length of time.
 func TestTracesAreValid(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 100, 3000} {
 		rt, r := recorded(t, size, coir.WithWorkers(2), coir.OnStall(0, nil))
@@ -313,7 +313,7 @@ func TestTracesAreValid(t *testing.T) {
 	}
 }
 
-// What a fiber did before the trace begins is not shown, but what it does then is.
+// A trace does not show what a fiber did before it begins, but shows what the fiber does at its beginning.
 func TestATraceOfTheLastTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, r := recorded(t, 0)
@@ -363,7 +363,7 @@ func TestFibersOfOtherRuntimes(t *testing.T) {
 		})
 	}()
 	<-parks
-	for waits := false; !waits; { // until it has parked: then it is known who wakes it
+	for waits := false; !waits; { // until it has parked, so that it is known which fiber wakes it
 		waits = slices.ContainsFunc(rt.Snapshot(snapshot.Options{}).Fibers, func(f snapshot.Fiber) bool {
 			return f.Name == "receiver" && f.State == snapshot.StateWaiting
 		})
@@ -382,7 +382,7 @@ func TestFibersOfOtherRuntimes(t *testing.T) {
 	}
 }
 
-// Names may hold anything. They are cut, and the trace is valid.
+// Names may contain anything. They are cut, and the trace is valid.
 func TestTracesOfHostileNames(t *testing.T) {
 	for _, bad := range []string{
 		`"},{"ph":"B"`, "</script><script>", "\\", "a\nb\x00\x1b\u2028", "\xff\xfe\xc3", "", "[", "\u202e",
@@ -410,7 +410,7 @@ func TestTracesOfHostileNames(t *testing.T) {
 	}
 }
 
-// The ring is all that a recorder needs, and it has no pointers.
+// A recorder needs no memory other than the ring, which has no pointers.
 func TestTheMemoryOfARecorder(t *testing.T) {
 	if n := unsafe.Sizeof(event{}); n != 192 {
 		t.Errorf("an event has %d bytes, and the documentation says 192", n)
@@ -477,7 +477,7 @@ func TestTheHandlerServesATrace(t *testing.T) {
 	for i := range 100 {
 		ask(h, "GET", fmt.Sprintf("http://localhost/trace.json?seconds=%d", i))
 	}
-	if n := len(h.taker.last); n > 1 {
+	if n := len(h.cache.last); n > 1 {
 		t.Errorf("the handler keeps %d traces", n)
 	}
 	for _, bad := range []string{"-1", "x", "1e9", "99999999999999999999"} {
@@ -508,16 +508,16 @@ func parsed(t *testing.T, execution []byte) string {
 	return string(out)
 }
 
-// tracing is held by tests that start a trace of the process.
+// tracing is locked by tests that start a trace of the process.
 var tracing sync.Mutex
 
-// While an execution trace runs, fibers are tasks in it, those included that began before, and waits are logs.
+// While an execution trace runs, fibers are tasks in it, including fibers that began before it, and waits are logs.
 func TestExecutionTracesNameFibers(t *testing.T) {
 	tracing.Lock()
 	defer tracing.Unlock()
 	rt, r := recorded(t, 0, coir.WithWorkers(1))
 	var execution bytes.Buffer
-	for round := range 2 { // the second trace knows nothing of the first
+	for round := range 2 { // the second trace does not know the first
 		execution.Reset()
 		err := rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 			orders := coir.NewChan[int](0, coir.WithName("orders"))
@@ -570,7 +570,7 @@ func TestExecutionTracesNameFibers(t *testing.T) {
 	}
 }
 
-// grep returns the lines of a text in which a pattern is found.
+// grep returns the lines of a text that match a pattern.
 func grep(text, pattern string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -581,7 +581,7 @@ func grep(text, pattern string) string {
 	return b.String()
 }
 
-// A task that ends is forgotten, also while a trace runs for long.
+// A recorder forgets a task that has ended, even while a trace runs for a long time.
 func TestTasksAreForgotten(t *testing.T) {
 	tracing.Lock()
 	defer tracing.Unlock()
@@ -606,8 +606,8 @@ func TestTasksAreForgotten(t *testing.T) {
 	}
 }
 
-// BenchmarkRecorder measures what a recorder costs: two fibers that hand over a value, and a start with an end, without
-// an observer, with one that does nothing, and with a recorder.
+// BenchmarkRecorder measures the cost of a recorder. It measures two fibers that hand over a value, and the start and
+// the end of a fiber: without an observer, with one that does nothing, and with a recorder.
 func BenchmarkRecorder(b *testing.B) {
 	for _, c := range []struct {
 		name string

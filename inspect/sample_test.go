@@ -57,7 +57,8 @@ var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
-// deadlock is a snapshot of a shop: two workers wait for each other's lock, and the feeder for room in a full channel.
+// deadlock is a snapshot of a shop: two workers wait for each other's lock, and the feeder waits for room in a full
+// channel.
 func deadlock() *snapshot.Snapshot {
 	use := func(text string, object uint64) []snapshot.Wait {
 		return []snapshot.Wait{{Kind: snapshot.WaitUse, Text: text, Object: object}}
@@ -127,7 +128,7 @@ func deadlock() *snapshot.Snapshot {
 	return s
 }
 
-// whyDeadlock says what is wrong in deadlock.
+// whyDeadlock explains what is wrong in deadlock.
 func whyDeadlock() []snapshot.Explanation {
 	return []snapshot.Explanation{
 		{Kind: snapshot.ProblemDeadlock, Certain: true, Fibers: []uint64{2, 3}, Objects: []uint64{11, 12},
@@ -170,8 +171,8 @@ func many(n int) *snapshot.Snapshot {
 	return s
 }
 
-// payments is a snapshot of a program in which one of many payments has waited for long, and why says so. Its main
-// waits for an upload, which ignores a cancel.
+// payments is a snapshot of a program in which one of many payments has waited for a long time; why explains that. Its
+// main fiber waits for an upload that ignores a cancel.
 func payments() (s *snapshot.Snapshot, why []snapshot.Explanation) {
 	join := func(id uint64) []snapshot.Wait {
 		return []snapshot.Wait{{Kind: snapshot.WaitJoin, Text: "for its children to end", Nursery: id}}

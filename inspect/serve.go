@@ -12,8 +12,8 @@ import (
 )
 
 // Serve serves a [Handler] on a TCP address, such as localhost:7117, until ctx ends; then it returns nil. It returns an
-// error if it cannot listen there, or if other machines could reach the address and [WithRemote] is not among the
-// options. It can be called in a goroutine and in a fiber.
+// error if it cannot listen there, or if other machines could reach the address and the option [WithRemote] is missing.
+// It can be called in a goroutine and in a fiber.
 func Serve(ctx context.Context, addr string, opts ...Option) error {
 	var o options
 	for _, opt := range opts {

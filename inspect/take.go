@@ -16,33 +16,35 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// A snapshot is not written to the network while it is taken: a slow reader would make it long, and its parts would be
-// of different times. It is encoded fiber by fiber into a document instead, which is compressed to about a twentieth,
-// and which all requests of the next moment share. So the memory does not depend on the number of readers:
+// A snapshot is not written to the network while it is taken: a slow reader would make it take long, and its parts
+// would be from different times. Instead it is encoded into a document, fiber by fiber, and compressed to about a
+// twentieth. All requests of the next moment share the document. So the memory does not depend on the number of
+// readers:
 //
 //   - At most one snapshot is taken at a time.
-//   - A document is made only while fewer than mostHeld are being read. Otherwise a request shares the newest one of
-//     its kind, and if there is none, it is refused. So there are at most mostHeld and the newest one of each kind.
+//   - A document is made only while fewer than mostHeld documents are being read. Otherwise a request shares the newest
+//     document of its kind, and is refused if there is none. So there are at most mostHeld documents and the newest of
+//     each kind.
 //
 // TestSlowReadersHoldFewSnapshots checks both.
 
 const (
-	fresh     = 250 * time.Millisecond // for how long requests share a document
-	apart     = 100 * time.Millisecond // between the first two snapshots, of which the first is only for Explain
-	settled   = 500 * time.Millisecond // how old a snapshot is before others are compared with it, but for the first
-	idle      = 10 * time.Second       // after which nothing is kept
-	mostHeld  = 4                      // documents that are being read
-	mostShown = 100_000                // fibers of a document, and of a snapshot that is kept
-	mostDump  = 1_000_000              // fibers of a dump
+	fresh     = 250 * time.Millisecond // the time for which requests share a document
+	apart     = 100 * time.Millisecond // the time between the first two snapshots; the first one is only for Explain
+	settled   = 500 * time.Millisecond // the age at which a snapshot is compared with newer ones, except for the first
+	idle      = 10 * time.Second       // the time without requests after which nothing is kept
+	mostHeld  = 4                      // the most documents that are being read
+	mostShown = 100_000                // the most fibers of a document, and of a snapshot that is kept
+	mostDump  = 1_000_000              // the most fibers of a dump
 )
 
 var errBusy = errors.New("inspect: too many slow readers: try again")
 
 // document is an encoded snapshot. It does not change.
 type document struct {
-	packed  []byte // by gzip
+	packed  []byte // compressed by gzip
 	made    time.Time
-	readers int // guarded by taker.mu
+	readers int // guarded by cache.mu
 }
 
 // key is a kind of document.
@@ -50,31 +52,32 @@ type key struct {
 	of                 int
 	text, dump, stacks bool
 
-	trace bool          // what a recorder has
-	last  time.Duration // since when
+	trace bool          // the events of a recorder
+	last  time.Duration // the time that the trace covers
 }
 
-type taker struct {
+// cache makes documents, and shares them among requests.
+type cache struct {
 	busy    chan struct{} // has an element while a snapshot is taken
 	explain func(earlier, later *snapshot.Snapshot) []snapshot.Explanation
 
 	recorder *Recorder // nil: none
 
 	// Guarded by busy.
-	of   []Source     // empty until the first snapshot if it is the default runtime
-	kept []kept       // of each source
-	pack *gzip.Writer // used again, because a new one has a megabyte
+	of   []Source     // the sources; empty until the first snapshot, if it is the default runtime
+	kept []kept       // for each source
+	pack *gzip.Writer // used again, because a new one takes a megabyte
 
 	mu    sync.Mutex
 	last  map[key]*document // the newest of each kind
-	held  int               // documents with readers
-	sleep *time.Timer       // ends idle
+	held  int               // the number of documents with readers
+	sleep *time.Timer       // calls forget
 }
 
-func (t *taker) sources() int { return len(t.kept) }
+func (t *cache) sources() int { return len(t.kept) }
 
 // get returns a document, which the caller must release.
-func (t *taker) get(ctx context.Context, k key) (*document, error) {
+func (t *cache) get(ctx context.Context, k key) (*document, error) {
 	if d := t.share(k); d != nil {
 		return d, nil
 	}
@@ -82,7 +85,7 @@ func (t *taker) get(ctx context.Context, k key) (*document, error) {
 		return nil, err
 	}
 	defer t.leave()
-	if d := t.share(k); d != nil { // another request has taken it meanwhile
+	if d := t.share(k); d != nil { // another request has made it in the meantime
 		return d, nil
 	}
 	t.mu.Lock()
@@ -97,7 +100,7 @@ func (t *taker) get(ctx context.Context, k key) (*document, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k.trace { // there may be any number of kinds
+	if k.trace { // there may be any number of kinds of traces
 		maps.DeleteFunc(t.last, func(k key, d *document) bool { return k.trace && d.readers == 0 })
 	}
 	t.last[k] = d
@@ -105,8 +108,8 @@ func (t *taker) get(ctx context.Context, k key) (*document, error) {
 	return d, nil
 }
 
-// enter waits until no snapshot is taken, and begins one.
-func (t *taker) enter(ctx context.Context) error {
+// enter waits until no other snapshot is taken, and then lets the caller take one.
+func (t *cache) enter(ctx context.Context) error {
 	select {
 	case t.busy <- struct{}{}:
 	case <-ctx.Done():
@@ -118,16 +121,16 @@ func (t *taker) enter(ctx context.Context) error {
 	return nil
 }
 
-// leave ends what enter began.
-func (t *taker) leave() {
+// leave lets the next caller of enter continue.
+func (t *cache) leave() {
 	<-t.busy
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.used()
 }
 
-// used starts the time after which nothing is kept. The caller has locked t.mu.
-func (t *taker) used() {
+// used starts the time idle again. The caller has locked t.mu.
+func (t *cache) used() {
 	if t.sleep == nil {
 		t.sleep = time.AfterFunc(idle, t.forget)
 	} else {
@@ -135,24 +138,24 @@ func (t *taker) used() {
 	}
 }
 
-// forget drops what is kept. Documents with readers stay: they may be shared, and the last reader starts the time
-// again.
-func (t *taker) forget() {
+// forget drops the snapshots and documents. Documents with readers stay, because requests may share them; the last
+// reader starts the time again.
+func (t *cache) forget() {
 	select {
 	case t.busy <- struct{}{}:
 		clear(t.kept)
 		t.pack = nil
 		<-t.busy
 	default:
-		return // leave starts the timer again
+		return // leave will start the timer again
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.last, func(_ key, d *document) bool { return d.readers == 0 })
 }
 
-// share returns the newest document, if it is fresh, or if no other one may be made.
-func (t *taker) share(k key) *document {
+// share returns the newest document, if it is fresh, or if no other document may be made.
+func (t *cache) share(k key) *document {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	d := t.last[k]
@@ -164,14 +167,14 @@ func (t *taker) share(k key) *document {
 }
 
 // hold adds a reader. The caller has locked t.mu.
-func (t *taker) hold(d *document) {
+func (t *cache) hold(d *document) {
 	if d.readers++; d.readers == 1 {
 		t.held++
 	}
 }
 
 // release removes a reader.
-func (t *taker) release(d *document) {
+func (t *cache) release(d *document) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if d.readers--; d.readers == 0 {
@@ -181,7 +184,7 @@ func (t *taker) release(d *document) {
 }
 
 // take takes a snapshot and encodes it.
-func (t *taker) take(ctx context.Context, k key) (*document, error) {
+func (t *cache) take(ctx context.Context, k key) (*document, error) {
 	if k.trace {
 		return t.packed(func(to io.Writer) error { return t.recorder.WriteTrace(to, k.last) })
 	}
@@ -218,11 +221,11 @@ func (t *taker) take(ctx context.Context, k key) (*document, error) {
 	return d, err
 }
 
-// packed returns what write writes as a document.
-func (t *taker) packed(write func(to io.Writer) error) (*document, error) {
+// packed returns a document with the output of write.
+func (t *cache) packed(write func(to io.Writer) error) (*document, error) {
 	var packed bytes.Buffer
 	if t.pack == nil {
-		t.pack, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // which is a level
+		t.pack, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // there is no error, because the level is valid
 	}
 	t.pack.Reset(&packed)
 	if err := errors.Join(write(t.pack), t.pack.Close()); err != nil {
@@ -232,7 +235,7 @@ func (t *taker) packed(write func(to io.Writer) error) (*document, error) {
 }
 
 // fiber returns a fiber with its stack, or nil if there is none with that number.
-func (t *taker) fiber(ctx context.Context, of int, id uint64) (found *snapshot.Fiber, err error) {
+func (t *cache) fiber(ctx context.Context, of int, id uint64) (found *snapshot.Fiber, err error) {
 	if err := t.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -248,16 +251,16 @@ func (t *taker) fiber(ctx context.Context, of int, id uint64) (found *snapshot.F
 	return found, nil
 }
 
-// kept has the snapshot of a source that the next one is compared with. That is not always the one before: if requests
-// follow each other in milliseconds, nothing would have lasted for long enough to be told. The memory of fibers is used
-// again: a page asks once a second, and garbage of that size would start the collector each time, which scans the
-// stacks of all fibers.
+// kept has the snapshot of a source with which the next one is compared. That is not always the previous snapshot: if
+// requests follow each other in milliseconds, nothing would have lasted long enough to be reported. The memory of
+// fibers is used again: a page sends a request once a second, and garbage of that size would start the collector each
+// time, which scans the stacks of all fibers.
 type kept struct {
-	last *snapshot.Snapshot // the next ones are compared with it; its fibers are in before
-	next *snapshot.Snapshot // takes its place when it is old enough; nil: there is none; its fibers are in after
+	last *snapshot.Snapshot // the next snapshots are compared with it; its fibers are in before
+	next *snapshot.Snapshot // takes the place of last when it is old enough, or nil; its fibers are in after
 
 	before, after room
-	now           room // for a snapshot that is taken
+	now           room // for the snapshot that is being taken
 }
 
 // begin makes room for a snapshot.
@@ -269,7 +272,7 @@ func (k *kept) begin() {
 	k.now.reset()
 }
 
-// keep keeps a snapshot, whose fibers are in now, if it is needed.
+// keep keeps a snapshot if it is needed. The fibers of the snapshot are in now.
 func (k *kept) keep(s *snapshot.Snapshot) {
 	switch {
 	case k.last == nil:
@@ -284,11 +287,11 @@ func (k *kept) keep(s *snapshot.Snapshot) {
 // room holds copies of fibers.
 type room struct {
 	fibers []snapshot.Fiber
-	waits  []snapshot.Wait // those of the fibers
+	waits  []snapshot.Wait // the waits of the fibers
 	places []fiberAt       // see sort
 }
 
-// fiberAt is where a fiber is in a room.
+// fiberAt is the index of a fiber in a room.
 type fiberAt struct {
 	id uint64
 	at int
@@ -301,14 +304,15 @@ func (r *room) reset() {
 	r.fibers, r.waits = r.fibers[:0], r.waits[:0]
 }
 
-// sort sorts the fibers by their numbers, in place. [snapshot.Explain] would do so in a copy, which is garbage then.
+// sort sorts the fibers by their numbers, in place. Otherwise [snapshot.Explain] would sort a copy, which becomes
+// garbage.
 func (r *room) sort() {
 	r.places = r.places[:0]
 	for i := range r.fibers {
 		r.places = append(r.places, fiberAt{r.fibers[i].ID, i})
 	}
 	slices.SortFunc(r.places, func(a, b fiberAt) int { return cmp.Compare(a.id, b.id) })
-	for first := range r.places { // each circle of fibers of which one takes the place of the next
+	for first := range r.places { // follow the cycle of fibers in which each takes the place of the next
 		one, to := r.fibers[first], first
 		for r.places[to].at != to {
 			from := r.places[to].at
@@ -323,7 +327,7 @@ func (r *room) sort() {
 	}
 }
 
-// add adds a copy of a fiber, in which texts are cut.
+// add adds a copy of a fiber, with its texts cut.
 func (r *room) add(f *snapshot.Fiber) *snapshot.Fiber {
 	from := len(r.waits)
 	r.waits = append(r.waits, f.Wait...)
@@ -338,11 +342,11 @@ func (r *room) add(f *snapshot.Fiber) *snapshot.Fiber {
 
 // collect takes a snapshot.
 type collect struct {
-	most int                        // fibers
-	each func(*snapshot.Fiber) bool // is called for each fiber; if it is nil, the fibers are kept in room
+	most int                        // the most fibers
+	each func(*snapshot.Fiber) bool // is called for each fiber; if it is nil, the fibers go to room
 	room *room
 
-	n, more int
+	n, more int // the fibers up to most, and the others
 }
 
 func (c *collect) from(source Source, stacks bool) *snapshot.Snapshot {

@@ -13,21 +13,21 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// The text is for a person with curl, or who reads a log: what is wrong comes first, then the tree of nurseries and
-// fibers, then the objects that fibers wait for. Fibers of a nursery that do the same are one line with a count. The
-// number of lines is bounded; what is left out is said.
+// The text is for people who use curl or read a log. It says first what is wrong. Then come the tree of nurseries and
+// fibers, and the objects that fibers wait for. Fibers of a nursery that do the same are one line with a count. The
+// number of lines is bounded, and the text says how much it omits.
 
 const (
-	treeLines   = 400 // of nurseries and fibers
+	treeLines   = 400 // the most lines of nurseries and fibers
 	objectLines = 100
-	ticketLines = 5  // of a desk
-	mostDeep    = 40 // levels of the tree
+	ticketLines = 5  // the most lines for the tickets of a desk
+	mostDeep    = 40 // the most levels of the tree
 	nameRunes   = 80
 	textRunes   = 300
 )
 
-// WriteText writes a snapshot as text for people, as the handler serves it as text. What is wrong is known only with an
-// earlier snapshot of the same runtime; without one, earlier is nil.
+// WriteText writes a snapshot as text for people, as the handler serves it. It can say what is wrong only by comparison
+// with an earlier snapshot of the same runtime. If there is none, earlier is nil.
 func WriteText(w io.Writer, earlier, later *snapshot.Snapshot) error {
 	var why []snapshot.Explanation
 	if earlier != nil {
@@ -49,15 +49,15 @@ func writeText(w io.Writer, s *snapshot.Snapshot, why []snapshot.Explanation) er
 	return t.out.Flush()
 }
 
-// tree is a snapshot while it is written.
+// tree writes a snapshot as text.
 type tree struct {
 	*snapshot.Snapshot
-	out *bufio.Writer // an error stays with it until Flush
+	out *bufio.Writer // it keeps an error until Flush
 
 	names   map[uint64]string              // of fibers, by number
 	members map[uint64][]*snapshot.Fiber   // by nursery
 	owned   map[uint64][]*snapshot.Nursery // by the fiber that opened them
-	done    map[uint64]bool                // nurseries that are written
+	done    map[uint64]bool                // nurseries that have been written
 	holders map[uint64][]uint64            // of objects, by number
 	groups  *snapshot.Groups
 	lines   int // of the tree
@@ -75,7 +75,7 @@ func newTree(s *snapshot.Snapshot, why []snapshot.Explanation) *tree {
 		t.names[f.ID] = f.Name
 		t.members[f.Nursery] = append(t.members[f.Nursery], f)
 	}
-	for _, of := range t.members { // a snapshot has them in any order
+	for _, of := range t.members { // a snapshot lists fibers in any order
 		slices.SortStableFunc(of, func(a, b *snapshot.Fiber) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	for i := range s.Nurseries {
@@ -199,7 +199,7 @@ func (t *tree) fibers() {
 			t.nursery(n, 1)
 		}
 	}
-	for i := range t.Nurseries { // in a cycle, which only a wrong snapshot has
+	for i := range t.Nurseries { // nurseries in a cycle, which only a wrong snapshot has
 		t.nursery(&t.Nurseries[i], 1)
 	}
 	var rest []*snapshot.Fiber
@@ -223,7 +223,7 @@ func (t *tree) shows(id uint64) bool {
 	return ok
 }
 
-// nursery writes a nursery and what is below it.
+// nursery writes a nursery and everything below it.
 func (t *tree) nursery(n *snapshot.Nursery, depth int) {
 	if t.done[n.ID] {
 		return
@@ -270,7 +270,7 @@ func (t *tree) describe(n *snapshot.Nursery) string {
 	return strings.Join(parts, ", ")
 }
 
-// group writes fibers. Those that do the same are one line.
+// group writes fibers. Fibers that do the same are one line.
 func (t *tree) group(fibers []*snapshot.Fiber, depth int) {
 	for _, g := range t.alike(fibers) {
 		if t.lines >= treeLines {
@@ -292,12 +292,12 @@ func (t *tree) group(fibers []*snapshot.Fiber, depth int) {
 	}
 }
 
-// opens reports whether a fiber has opened a nursery that is to be written below it.
+// opens reports whether a fiber has opened a nursery that must be written below it.
 func (t *tree) opens(f *snapshot.Fiber) bool {
 	return slices.ContainsFunc(t.owned[f.ID], func(n *snapshot.Nursery) bool { return !t.done[n.ID] })
 }
 
-// alike returns fibers in groups that do the same, in the order of their first fibers. A fiber that has opened a
+// alike groups fibers that do the same. The groups are in the order of their first fibers. A fiber that has opened a
 // nursery has a group of its own.
 func (t *tree) alike(fibers []*snapshot.Fiber) [][]*snapshot.Fiber {
 	var groups [][]*snapshot.Fiber
@@ -319,7 +319,7 @@ func (t *tree) alike(fibers []*snapshot.Fiber) [][]*snapshot.Fiber {
 	return groups
 }
 
-// place returns a source position with the last directory only.
+// place returns a source position with only its last directory.
 func place(at string) string {
 	if i := strings.LastIndexAny(at, `/\`); i > 0 {
 		at = at[strings.LastIndexAny(at[:i], `/\`)+1:]

@@ -54,11 +54,11 @@ func TestAges(t *testing.T) {
 	}
 }
 
-// The text has few lines, however many fibers and objects there are, and counts what it leaves out.
+// The text has few lines, however many fibers and objects there are, and counts the rest.
 func TestTextIsBounded(t *testing.T) {
 	s := many(20_000)
 	for i := range s.Fibers {
-		s.Fibers[i].Name = fmt.Sprint("fiber", i) // each one different
+		s.Fibers[i].Name = fmt.Sprint("fiber", i) // all different
 	}
 	why := make([]snapshot.Explanation, 1000)
 	var b bytes.Buffer
@@ -79,7 +79,7 @@ func TestTextIsBounded(t *testing.T) {
 	}
 }
 
-// A fiber that is named is a line of its own, and a group does not seem to be as old as its oldest fiber.
+// A fiber that an explanation names has a line of its own, and a group does not seem to be as old as its oldest fiber.
 func TestTextOfNamedFibers(t *testing.T) {
 	s, why := payments()
 	var b bytes.Buffer

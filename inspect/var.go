@@ -15,9 +15,9 @@ import (
 //
 //	expvar.Publish("coir", inspect.Var(coir.Default()))
 //
-// It shows as JSON how many fibers are in which state, how many wait for what, and the age of the oldest wait. Of a
-// [coir.Runtime] it also has the counters of [coir.Runtime.Stats]. To read it takes a snapshot, which readers that come
-// at the same time share.
+// The variable is JSON: the number of fibers in each state, the number of waits of each kind, and the age of the oldest
+// wait. For a [coir.Runtime] it also has the counters of [coir.Runtime.Stats]. Reading it takes a snapshot, and readers
+// that come at the same time share one.
 //
 // This package does not import expvar, which would add a handler to [net/http.DefaultServeMux].
 func Var(of Source) fmt.Stringer { return &variable{of: of} }
@@ -30,7 +30,7 @@ type variable struct {
 	made time.Time
 }
 
-// numbers holds what a variable shows.
+// numbers is the content of a variable.
 type numbers struct {
 	Fibers map[snapshot.State]int    `json:"fibers"`
 	Waits  map[snapshot.WaitKind]int `json:"waits"`
@@ -42,7 +42,7 @@ func (v *variable) String() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.text == "" || time.Since(v.made) >= fresh {
-		text, _ := json.Marshal(numbersOf(v.of)) // numbers have a JSON form
+		text, _ := json.Marshal(numbersOf(v.of)) // there is no error: numbers can be encoded
 		v.text, v.made = string(text), time.Now()
 	}
 	return v.text

@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// The variable counts the fibers of a runtime, and is one that package expvar can show.
+// The variable counts the fibers of a runtime, and package expvar can show it.
 func TestVarOfARuntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := coir.Default()

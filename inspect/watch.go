@@ -20,44 +20,45 @@ import (
 
 const (
 	everyLook = 10 * time.Second
-	mostSets  = 10       // of files in a directory
-	mostBytes = 32 << 20 // of a file
+	mostSets  = 10       // the most sets of files in a directory
+	mostBytes = 32 << 20 // the most bytes of a file
 
-	// mostStacks is how many fibers a dump may have to include stacks: the program stops while they are printed.
+	// mostStacks is the most fibers of a dump with stacks, because the program stops while stacks are printed.
 	mostStacks = 1000
 )
 
-// WithInterval sets how long [Watch] waits from one look to the next, in place of ten seconds.
+// WithInterval sets the time between two snapshots of [Watch], in place of ten seconds.
 func WithInterval(d time.Duration) Option {
 	return func(o *options) { o.interval = d }
 }
 
-// WithLogger sets where [Watch] logs, in place of [slog.Default].
+// WithLogger sets the logger of [Watch], in place of [slog.Default].
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) { o.logger = l }
 }
 
-// WithDir makes [Watch] write files to a directory when it logs something: a dump that [Read] reads, and what the
-// recorders of [WithFlightRecorder] and [WithRecorder] have. The dump has stacks if there are at most 1,000 fibers. The
+// WithDir makes [Watch] write files to a directory when it logs something: a dump that [Read] reads, and the content of
+// the recorders of [WithFlightRecorder] and [WithRecorder]. The dump has stacks if there are at most 1,000 fibers. The
 // names of the files begin with coir- and the time, in UTC. Watch keeps the last ten sets of files in the directory,
-// those of other processes included, and removes older ones. A file that would have more than 32 MB is not written.
+// including sets of other processes, and removes older ones. It does not write a file that would have more than 32 MB.
 func WithDir(dir string) Option {
 	return func(o *options) { o.dir = dir }
 }
 
-// WithFlightRecorder gives [Watch] a flight recorder whose content it writes to the directory of [WithDir]. The program
-// has started it, and stops it.
+// WithFlightRecorder gives [Watch] a flight recorder, whose content Watch writes to the directory of [WithDir]. The
+// program starts and stops the flight recorder.
 func WithFlightRecorder(r *trace.FlightRecorder) Option {
 	return func(o *options) { o.flight = r }
 }
 
 // Watch logs what is wrong with the default runtime, or with the sources of [WithSource]: a deadlock, a fiber that
-// never yields, a channel that stays full, and what else [snapshot.Explain] says. It logs each once, as a warning, or
-// as an error if it is certain, and again if it has ended and comes back. The attributes are kind, certain, text,
-// fibers and objects (the numbers of the first 100), since, and files: see [WithDir].
+// never yields, a channel that stays full, and whatever else [snapshot.Explain] reports. It logs each problem once, as
+// a warning, or as an error if it is certain. It logs a problem again if it has ended and comes back. The attributes
+// are kind, certain, text, fibers and objects (the numbers of the first 100), since, and files: see [WithDir].
 //
-// Watch returns nil when ctx ends, and an error if it cannot make the directory. It can be called in a goroutine and in
-// a fiber, which waits. Its snapshots do not need the workers that it watches, and in a goroutine it needs none at all:
+// Watch returns nil when ctx ends, and an error if it cannot make the directory. It can be called in a goroutine, and
+// in a fiber, which then waits. Its snapshots do not need the workers that it watches, and in a goroutine it needs no
+// worker at all:
 //
 //	go inspect.Watch(ctx)
 //
@@ -68,8 +69,8 @@ func Watch(ctx context.Context, opts ...Option) error {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	// The snapshots are taken in a goroutine, which needs no worker, while the caller waits for a cancel. In coir.Blocking
-	// its fiber would be in a call that blocks, of which Watch would log an explanation.
+	// A goroutine, which needs no worker, takes the snapshots while the caller waits for a cancel. If the fiber of the
+	// caller ran them in coir.Blocking, it would be in a call that blocks, and Watch would log that.
 	wait, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	var err error
@@ -80,7 +81,7 @@ func Watch(ctx context.Context, opts ...Option) error {
 		defer func() { panicked = recover() }()
 		err = newWatcher(&o).run(ctx)
 	}()
-	_ = coir.WaitCancel(wait) // it also ends if run returns early
+	_ = coir.WaitCancel(wait) // it also returns if run returns early
 	_, _ = coir.Blocking(ctx, func() (struct{}, error) {
 		<-ended
 		return struct{}{}, nil
@@ -102,7 +103,7 @@ type watcher struct {
 type watched struct {
 	Source
 	kept
-	told []snapshot.Explanation // what was wrong at the last look
+	told []snapshot.Explanation // what was wrong last time
 }
 
 func newWatcher(o *options) *watcher { return &watcher{options: o, explain: snapshot.Explain} }
@@ -145,7 +146,7 @@ func (w *watcher) begin() {
 	}
 }
 
-// look takes a snapshot of a source, and logs what is wrong and was not at the last look.
+// look takes a snapshot of a source, and logs what is wrong now and was not wrong last time.
 func (w *watcher) look(ctx context.Context, of *watched) {
 	of.begin()
 	later := (&collect{most: mostShown, room: &of.now}).from(of.Source, false)
@@ -195,12 +196,12 @@ func (w *watcher) log(ctx context.Context, e *snapshot.Explanation, files []stri
 	l.LogAttrs(ctx, level, "inspect: "+cut(string(e.Kind), nameBytes), attrs...)
 }
 
-// unlike returns the explanations that are new: unlike those of the last look. They are alike if they are of one kind,
-// and about a common fiber or object. Those of a kind that is in passing are alike too if their texts differ in numbers
-// only. One that has become certain is unlike those that were not.
+// unlike returns the explanations not reported last time. An explanation was reported if one of the same kind had a
+// fiber or an object in common with it. For the kinds in passing it is enough that the texts differ only in numbers. An
+// explanation that has become certain is new.
 func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
 	type marks struct {
-		fibers, objects map[uint64]bool // true: of one that is certain
+		fibers, objects map[uint64]bool // true: of a certain explanation
 		texts           map[string]bool
 	}
 	known := map[snapshot.Problem]*marks{}
@@ -229,10 +230,11 @@ func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
 	return news
 }
 
-// passing are the kinds that are about other fibers and objects at each look, for the same reason.
+// passing lists the kinds that concern other fibers and objects each time, although the cause is the same.
 var passing = []snapshot.Problem{snapshot.ProblemStarved, snapshot.ProblemBlockingCalls, snapshot.ProblemTicketOld}
 
-// knows reports whether one of the keys is in a map of marks; if certain, that of an explanation that is certain.
+// knows reports whether one of the keys is in a map of marks. If certain is set, only marks of certain explanations
+// count.
 func knows[K comparable](marks map[K]bool, certain bool, keys ...K) bool {
 	return slices.ContainsFunc(keys, func(k K) bool {
 		was, ok := marks[k]
@@ -244,8 +246,8 @@ func withoutNumbers(text string) string { return digits.ReplaceAllString(text, "
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// write writes a set of files about a source with so many live fibers. It returns the names of those that are complete,
-// and why others are not.
+// write writes a set of files about a source with the given number of live fibers. It returns the names of the complete
+// files, and an error that says why others are missing.
 func (w *watcher) write(of *watched, live int64, why []snapshot.Explanation, kind string) (files []string, err error) {
 	name := setName(time.Now(), kind)
 	add := func(ext string, write func(io.Writer) error) {
@@ -287,7 +289,7 @@ var (
 	validFile = regexp.MustCompile(`^(coir-\d{8}-\d{6}\.\d{6}-[a-z][a-z-]{0,30}-\d+)\.(json|trace|events\.json)(\.part)?$`)
 )
 
-// writeFile writes a file, under another name until it is complete.
+// writeFile writes a file. The file has another name until it is complete.
 func writeFile(name string, write func(io.Writer) error) error {
 	part := name + ".part"
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -321,7 +323,7 @@ func (c *capped) Write(b []byte) (int, error) {
 	return c.Writer.Write(b)
 }
 
-// removeOld removes the oldest sets of files in a directory, so that mostSets are left.
+// removeOld removes the oldest sets of files in a directory, so that at most mostSets are left.
 func removeOld(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,7 +1,7 @@
 package inspect_test
 
-// What Watch says of fibers that wait for each other. No explanation is about a fiber that package inspect has started,
-// so the test is outside of it.
+// These tests check what Watch logs about fibers that wait for each other. No explanation is about a fiber that package
+// inspect has started, so they are outside of the package.
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// told is a handler of slog that keeps the records.
+// told is a slog.Handler that keeps the records.
 type told struct {
 	slog.Handler
 	mu  sync.Mutex
@@ -77,7 +77,7 @@ func deadlocked(n *coir.Nursery, a, b *locks.Mutex) {
 	}
 }
 
-// A fiber that calls Watch waits for the end of its context. It is not in a call that blocks, so Watch says nothing of
+// A fiber that calls Watch waits for the end of its context. It is not in a call that blocks, so Watch does not report
 // it.
 func TestWatchSaysNothingOfItsFiber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestWatchSaysNothingOfItsFiber(t *testing.T) {
 	})
 }
 
-// A panic of a logger is one of the caller.
+// If a source panics, Watch panics in its caller.
 func TestWatchPanicsInItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer func() {
@@ -128,7 +128,7 @@ type broken struct{ inspect.Source }
 
 func (broken) Snapshot(snapshot.Options) *snapshot.Snapshot { panic("broken") }
 
-// A deadlock is logged once for as long as it lasts, and again if there is another one.
+// A deadlock is logged once as long as it lasts, and another deadlock is logged again.
 func TestWatchLogsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := coir.NewRuntime()

@@ -60,7 +60,7 @@ func (l *logged) take(t *testing.T) (all []record) {
 	return all
 }
 
-// What is logged depends on whether an explanation was there at the look before.
+// An explanation is logged only if it was not reported last time.
 func TestWhatIsNewIsLogged(t *testing.T) {
 	full := func(text string, fibers ...uint64) snapshot.Explanation {
 		return snapshot.Explanation{Kind: snapshot.ProblemChannelFull, Text: text, Fibers: fibers, Objects: []uint64{7}}
@@ -80,7 +80,7 @@ func TestWhatIsNewIsLogged(t *testing.T) {
 		{[]snapshot.Explanation{full("orders is full", 1)}, "channel-full"},
 		{[]snapshot.Explanation{full("orders is full", 2, 3)}, ""}, // the same channel
 		{[]snapshot.Explanation{full("it is still full", 3), cycle}, "deadlock"},
-		{[]snapshot.Explanation{certain, full("it is still full", 3)}, "deadlock"}, // now it is certain
+		{[]snapshot.Explanation{certain, full("it is still full", 3)}, "deadlock"}, // it is certain now
 		{[]snapshot.Explanation{cycle}, ""},
 		{nil, ""},
 		{[]snapshot.Explanation{certain, full("again", 3)}, "deadlock channel-full"},
@@ -106,7 +106,7 @@ func TestWhatIsNewIsLogged(t *testing.T) {
 	}
 }
 
-// Names and texts may hold anything, and there may be many.
+// Names and texts may contain anything, and there may be many.
 func TestWatchIsBounded(t *testing.T) {
 	var l logged
 	source := watched{Source: &fake{s: deadlock()}}
@@ -138,7 +138,7 @@ func TestWatchIsBounded(t *testing.T) {
 	}
 }
 
-// A set of files is written for each time that something is logged, and the last ten are kept. Other files are left.
+// Watch writes a set of files each time it logs something, and keeps the last ten sets. It does not touch other files.
 func TestWatchWritesFiles(t *testing.T) {
 	tracing.Lock()
 	defer tracing.Unlock()
@@ -176,7 +176,7 @@ func TestWatchWritesFiles(t *testing.T) {
 			}
 		}
 		source.told = nil
-		for range 3 { // the first has nothing to compare with; the third logs nothing new
+		for range 3 { // the first has no earlier snapshot; the third finds nothing new
 			w.look(t.Context(), &source)
 		}
 		all := l.take(t)
@@ -220,7 +220,7 @@ func TestWatchWritesFiles(t *testing.T) {
 	}
 }
 
-// What cannot be written is said, and nothing is left of it.
+// If a file cannot be written, the log says so, and no part of the file is left.
 func TestFilesThatCannotBeWritten(t *testing.T) {
 	var l logged
 	dir := t.TempDir()
@@ -258,7 +258,7 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// In a fiber, Watch ends with the fiber's context, and keeps no worker from other fibers.
+// In a fiber, Watch ends with the fiber's context, and does not take a worker from other fibers.
 func TestWatchInAFiber(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rt := coir.NewRuntime(coir.WithWorkers(1))

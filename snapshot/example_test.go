@@ -7,8 +7,8 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Two transfers lock the same accounts in different orders. The snapshots are written by hand here: those of a program
-// come from coir.Runtime.Snapshot.
+// Two transfers lock the same accounts in different orders. The snapshots are written by hand here; a program gets its
+// snapshots from coir.Runtime.Snapshot.
 func ExampleExplain() {
 	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 	take := func(at time.Time) *snapshot.Snapshot {
@@ -42,7 +42,7 @@ func ExampleExplain() {
 	// transfer[0] waits to lock B, held by transfer[1], which waits to lock A, held by transfer[0]: a deadlock, for 3.1s
 }
 
-// Three payments wait for answers. One has waited for long, and is shown by itself.
+// Three payments wait for answers. One has waited for a long time, and is shown by itself.
 func ExampleGroups() {
 	fibers := []snapshot.Fiber{{ID: 1, Name: "pay[0]"}, {ID: 2, Name: "pay[1]"}, {ID: 3, Name: "pay[2]"}}
 	why := []snapshot.Explanation{{Kind: snapshot.ProblemTicketOld, Fibers: []uint64{2}}}

@@ -8,45 +8,44 @@ import (
 	"time"
 )
 
-// What is wrong with a program, by two snapshots of it. One snapshot does not show it: it is not of one moment. Two
-// show which fibers have not moved between them, and the rest follows from that. The cycles of waits are in
-// explain_cycles.go, the other signs in explain_signs.go, the words in explain_words.go.
+// Explain compares two snapshots, because one is not atomic. Two show which fibers have not moved between them, and the
+// rest follows from that. explain_cycles.go finds the cycles of waits, explain_signs.go the other signs of trouble, and
+// explain_words.go puts them into words.
 //
-// A cycle is reported as certain for this reason. Each of its fibers is in the same wait in both snapshots, so it
-// waited during the whole time between them. In the earlier snapshot each object was read after all the fibers, so a
-// fiber that it names as a holder was then already in that wait, and a fiber that waits does not unlock. So all of them
-// waited, and held, at one moment. If a snapshot read objects before fibers, the argument would be wrong:
-// TestOrderedLocksAreNoDeadlock shows both.
+// Why a cycle is certain: each of its fibers is in the same wait in both snapshots, so it waited during the whole time
+// between them. The earlier snapshot read each object after all fibers. So a fiber that it names as a holder was in
+// that wait already, and a fiber that waits does not unlock. So all of them waited, and held, at one moment. If a
+// snapshot read objects before fibers, this would not follow: TestOrderedLocksAreNoDeadlock shows both.
 
-// Explanation says one thing that is wrong with a program.
+// Explanation describes one thing that is wrong with a program.
 type Explanation struct {
 	Kind Problem `json:"kind"`
 
-	// Certain says that the two snapshots prove it. What is not certain is likely. Only a deadlock can be certain: its
+	// Certain says that the two snapshots prove the problem; otherwise it is likely. Only a deadlock can be certain: its
 	// fibers wait until one of the waits is cancelled, or until another fiber unlocks a lock that it has not locked.
 	Certain bool `json:"certain"`
 
-	// Text is a sentence that names fibers, objects and lines. It has no control characters, whatever the names are, and
-	// is of bounded length. It is not escaped for HTML.
+	// Text is a sentence that names fibers, objects and lines. Whatever the names contain, it has no control characters
+	// and a bounded length. It is not escaped for HTML.
 	Text string `json:"text"`
 
-	Fibers  []uint64 `json:"fibers"`            // the fibers that it is about; those of a cycle first, in its order
-	Objects []uint64 `json:"objects,omitempty"` // the objects that it is about
+	Fibers  []uint64 `json:"fibers"`            // the fibers concerned; the fibers of a cycle come first, in its order
+	Objects []uint64 `json:"objects,omitempty"` // the objects concerned
 
-	// Since is when the oldest of the waits began; of a deadlock, when the last wait of its cycle began, since when
-	// nothing in it moves. It is zero if that is not known.
+	// Since is the time when the oldest of the waits began. For a deadlock, it is the time when the last wait of the cycle
+	// began: since then nothing in the cycle moves. It is zero if not known.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Problem is a kind of explanation: what is wrong.
+// Problem is a kind of problem.
 type Problem string
 
 // The problems, the most severe first.
 const (
 	// ProblemDeadlock: fibers wait for each other in a cycle.
 	ProblemDeadlock Problem = "deadlock"
-	// ProblemAllWaiting: every fiber waits, none of them for a time. Only a goroutine outside of coir could end that, or
-	// the deadline of the Run.
+	// ProblemAllWaiting: every fiber waits, and none of them for a time. Only a goroutine outside of coir, or the deadline
+	// of the Run, could end that.
 	ProblemAllWaiting Problem = "all-waiting"
 	// ProblemCancelIgnored: the context of a nursery has ended, and fibers of the nursery have not.
 	ProblemCancelIgnored Problem = "cancel-ignored"
@@ -54,19 +53,19 @@ const (
 	ProblemHolderGone Problem = "holder-gone"
 	// ProblemReceiverGone: fibers wait to send to a channel, and the last fibers that received from it have ended.
 	ProblemReceiverGone Problem = "receiver-gone"
-	// ProblemStarved: a fiber is ready, and does not get to run.
+	// ProblemStarved: a fiber is ready to run, but does not run.
 	ProblemStarved Problem = "starved"
-	// ProblemNeverYields: a fiber holds its worker, and does not yield.
+	// ProblemNeverYields: a fiber occupies its worker and does not yield.
 	ProblemNeverYields Problem = "never-yields"
-	// ProblemChannelFull: a channel has been full for long, and nothing is received from it.
+	// ProblemChannelFull: a channel has been full for a long time, and nothing is received from it.
 	ProblemChannelFull Problem = "channel-full"
-	// ProblemBlockingCalls: fibers hold their workers in calls that block. There is one explanation for each spawn site.
+	// ProblemBlockingCalls: fibers occupy their workers in calls that block. There is one explanation for each spawn site.
 	ProblemBlockingCalls Problem = "blocking-calls"
-	// ProblemTicketOld: fibers wait for the answer of a ticket for long.
+	// ProblemTicketOld: fibers have waited for the answer of a ticket for a long time.
 	ProblemTicketOld Problem = "ticket-old"
 )
 
-// severity is the order of the problems.
+// severity lists the problems, the most severe first.
 var severity = []Problem{
 	ProblemDeadlock, ProblemAllWaiting, ProblemCancelIgnored, ProblemHolderGone, ProblemReceiverGone, ProblemStarved,
 	ProblemNeverYields, ProblemChannelFull, ProblemBlockingCalls, ProblemTicketOld,
@@ -74,21 +73,21 @@ var severity = []Problem{
 
 // Minimum durations before a report.
 const (
-	leastGap    = 100 * time.Millisecond // between the snapshots, for what is seen only by comparing them
-	leastWait   = time.Second            // a wait of a likely cycle, or for a fiber that is gone
-	leastFull   = 5 * time.Second        // a channel that is full
-	leastTicket = time.Minute            // a wait for the answer of a ticket
+	leastGap    = 100 * time.Millisecond // between the snapshots, for problems that only a comparison shows
+	leastWait   = time.Second            // of a wait in a likely cycle, or for a fiber that has ended
+	leastFull   = 5 * time.Second        // for which a channel is full
+	leastTicket = time.Minute            // of a wait for the answer of a ticket
 )
 
-// leastCrowd explanations that differ only in names are reported as one.
+// leastCrowd is the least number of explanations that are reported as one, if they differ only in names.
 const leastCrowd = 3
 
-// Explain says what is wrong, by two snapshots of one runtime, the earlier first. It returns the certain explanations
-// first, then by severity. It only reads the snapshots, and its time is proportional to their size, but for sorting.
-// No explanation is about a fiber with [Fiber.System].
+// Explain compares two snapshots of one runtime, and explains what is wrong. It returns certain explanations before
+// likely ones, and more severe ones before others. It only reads the snapshots. Apart from sorting, its time is
+// proportional to their size. No explanation is about a fiber with [Fiber.System].
 //
 // The longer the time between the snapshots, the more Explain can say: for some kinds it must be 100 ms. It returns nil
-// if the later snapshot was begun before the earlier was complete, or is of another process.
+// if the later snapshot was begun before the earlier one was complete, or comes from another process.
 func Explain(earlier, later *Snapshot) []Explanation {
 	// Spec: OB-15 (the wait-for graph names cycles)
 	p := compare(earlier, later)
@@ -100,7 +99,7 @@ func Explain(earlier, later *Snapshot) []Explanation {
 	p.findCancelIgnored()
 	p.findHolderGone()
 	p.findReceiverGone()
-	p.findNeverYields() // before findStarved, which names these fibers, and findBlockingCalls, which leaves them out
+	p.findNeverYields() // before findStarved, which names these fibers, and findBlockingCalls, which omits them
 	p.findStarved()
 	p.findChannelFull()
 	p.findBlockingCalls()
@@ -113,28 +112,28 @@ type pair struct {
 	earlier, later *Snapshot
 	gap            time.Duration // from the end of the earlier to the beginning of the later
 	quiet          bool          // every fiber waits, and none for a time
-	ends           time.Time     // every fiber waits, for long, until this deadline of their Run; else zero
+	ends           time.Time     // if every fiber has waited for long: the deadline of the Run, which ends that; else zero
 
-	// Each of these is sorted by number, which its second slice has for a quick search.
-	fibers    []both // those of the later snapshot
+	// Each slice is sorted by number. The slice after it has the numbers, for a binary search.
+	fibers    []both // the fibers of the later snapshot
 	fiberIDs  []uint64
-	objects   []thing // those in both snapshots
+	objects   []thing // the objects that are in both snapshots
 	objectIDs []uint64
 	families  []family // the nurseries of the later snapshot
 	familyIDs []uint64
 
-	before    []Fiber // those of the earlier snapshot
+	before    []Fiber // the fibers of the earlier snapshot
 	beforeIDs []uint64
-	ended     int // how many of them are not in the later
+	ended     int // how many of them are not in the later snapshot
 
-	hogs  map[int]bool // the fibers that ProblemNeverYields is about
-	still bool         // no worker has run another fiber
+	hogs  map[int]bool // fibers with ProblemNeverYields
+	still bool         // no worker has run another fiber between the snapshots
 
 	told  []found
-	stuck map[int]bool // the fibers that a deadlock is about
+	stuck map[int]bool // fibers of reported deadlocks
 }
 
-// both is a fiber of the later snapshot.
+// both is a fiber of the later snapshot, with its state in the earlier one.
 type both struct {
 	*Fiber
 	before    *Fiber    // in the earlier snapshot, or nil
@@ -142,34 +141,34 @@ type both struct {
 	limit     time.Time // when the wait ends by itself, at the latest; zero if it does not
 	same      bool      // it is in the same wait in both
 	cancelled bool      // a cancel may be about to end the wait
-	foreign   bool      // the end of a context that is not coir's may end the wait
+	foreign   bool      // the end of a context from outside of coir may end the wait
 }
 
 // family is a nursery and the fibers of the later snapshot in it.
 type family struct {
 	*Nursery
 	ended    bool      // its context has ended in both snapshots
-	deadline time.Time // of it, and of those around it
-	run      time.Time // the deadline of the outermost one
-	known    bool      // both are set
-	fibers   []int     // as indexes
+	deadline time.Time // the earliest deadline of it and of the nurseries around it
+	run      time.Time // the deadline of the outermost nursery
+	known    bool      // deadline and run are set
+	fibers   []int     // their indexes
 }
 
 // thing is an object that is in both snapshots.
 type thing struct {
 	*Object
 	before  *Object
-	holders []uint64 // sorted; nil if they are not the same in both
-	waiters []int    // fibers that wait for it, or wait to send to it, in both, as indexes: see gather
+	holders []uint64 // sorted; nil if they are not the same in both snapshots
+	waiters []int    // the indexes of the fibers that wait for it, or wait to send to it, in both snapshots: see gather
 }
 
-// found is an explanation with what decides its place.
+// found is an explanation, with a key for grouping.
 type found struct {
 	Explanation
-	like string // those of one kind that have the same one may be reported together
+	like string // explanations of one kind and with the same key may be reported together
 }
 
-// compare returns what two snapshots show together, or nil if they cannot be compared.
+// compare compares two snapshots. It returns nil if they cannot be compared.
 func compare(earlier, later *Snapshot) *pair {
 	if earlier == nil || later == nil || earlier == later || earlier.Process.PID != later.Process.PID {
 		return nil
@@ -186,8 +185,8 @@ func compare(earlier, later *Snapshot) *pair {
 	return p
 }
 
-// byID returns entries sorted by their numbers, each number once, and the numbers. Nurseries and objects of a runtime
-// are so already. Its fibers are not, because a fiber takes the place of one that has ended.
+// byID returns entries sorted by their numbers, each number once, and the numbers. A runtime lists its nurseries and
+// objects in this order already, but not its fibers, because a new fiber takes the place of one that has ended.
 func byID[T any](all []T, id func(*T) uint64) (sorted []T, ids []uint64) {
 	type place struct {
 		id uint64
@@ -198,7 +197,7 @@ func byID[T any](all []T, id func(*T) uint64) (sorted []T, ids []uint64) {
 		places[i] = place{id(&all[i]), i}
 		inOrder = inOrder && (i == 0 || places[i].id > places[i-1].id)
 	}
-	if sorted = all; !inOrder { // by their places, because entries are large
+	if sorted = all; !inOrder { // sort places instead of entries, because entries are large
 		slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.at, b.at)) })
 		places = slices.CompactFunc(places, func(a, b place) bool { return a.id == b.id })
 		sorted = make([]T, len(places))
@@ -265,11 +264,11 @@ func (p *pair) familyOf(id uint64) *family {
 	return nil
 }
 
-// findDeadline sets the deadline of a nursery, and of those around it.
+// findDeadline sets the deadlines of a nursery and of the nurseries around it.
 func (p *pair) findDeadline(f *family) {
 	var way []*family
 	for f != nil && !f.known {
-		f.known = true // a dump may have a nursery in itself
+		f.known = true // in a wrong dump a nursery may be inside itself
 		way, f = append(way, f), p.familyOf(f.Parent)
 	}
 	var limit, run time.Time
@@ -304,7 +303,7 @@ func (p *pair) compareFibers() {
 	}
 }
 
-// compare sets what the two snapshots show together of a fiber.
+// compare compares a fiber in the two snapshots.
 func (f *both) compare() {
 	f.limit = f.Until
 	if f.before != nil {
@@ -314,7 +313,7 @@ func (f *both) compare() {
 			slices.EqualFunc(f.Wait, f.before.Wait, sameWait)
 	}
 	if !slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind != WaitJoin && w.Kind != WaitPlace }) {
-		return // neither a cancel nor a deadline ends the wait for children, or for a place
+		return // a wait for children, or for a place, ends neither by a cancel nor by a deadline
 	}
 	f.limit = first(f.limit, f.family.deadline)
 	f.cancelled = f.family.Ended
@@ -377,8 +376,8 @@ func (p *pair) object(id uint64) *thing {
 	return nil
 }
 
-// gather sets the waiters of the objects that are of interest: the fibers of the program that are in the same wait of
-// that kind in both snapshots. It returns those objects that have some.
+// gather sets the waiters of the interesting objects: the fibers of the program that are in the same wait of that kind
+// in both snapshots. It returns the objects that have waiters.
 func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thing) {
 	wanted := map[uint64]*thing{}
 	for i := range p.objects {
@@ -398,7 +397,7 @@ func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thin
 		for _, w := range f.Wait {
 			o := wanted[w.Object]
 			if w.Kind != kind || o == nil || len(o.waiters) > 0 && o.waiters[len(o.waiters)-1] == i {
-				continue // or a select has two cases on one object
+				continue // in the last case: a select has two cases on one object
 			}
 			if len(o.waiters) == 0 {
 				all = append(all, o)
@@ -409,13 +408,13 @@ func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thin
 	return all
 }
 
-// findQuiet finds out whether every fiber waits, as in the earlier snapshot, and no wait could end by itself, or none
-// before the deadline of a Run. A wait for an object that no fiber ends, such as a timer or the network, could; so
-// could that for a ticket, whose answer comes from outside. If a fiber has begun or ended since, it may have done so
-// during the later snapshot, and may have ended waits that this shows.
+// findQuiet finds out whether every fiber is in the same wait in both snapshots, and no wait could end by itself, or
+// none before the deadline of a Run. A wait for something that no fiber ends, such as a timer or the network, could end
+// by itself, and so could a wait for a ticket, whose answer comes from outside. If a fiber has begun or ended since the
+// earlier snapshot, it may have done so during the later one, and may have ended waits that the later one shows.
 //
-// Of deadlines only that of a Run counts: a program goes on after that of one of its waits, or of a part, as after a
-// sleep.
+// Only the deadline of a Run counts. After the deadline of one wait, or of a nursery inside the Run, a program
+// continues, as after a sleep.
 func (p *pair) findQuiet() {
 	if p.later.Omitted > 0 || p.earlier.Omitted > 0 || p.later.Process.Live > int64(len(p.later.Fibers)) ||
 		p.later.Process.Spawned != p.earlier.Process.Spawned || p.ended > 0 {
@@ -447,8 +446,8 @@ func (p *pair) findQuiet() {
 	}
 }
 
-// hasOwnLimit reports whether the wait of a fiber ends by itself before the Run that the fiber belongs to does. Times
-// of two snapshots differ a little.
+// hasOwnLimit reports whether the wait of a fiber ends by itself before its Run ends. The times in two snapshots differ
+// a little.
 func (f *both) hasOwnLimit() bool {
 	const little = 10 * time.Millisecond
 	return !f.limit.IsZero() && (f.family.run.IsZero() || f.family.run.Sub(f.limit) > little)
@@ -478,18 +477,19 @@ func (p *pair) mayEnd(w Wait) bool {
 }
 
 // old reports whether a wait that is the same in both snapshots is old enough to be reported as likely to be stuck.
-// If every fiber waits, its age does not matter.
+// The age does not matter if every fiber waits.
 func (p *pair) old(f *both) bool {
 	return p.quiet || p.ageOf(f).d >= leastWait
 }
 
-// span is how long something lasts, or at least lasts.
+// span is a duration, or a lower bound of one.
 type span struct {
 	d     time.Duration
-	least bool
+	least bool // d is a lower bound
 }
 
-// since returns how long something lasts that began at a time. If that is zero, it lasted between the snapshots.
+// since returns the time from t until the later snapshot. If t is not known, that is at least the time between the
+// snapshots.
 func (p *pair) since(t time.Time) span {
 	if t.IsZero() {
 		return span{p.gap, true}
@@ -497,10 +497,10 @@ func (p *pair) since(t time.Time) span {
 	return span{max(p.later.Taken.Sub(t), 0), false}
 }
 
-// ageOf returns how long a fiber waits that is in the same wait in both snapshots.
+// ageOf returns the age of a wait that is the same in both snapshots.
 func (p *pair) ageOf(f *both) span { return p.since(began(f)) }
 
-// began returns when a wait began that is the same in both snapshots, or zero.
+// began returns the time when a wait that is the same in both snapshots began, or zero.
 func began(f *both) time.Time {
 	if f.Since.IsZero() && f.before != nil {
 		return f.before.Since
@@ -508,7 +508,7 @@ func began(f *both) time.Time {
 	return f.Since
 }
 
-// oldest returns when the oldest wait of fibers began, or zero. Those that do not wait do not count.
+// oldest returns the time when the oldest wait of some fibers began, or zero. It ignores fibers that do not wait.
 func (p *pair) oldest(fibers []int) (t time.Time) {
 	for _, i := range fibers {
 		if p.fibers[i].same {
@@ -518,7 +518,7 @@ func (p *pair) oldest(fibers []int) (t time.Time) {
 	return t
 }
 
-// newest returns when the newest of the waits began that some fibers are in, or zero if that is not known.
+// newest returns the time when the newest wait of some fibers began, or zero if it is not known.
 func (p *pair) newest(fibers []int) (t time.Time) {
 	for _, i := range fibers {
 		if at := began(&p.fibers[i]); at.After(t) {
@@ -544,7 +544,7 @@ func (p *pair) tell(kind Problem, like, text string, fibers []int, since time.Ti
 	}, like})
 }
 
-// result returns the explanations in order. Many of one kind that are alike become one.
+// result returns the explanations in order. It joins many similar ones of a kind to one.
 func (p *pair) result() (all []Explanation) {
 	slices.SortStableFunc(p.told, func(a, b found) int { return before(&a.Explanation, &b.Explanation) })
 	type group struct {
@@ -571,7 +571,7 @@ func (p *pair) result() (all []Explanation) {
 	return all
 }
 
-// together returns one explanation for several.
+// together joins several explanations to one.
 func (p *pair) together(same []int) Explanation {
 	x := p.told[same[0]].Explanation
 	had := len(x.Fibers)
@@ -588,7 +588,7 @@ func (p *pair) together(same []int) Explanation {
 	return x
 }
 
-// unique removes the numbers that came before, and keeps the order.
+// unique removes repeated numbers, and keeps the order of the others.
 func unique(ids []uint64) []uint64 {
 	seen := make(map[uint64]bool, len(ids))
 	return slices.DeleteFunc(ids, func(id uint64) bool {
@@ -598,7 +598,7 @@ func unique(ids []uint64) []uint64 {
 	})
 }
 
-// before is the order of explanations.
+// before compares explanations for sorting.
 func before(a, b *Explanation) int {
 	if a.Certain != b.Certain {
 		if a.Certain {

@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// Cycles of waits. The graph has a node for each fiber, and one for each object, channel side and nursery that fibers
-// wait for, so that its size is that of the snapshot even if a thousand fibers wait for a lock that a thousand hold.
+// This file finds cycles of waits. The graph has a node for each fiber, and for each object, channel side and nursery
+// that fibers wait for. So the graph is no larger than the snapshot, even if a thousand fibers wait for a lock that a
+// thousand fibers hold.
 //
-// A node is stuck or free:
+// Each node is stuck or free:
 //
-//	a fiber is stuck       if it may be (see rule.fits) and each of the cases that it waits for is stuck
-//	a lock is stuck        if each of its holders is stuck
-//	a fiber's end is stuck if the fiber is
-//	a nursery's join       if one of the children is stuck
-//	a side of a channel    if the fibers that are known to have used the other side last are stuck; that is a guess
+//	a fiber                is stuck if it may be (see rule.fits) and each of its cases is stuck
+//	a lock                 is stuck if each of its holders is stuck
+//	the end of a fiber     is stuck if the fiber is stuck
+//	the join of a nursery  is stuck if one of the children is stuck
+//	a side of a channel    is stuck if the fibers that are known to have used the other side last are stuck: a guess
 //
-// All other waits are free. Nodes begin as stuck, and those that are free make others free: what remains is the largest
-// set of fibers none of which can go on before another one of the set does. Where it is not empty, it has a cycle.
+// All other waits are free. All nodes begin as stuck, and free nodes make others free. What remains is the largest set
+// of fibers in which no fiber can continue before another fiber of the set does. If it is not empty, it has a cycle.
 
-// rule says which graph is searched.
+// rule selects the waits that the graph includes.
 type rule int
 
 const (
-	hard    rule = iota // only what is certain
+	hard    rule = iota // only waits that are certainly stuck
 	limited             // also waits that a limit or a cancel may end
-	soft                // also channels and semaphores
+	soft                // also waits for channels and semaphores
 )
 
 // fits reports whether a fiber may be stuck.
@@ -46,34 +47,35 @@ func (r rule) fits(p *pair, f *both) bool {
 
 // vertex is a node of the graph.
 type vertex struct {
-	out  []int // of a fiber: one for each of its cases
-	in   []int
-	free bool
-	any  bool // it is stuck if one of out is; else if all of them are
-	left int  // of one with any: how many of out are not free
-	ring int  // the number of its cycle, or that it waits for; -1: none
+	out       []int // the vertices that it waits for; a fiber has one for each of its cases
+	in        []int // the vertices that wait for it
+	free      bool
+	any       bool // it is stuck if one of out is stuck; otherwise if all of them are
+	left      int  // with any: how many of out are not free
+	component int  // the number of the component that it belongs to or waits for; -1: none
 }
 
-// target says what a vertex that is not a fiber stands for.
+// target identifies a vertex that is not a fiber.
 type target struct {
 	kind WaitKind
 	id   uint64
 }
 
-// graph is the wait-for graph. Its first vertices are fibers: those that may be stuck, as far as a first look shows.
-// In a healthy program these are few.
+// graph is the wait-for graph. Its first vertices are the fibers that a first look does not show to be free. In a
+// healthy program these are few.
 type graph struct {
 	*pair
 	rule
 	nodes []int // the fibers of the first vertices
 	node  []int // the vertex of each fiber; -1: none
 	all   []vertex
-	of    map[target]int // -1: it is free
-	some  [3]uint64      // returned by enders
+	of    map[target]int // the vertex of each target; -1: it is free
+	some  [3]uint64      // the memory of what enders returns
 }
 
-// ring is a part of the graph in which each vertex waits for each other, with its fibers in order.
-type ring struct{ fibers, all []int }
+// component is a strongly connected component of the graph that has a cycle: each of its vertices waits, directly or
+// indirectly, for each other. Its fibers are in order.
+type component struct{ fibers, all []int }
 
 // findCycles reports the cycles of waits.
 func (p *pair) findCycles() {
@@ -82,30 +84,30 @@ func (p *pair) findCycles() {
 			continue
 		}
 		g := p.graph(r)
-		rings := slices.DeleteFunc(g.rings(), func(x ring) bool {
+		components := slices.DeleteFunc(g.components(), func(x component) bool {
 			return r == limited && !slices.ContainsFunc(x.fibers, func(v int) bool { return g.at(v).mayPass() }) ||
 				slices.ContainsFunc(x.fibers, func(v int) bool { return p.stuck[g.nodes[v]] }) // a surer rule has reported it
 		})
-		g.attribute(rings)
-		around := make([][]int, len(rings)) // the fibers of each ring, and those that wait for them
+		g.attribute(components)
+		around := make([][]int, len(components)) // the fibers of each component, and the fibers that wait for them
 		for v := range g.nodes {
-			if k := g.all[v].ring; k >= 0 {
+			if k := g.all[v].component; k >= 0 {
 				around[k] = append(around[k], v)
 			}
 		}
-		for k, x := range rings {
-			g.tellRing(x.fibers, around[k])
+		for k, x := range components {
+			g.tellComponent(x.fibers, around[k])
 		}
 	}
 }
 
-// mayPass reports whether a limit, a cancel or a context that is not coir's may end the wait of a fiber.
+// mayPass reports whether a limit, a cancel or a context from outside of coir may end the wait of a fiber.
 func (f both) mayPass() bool { return !f.limit.IsZero() || f.cancelled || f.foreign }
 
 // at returns the fiber of a vertex.
 func (g *graph) at(v int) *both { return &g.fibers[g.nodes[v]] }
 
-// graph returns the wait-for graph by a rule, with what is free.
+// graph returns the wait-for graph for a rule, and marks its free vertices.
 func (p *pair) graph(r rule) *graph {
 	g := &graph{pair: p, rule: r, node: make([]int, len(p.fibers)), of: map[target]int{}}
 	for i := range p.fibers {
@@ -129,13 +131,14 @@ func (p *pair) graph(r rule) *graph {
 	return g
 }
 
-// isFree reports whether a wait may end, as far as a first look shows: at the fiber that could end it, if it is one.
+// isFree reports whether a first look shows that a wait may end. It looks at the fiber that could end the wait, if only
+// one could.
 func (g *graph) isFree(f *both, w Wait) bool {
 	ids, ok := g.enders(f, w)
 	return !ok || w.Kind != WaitJoin && len(ids) == 0 || len(ids) == 1 && g.fiber(ids[0]) < 0
 }
 
-// connect adds the arrows, and finds what is free.
+// connect adds the arrows, and marks the free vertices.
 func (g *graph) connect() {
 	var free []int
 	release := func(v int) {
@@ -174,8 +177,8 @@ func (g *graph) connect() {
 	}
 }
 
-// enders returns the fibers that could end a wait of f, by their numbers, or false if something else could. Those of a
-// WaitJoin are not in the result.
+// enders returns the numbers of the fibers that could end a wait of f, or false if something else could end it. For a
+// WaitJoin it returns no fibers.
 func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 	switch w.Kind {
 	case WaitJoin:
@@ -191,20 +194,20 @@ func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 	switch {
 	case o == nil:
 	case w.Kind == WaitUse:
-		// A semaphore is often released by another fiber than the one that has acquired it.
+		// Often one fiber acquires a semaphore, and another one releases it.
 		_, own := slices.BinarySearch(o.holders, f.ID)
 		return o.holders, o.isLock() || g.rule == soft && !own
 	case o.Closed || o.before.Closed || o.Sent != o.before.Sent || o.Received != o.before.Received:
 	case w.Kind == WaitSend && o.Receivers == 0 && o.Receiver == o.before.Receiver:
 		return g.only(o.Receiver, o.ReceiverBefore)
 	case w.Kind == WaitRecv && o.Senders == 0 && o.Sender == o.before.Sender &&
-		(o.Sender != f.ID || g.quiet): // a fiber that has put work into its own queue now waits for that of others
-		return g.only(o.Sender, o.SenderBefore, g.taker(o))
+		(o.Sender != f.ID || g.quiet): // if f was the last sender, it now waits for work that other fibers send
+		return g.only(o.Sender, o.SenderBefore, g.lastReceiver(o))
 	}
 	return nil, false
 }
 
-// only returns those of some fibers that have not ended, unless the first of them is not known.
+// only returns the given fibers that have not ended. It returns false if the first of them is not known.
 func (g *graph) only(ids ...uint64) (alive []uint64, ok bool) {
 	alive = g.some[:0]
 	for _, id := range ids {
@@ -215,9 +218,9 @@ func (g *graph) only(ids ...uint64) (alive []uint64, ok bool) {
 	return alive, ids[0] != 0
 }
 
-// taker returns the fiber that has received from the channel last and does not wait to do so again, if it is known: it
-// may be about to put back what it has taken, as with a channel that is used as a lock.
-func (g *graph) taker(o *thing) uint64 {
+// lastReceiver returns the last known fiber that has received from the channel and does not wait to receive again, or
+// 0. If the channel is used as a lock, that fiber may be about to send back the value that it has taken.
+func (g *graph) lastReceiver(o *thing) uint64 {
 	for _, id := range []uint64{o.Receiver, o.ReceiverBefore} {
 		i, ok := g.pair.fiber(id)
 		if !ok {
@@ -230,7 +233,7 @@ func (g *graph) taker(o *thing) uint64 {
 	return 0
 }
 
-// waitFor returns the vertex that a wait of fiber i depends on, or -1 if the wait may end otherwise.
+// waitFor returns the vertex that a wait of fiber i depends on, or -1 if the wait is free.
 func (g *graph) waitFor(i int, w Wait) int {
 	if w.Kind == WaitEnd {
 		return g.fiber(w.Fiber)
@@ -264,7 +267,7 @@ func (g *graph) waitFor(i int, w Wait) int {
 	return g.vertex(t, out, false)
 }
 
-// isLock reports whether the fiber that holds the object is the one that must give it up.
+// isLock reports whether only the fiber that holds the object can release it.
 func (o *thing) isLock() bool { return strings.HasSuffix(o.Ends, "unlock") }
 
 // fiber returns the vertex of a fiber, or -1 if it is free.
@@ -275,7 +278,7 @@ func (g *graph) fiber(id uint64) int {
 	return -1
 }
 
-// vertex makes the vertex for a target, and returns it. Without arrows it is free, and vertex returns -1.
+// vertex makes the vertex for a target, and returns it. If the vertex has no arrows, it is free, and vertex returns -1.
 func (g *graph) vertex(t target, out []int, some bool) int {
 	g.of[t] = -1
 	if len(out) > 0 {
@@ -285,9 +288,9 @@ func (g *graph) vertex(t target, out []int, some bool) int {
 	return g.of[t]
 }
 
-// rings returns the strongly connected parts of what is stuck that have a cycle, by the first fiber of each. It is
-// Tarjan's algorithm without recursion.
-func (g *graph) rings() (rings []ring) {
+// components returns the strongly connected components of the stuck vertices that have a cycle, ordered by their first
+// fibers. It is Tarjan's algorithm without recursion.
+func (g *graph) components() (components []component) {
 	const unseen, done = 0, -1
 	type visit struct{ v, next int }
 	order := make([]int, len(g.all)) // the number of the visit, unseen or done
@@ -331,63 +334,64 @@ func (g *graph) rings() (rings []ring) {
 				at--
 				order[part[at]] = done
 			}
-			x := ring{all: slices.Clone(part[at:])}
+			x := component{all: slices.Clone(part[at:])}
 			part = part[:at]
 			if len(x.all) > 1 || slices.Contains(g.all[v].out, v) {
 				slices.Sort(x.all)
 				after, _ := slices.BinarySearch(x.all, len(g.nodes))
 				x.fibers = x.all[:after]
-				rings = append(rings, x)
+				components = append(components, x)
 			}
 		}
 	}
-	slices.SortFunc(rings, func(a, b ring) int { return a.fibers[0] - b.fibers[0] })
-	return rings
+	slices.SortFunc(components, func(a, b component) int { return a.fibers[0] - b.fibers[0] })
+	return components
 }
 
-// attribute gives each stuck vertex the number of its ring, or of one that it waits for.
-func (g *graph) attribute(rings []ring) {
+// attribute gives each stuck vertex the number of its component, or of a component that it waits for.
+func (g *graph) attribute(components []component) {
 	for v := range g.all {
-		g.all[v].ring = -1
+		g.all[v].component = -1
 	}
 	var queue []int
-	for k, x := range rings {
+	for k, x := range components {
 		for _, v := range x.all {
-			g.all[v].ring = k
+			g.all[v].component = k
 			queue = append(queue, v)
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		v := queue[0]
 		for _, from := range g.all[v].in {
-			if x := &g.all[from]; !x.free && x.ring < 0 {
-				x.ring = g.all[v].ring
+			if x := &g.all[from]; !x.free && x.component < 0 {
+				x.component = g.all[v].component
 				queue = append(queue, from)
 			}
 		}
 	}
 }
 
-// link is a step of a cycle: a fiber, and which of its cases leads on.
+// link is a step of a cycle: a fiber, and the index of the wait that leads to the next fiber.
 type link struct{ fiber, wait int }
 
-// nicest returns a cycle through a ring: one without a wait for children, if there is one among the first fibers. A
-// fiber that waits for its children only suffers from what they do.
-func (g *graph) nicest(ring []int, start int) []link {
+// cycleOf returns a cycle through a component. It prefers a cycle without joins, if one of the first fibers has one,
+// because a fiber that waits for its children is not the cause.
+func (g *graph) cycleOf(component []int, start int) []link {
 	const most = 8 // fibers
-	for _, v := range ring[:min(len(ring), most)] {
+	for _, v := range component[:min(len(component), most)] {
 		if way := g.cycle(v, true); way != nil {
 			return way
 		}
 	}
-	return g.cycle(ring[start], false)
+	return g.cycle(component[start], false)
 }
 
-// cycle returns a shortest cycle from a fiber through its ring, perhaps without waits for children, or nil.
+// cycle returns a shortest cycle from a fiber through its component, or nil. If childless, the cycle has no waits for
+// children.
 func (g *graph) cycle(start int, childless bool) (way []link) {
 	type step struct{ v, from, edge int }
 	steps, seen := []step{{start, -1, 0}}, map[int]bool{}
-	ring := g.all[start].ring
+	component := g.all[start].component
 	for at := 0; at < len(steps); at++ {
 		for edge, to := range g.all[steps[at].v].out {
 			if to == start {
@@ -400,7 +404,7 @@ func (g *graph) cycle(start int, childless bool) (way []link) {
 				slices.Reverse(way)
 				return way
 			}
-			if !seen[to] && !g.all[to].free && g.all[to].ring == ring && !(childless && g.all[to].any) {
+			if !seen[to] && !g.all[to].free && g.all[to].component == component && !(childless && g.all[to].any) {
 				seen[to] = true
 				steps = append(steps, step{to, at, edge})
 			}
@@ -409,9 +413,10 @@ func (g *graph) cycle(start int, childless bool) (way []link) {
 	return nil
 }
 
-// tellRing reports a cycle among the fibers of a ring. around has them, and the fibers that wait for them.
-func (g *graph) tellRing(ring, around []int) {
-	start := slices.IndexFunc(ring, func(v int) bool {
+// tellComponent reports a cycle among the fibers of a component. around lists these fibers and the fibers that wait for
+// them.
+func (g *graph) tellComponent(component, around []int) {
+	start := slices.IndexFunc(component, func(v int) bool {
 		return slices.ContainsFunc(g.at(v).Wait, func(w Wait) bool { return w.Kind != WaitRecv })
 	})
 	if start < 0 {
@@ -420,7 +425,7 @@ func (g *graph) tellRing(ring, around []int) {
 		}
 		start = 0
 	}
-	way := g.nicest(ring, start)
+	way := g.cycleOf(component, start)
 	fibers := make([]int, len(way))
 	in := make(map[int]bool, len(way))
 	for k, l := range way {
@@ -461,9 +466,9 @@ func (g *graph) tellRing(ring, around []int) {
 	g.told[len(g.told)-1].Certain = g.rule == hard
 }
 
-// cycleText returns the cycle in words: a waits to lock B, held by b, which waits to lock A, held by a.
+// cycleText describes a cycle: a waits to lock B, held by b, which waits to lock A, held by a.
 func (g *graph) cycleText(way []link) string {
-	const most = 5 // fibers that are listed one by one
+	const most = 5 // the most fibers that are listed one by one
 	var b strings.Builder
 	b.WriteString(g.fibers[way[0].fiber].name())
 	for k, l := range way {
@@ -483,8 +488,8 @@ func (g *graph) cycleText(way []link) string {
 	return b.String()
 }
 
-// linkText returns what a fiber waits for, and which fiber could end that, in words that follow the name of the fiber.
-// Unless it is the last of the cycle, what the other fiber does follows.
+// linkText says what a fiber waits for, and which fiber could end the wait, in words that follow the name of the fiber.
+// Unless the link is the last of the cycle, the next link follows.
 func (g *graph) linkText(l link, to int, last bool) string {
 	f := &g.fibers[l.fiber]
 	w, text, name, which := f.Wait[l.wait], "waits", g.fibers[to].name(), ", which "
@@ -524,7 +529,7 @@ func (g *graph) linkText(l link, to int, last bool) string {
 	return text + ", and " + name + ", which was" + how + ", "
 }
 
-// used returns how a fiber that could end a wait has used the channel, in words that follow "was".
+// used says how a fiber that could end a wait has used the channel, in words that follow "was".
 func (g *graph) used(w Wait, id uint64) string {
 	o := g.object(w.Object)
 	switch {
@@ -537,10 +542,11 @@ func (g *graph) used(w Wait, id uint64) string {
 	case id == o.SenderBefore:
 		return " among the last to send to it"
 	}
-	return " the last to receive from it" // taker
+	return " the last to receive from it" // see lastReceiver
 }
 
-// verdict returns what a cycle of waits is, and since when, in words that follow it. It is as old as its youngest wait.
+// verdict says how certain a deadlock is, and how old, in words that follow the cycle. A cycle is as old as its
+// youngest wait.
 func (g *graph) verdict(fibers []int) string {
 	age := g.ageOf(&g.fibers[fibers[0]])
 	var limit time.Time

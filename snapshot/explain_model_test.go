@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// A model of a program whose fibers take locks, and of snapshots of it that are torn: the program goes on between any
-// two reads. As in package locks, an unlock passes the lock to the first waiter, which is its holder only when it runs.
+// This file models a program whose fibers take locks, and snapshots of it that are not atomic: the program continues
+// between any two reads. As in package locks, an unlock passes the lock to the first waiter, which becomes the holder
+// only when it runs.
 
 type modelFiber struct {
 	waits  uint64
@@ -161,7 +162,7 @@ func (m *model) readLock(k int) Object {
 	return o
 }
 
-// stuck reports whether the fibers that have not ended wait for each other for ever, some of them for locks.
+// stuck reports whether all fibers that have not ended wait for each other for ever, some of them for locks.
 func (m *model) stuck() bool {
 	waits := false
 	for i := range m.fibers {
@@ -174,7 +175,7 @@ func (m *model) stuck() bool {
 	return waits
 }
 
-// eachExplained calls f with each explanation of n runs of the model, with two snapshots each.
+// eachExplained runs the model n times, takes two snapshots of each run, and calls f with each explanation.
 func eachExplained(n int, ordered, mixed bool, f func(seed uint64, m *model, x Explanation)) {
 	for seed := range uint64(n) {
 		m := newModel(seed, ordered)
@@ -188,9 +189,9 @@ func eachExplained(n int, ordered, mixed bool, f func(seed uint64, m *model, x E
 	}
 }
 
-// TestOrderedLocksAreNoDeadlock: a program whose locks are always taken in order has no deadlock, and no two snapshots
-// show one, although neither is of one moment. That depends on the order of the reads: if an object may be read before
-// the fiber that holds it, two snapshots can show a deadlock that there never was.
+// TestOrderedLocksAreNoDeadlock: a program that always takes its locks in order has no deadlock, and no two snapshots
+// show one, although neither is atomic. That depends on the order of the reads: if an object may be read before the
+// fiber that holds it, two snapshots can show a deadlock that never existed.
 //
 // Spec: OB-15 (the wait-for graph names cycles)
 func TestOrderedLocksAreNoDeadlock(t *testing.T) {
@@ -215,8 +216,8 @@ func TestOrderedLocksAreNoDeadlock(t *testing.T) {
 	}
 }
 
-// TestUnorderedLocksAreDeadlocks: a program that has come to a stop is explained by two snapshots, for certain, and
-// what is reported as certain stays.
+// TestUnorderedLocksAreDeadlocks: if a program has stopped, two snapshots explain it for certain, and a deadlock that
+// is reported as certain does not go away.
 func TestUnorderedLocksAreDeadlocks(t *testing.T) {
 	const n = 5_000
 	stopped := 0

@@ -12,7 +12,7 @@ type shapeOf struct {
 	make func(n int) Snapshot
 }
 
-// shapes are snapshots of n fibers in which a search that is not linear would show.
+// shapes are snapshots of n fibers for which a search in more than linear time would be noticed.
 var shapes = []shapeOf{
 	{"circle", circle},
 	{"pairs", func(n int) Snapshot { return many(n / 2) }},
@@ -63,7 +63,8 @@ var shapes = []shapeOf{
 	{"full", fullOnes},
 }
 
-// twice returns a snapshot of two seconds before noon and one of noon that share all else, which Explain only reads.
+// twice returns a snapshot taken two seconds before noon and one taken at noon. They share everything else, because
+// Explain only reads it.
 func twice(s Snapshot) (earlier, later *Snapshot) {
 	earlier, later = new(Snapshot), new(Snapshot)
 	*earlier, *later = s, s
@@ -71,7 +72,7 @@ func twice(s Snapshot) (earlier, later *Snapshot) {
 	return earlier, later
 }
 
-// TestManyFibers: the time grows with the number of fibers, not with its square: then this test would not end.
+// TestManyFibers: the time grows with the number of fibers, not with its square; otherwise this test would not end.
 func TestManyFibers(t *testing.T) {
 	n := 50_000
 	if testing.Short() {
@@ -154,7 +155,7 @@ func TestAnySnapshot(t *testing.T) {
 	}
 }
 
-// healthy returns a snapshot of n fibers that wait for messages of one that runs.
+// healthy returns a snapshot of n fibers that wait for messages from a running one.
 func healthy(n int) Snapshot {
 	s := Snapshot{Fibers: []Fiber{runs}}
 	for k := range n {

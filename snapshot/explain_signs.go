@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Signs of trouble other than cycles of waits. None of them is certain: a program may mean to do what they say.
+// This file finds signs of trouble other than cycles of waits. None of them is certain: the program may do so on
+// purpose.
 
 // Kinds of objects.
 const (
@@ -14,7 +15,7 @@ const (
 	ticket  = "ticket" // of a desk
 )
 
-// findAllWaiting reports that every fiber waits, unless all of them are in cycles that were reported.
+// findAllWaiting reports that every fiber waits, unless all of them belong to deadlocks that were reported.
 func (p *pair) findAllWaiting() {
 	if !p.quiet && p.ends.IsZero() {
 		return
@@ -68,8 +69,8 @@ func (p *pair) findCancelIgnored() {
 	}
 }
 
-// left returns the fibers of a nursery that are in both snapshots, except for the one that only waits for the others,
-// and for those that have not had their turn to see the cancel.
+// left returns the fibers of a nursery that are in both snapshots. It omits the fiber that only waits for the others,
+// and fibers that could not yet run and see the cancel.
 func (p *pair) left(n *family) (left []int) {
 	for _, i := range n.fibers {
 		f := &p.fibers[i]
@@ -128,7 +129,7 @@ func (p *pair) findReceiverGone() {
 	}
 }
 
-// held returns those of some fibers that wait for one thing for long, and for as long as it takes.
+// held returns the fibers that have waited for long, for one thing, in a wait without a limit.
 func (p *pair) held(fibers []int) []int {
 	return slices.DeleteFunc(slices.Clone(fibers), func(i int) bool {
 		f := &p.fibers[i]
@@ -136,7 +137,7 @@ func (p *pair) held(fibers []int) []int {
 	})
 }
 
-// gone reports whether the last receivers of a channel have ended, and no other fiber has come in their place.
+// gone reports whether the last receivers of a channel have ended, and no other fiber receives in their place.
 func (p *pair) gone(o *thing) bool {
 	if o.Receiver == 0 || o.before.Receiver != o.Receiver || o.Received != o.before.Received || o.Senders == 0 ||
 		o.Receivers > 0 || p.later.Omitted > 0 {
@@ -145,7 +146,8 @@ func (p *pair) gone(o *thing) bool {
 	return !p.alive(o.Receiver) && !p.alive(o.ReceiverBefore)
 }
 
-// findNeverYields reports fibers that have held their workers all the time, and do not wait in a call that coir knows.
+// findNeverYields reports fibers that have occupied their workers all the time between the snapshots, and do not wait
+// in a call that coir knows.
 func (p *pair) findNeverYields() {
 	if p.gap < leastGap {
 		return
@@ -176,16 +178,17 @@ func (p *pair) findNeverYields() {
 	}
 }
 
-// busy reports whether a worker runs a fiber, other than in a call that blocks.
+// busy reports whether a worker runs a fiber that is not in a call that blocks.
 func busy(w *Worker) bool { return w.State == "running" || w.State == "held" }
 
-// holds reports whether a fiber of the program has a worker in both snapshots, as far as it says itself.
+// holds reports whether a fiber of the program has a worker in both snapshots, judged by its own state.
 func (p *pair) holds(f *both) bool {
 	on := func(s State) bool { return s == StateRunning || s == StateBlocking }
 	return !f.System && f.before != nil && on(f.State) && on(f.before.State) && f.Waits == f.before.Waits
 }
 
-// bySite returns the fibers that have a property, those that were spawned at one line together, by the first of them.
+// bySite returns the fibers that have a property, grouped by the line that spawned them. The groups are in the order of
+// their first fibers.
 func (p *pair) bySite(has func(i int) bool) (groups [][]int) {
 	at := map[string]int{}
 	for i := range p.fibers {
@@ -204,9 +207,9 @@ func (p *pair) bySite(has func(i int) bool) (groups [][]int) {
 	return groups
 }
 
-// findStarved reports fibers that are ready, and do not run. One that yields again and again looks the same, so they
-// are reported only if the workers have not switched as often as it takes to run each fiber that is ready. One that has
-// not begun counts only if no worker could have begun it, and it is not in line for a place in its nursery.
+// findStarved reports fibers that are ready but do not run. A fiber that yields again and again looks the same. So
+// findStarved reports fibers only if the workers have switched too seldom to run each ready fiber. A fiber that has not
+// begun counts only if no worker could have begun it, and if it does not wait for a place in its nursery.
 func (p *pair) findStarved() {
 	if p.gap < leastGap || p.turns() >= p.ready() {
 		return
@@ -229,7 +232,7 @@ func (p *pair) findStarved() {
 	}
 }
 
-// turns returns how often the workers have run a fiber between the snapshots.
+// turns returns the number of times that the workers have run a fiber between the snapshots.
 func (p *pair) turns() (n uint64) {
 	before := map[int]uint64{}
 	for _, w := range p.earlier.Workers {
@@ -241,7 +244,7 @@ func (p *pair) turns() (n uint64) {
 	return n
 }
 
-// ready returns how many fibers are ready.
+// ready returns the number of ready fibers.
 func (p *pair) ready() (n uint64) {
 	for i := range p.fibers {
 		if s := p.fibers[i].State; s == StateReady || s == StatePending {
@@ -260,8 +263,8 @@ func (p *pair) starves(i int) bool {
 	return f.State == StateReady || f.State == StatePending && p.still && len(p.hogs) > 0 && f.family.Limit == 0
 }
 
-// findChannelFull reports channels that are full, and from which nothing is received. Those whose receiver has ended,
-// or whose senders are all in cycles, were reported already.
+// findChannelFull reports full channels from which nothing is received. It omits channels whose receiver has ended, and
+// channels whose senders are all in deadlocks, because these were reported already.
 func (p *pair) findChannelFull() {
 	gone := map[uint64]bool{}
 	for i := range p.told {
@@ -289,12 +292,12 @@ func (p *pair) findChannelFull() {
 	}
 }
 
-// findBlockingCalls reports fibers that hold their workers in calls that block.
+// findBlockingCalls reports fibers that occupy their workers in calls that block.
 func (p *pair) findBlockingCalls() {
 	if p.gap < leastGap {
 		return
 	}
-	beats := map[uint64]uint64{} // of the worker of a fiber, in the earlier snapshot
+	beats := map[uint64]uint64{} // the beats of the worker of each fiber, in the earlier snapshot
 	for _, w := range p.earlier.Workers {
 		beats[w.Fiber] = w.Beats
 	}
@@ -326,7 +329,7 @@ func (p *pair) findBlockingCalls() {
 	}
 }
 
-// findTicketOld reports fibers that have waited for long for the answers of tickets.
+// findTicketOld reports fibers that have waited for the answers of tickets for a long time.
 func (p *pair) findTicketOld() {
 	old := func(o *thing) bool {
 		return o.Kind == ticket && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastTicket

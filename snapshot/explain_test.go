@@ -16,7 +16,7 @@ var (
 	ago  = func(d time.Duration) time.Time { return noon.Add(-d) }
 )
 
-// waiting returns a fiber that waits since 3.1 s before noon.
+// waiting returns a fiber that has waited since 3.1 s before noon.
 func waiting(id uint64, name string, waits ...Wait) Fiber {
 	return Fiber{ID: id, Name: name, Nursery: 100, State: StateWaiting, Waits: 7, Since: ago(3100 * time.Millisecond),
 		Wait: waits}
@@ -50,13 +50,14 @@ func mutex(id uint64, name string, holders ...uint64) Object {
 	return Object{ID: id, Kind: "mutex", Name: name, Ends: "unlock", Holders: holders, Waiters: 1}
 }
 
-// runs is a fiber that keeps ProblemAllWaiting away.
+// runs is a running fiber, so that ProblemAllWaiting is not reported.
 var runs = Fiber{ID: 99, Name: "other", Nursery: 100, State: StateRunning}
 
 // change changes two snapshots that were equal.
 type change func(earlier, later *Snapshot)
 
-// pairOf returns a snapshot of two seconds before noon and one of noon, which are equal but for the change.
+// pairOf returns a snapshot taken two seconds before noon and one taken at noon, which are equal except for the
+// changes.
 func pairOf(t testing.TB, s Snapshot, changes ...change) (earlier, later *Snapshot) {
 	t.Helper()
 	text, err := json.Marshal(s)
@@ -101,7 +102,7 @@ var crossed = Snapshot{
 const crossedText = "certain deadlock: transfer[0] waits to lock B, held by transfer[1], which waits to lock A, held " +
 	"by transfer[0]: a deadlock, for 3.1s"
 
-// likelyText is the explanation of them if it is not certain.
+// likelyText is the explanation of these two fibers if it is not certain.
 var likelyText = strings.Replace(crossedText[len("certain "):], "a deadlock,", "likely a deadlock,", 1)
 
 // Two stages, each of which waits to send to the other.
@@ -113,7 +114,7 @@ var jammed = Snapshot{
 	},
 }
 
-// Two channels that hold a token each, which two fibers take in different orders. Main has put the tokens there.
+// Two channels that hold a token each. Two fibers take the tokens in different orders. Main has sent the tokens.
 var tokens = Snapshot{
 	Fibers: []Fiber{
 		waiting(1, "main", join(101)), runs,
@@ -144,7 +145,7 @@ var full = Snapshot{
 	Objects: []Object{orders},
 }
 
-// One whose consumer has ended.
+// A producer whose consumer has ended.
 var gone = Snapshot{Fibers: []Fiber{full.Fibers[0], runs}, Objects: []Object{orders}}
 
 // Two fibers that wait for a lock whose holder has ended.
@@ -153,7 +154,7 @@ var leaked = Snapshot{
 	Objects: []Object{mutex(11, "mu", 50)},
 }
 
-// A worker pool of which one fiber does not yield.
+// A worker pool in which one fiber does not yield.
 var busyPool = Snapshot{
 	Fibers: []Fiber{
 		{ID: 1, Name: "crunch", State: StateRunning, Waits: 2, Spawned: "/src/app/main.go:10", At: "/src/app/sum.go:4"},
@@ -236,7 +237,7 @@ func TestExplain(t *testing.T) {
 				waiting(3, "child", lock(11, "mu")),
 			},
 			Objects:   []Object{mutex(11, "mu", 1)},
-			Nurseries: []Nursery{{ID: 100, Owner: 1, Parent: 100}}, // a dump may say that it is in itself
+			Nurseries: []Nursery{{ID: 100, Owner: 1, Parent: 100}}, // a wrong dump may say that it is inside itself
 		}, nil, []string{"certain deadlock: main waits for its children to end: child, which waits to lock mu, held by " +
 			"main: a deadlock, for 3.1s"}},
 		{"a lock and a join, although a sibling is free at the end of a chain", Snapshot{
@@ -814,7 +815,7 @@ func TestExplanationHasItsFibersAndObjects(t *testing.T) {
 	if want := []uint64{12, 11}; !slices.Equal(x.Objects, want) {
 		t.Errorf("Objects is %d, not %d", x.Objects, want)
 	}
-	if want := later.Fibers[1].Since; !x.Since.Equal(want) { // not that of the older wait, or of the fiber behind
+	if want := later.Fibers[1].Since; !x.Since.Equal(want) { // not the time of the older wait, or of the fiber behind
 		t.Errorf("Since is %v, not %v", x.Since, want)
 	}
 }
@@ -895,7 +896,7 @@ func moved(s Snapshot, base uint64) (m Snapshot) {
 	return m
 }
 
-// TestTextIsSafe: whatever the names are, a text can be written to a terminal, and is not long.
+// TestTextIsSafe: whatever the names contain, a text is safe for a terminal, and not long.
 func TestTextIsSafe(t *testing.T) {
 	for _, name := range []string{
 		"\x1b[31mred\x1b]0;title\x07", "a\r\nb\x00c", "\u202egnp.exe", "\xff\xfe", "\u2028\u0085\u200b", "\ufffd",

@@ -10,25 +10,26 @@ import (
 	"unicode"
 )
 
-// The words of explanations. They are those of the simulator's reports; see internal/report, which this package does
-// not import. Names come from the program, and a dump may come from anywhere: no name is written as it is.
+// This file words explanations, in the style of the simulator's reports; see internal/report, which this package does
+// not import. Names come from the program, and a dump may come from anywhere. So every name is cleaned before it is
+// written.
 
 const (
-	mostName  = 80  // letters of a name
-	mostText  = 120 // letters of a wait, which has a name in it
+	mostName  = 80  // characters of a name
+	mostText  = 120 // characters of a wait, which contains a name
 	mostNames = 4   // names in a list
 	mostCases = 3   // cases of a select
-	mostDoing = 4   // what different fibers do, in one sentence
+	mostDoing = 4   // different activities in one sentence
 )
 
-// clean returns text that is safe for a terminal: what cannot be printed is written as in a string of Go, and what is
-// longer than most letters is cut.
+// clean returns text that is safe for a terminal. Characters that cannot be printed are escaped as in a Go string, and
+// text longer than most characters is cut.
 func clean(text string, most int) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range text {
 		letters := string(r)
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar { // also of bytes that are not UTF-8
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar { // also for bytes that are not UTF-8
 			quoted := strconv.QuoteRuneToASCII(r)
 			letters = quoted[1 : len(quoted)-1]
 		}
@@ -72,7 +73,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// place returns a line of the program with the last directory only: bank/transfer.go:12.
+// place returns a source position with only its last directory: bank/transfer.go:12.
 func place(at string) string {
 	if i := strings.LastIndexByte(at, '/'); i > 0 {
 		at = at[strings.LastIndexByte(at[:i], '/')+1:]
@@ -111,13 +112,13 @@ func (o *Object) name() string {
 	return text
 }
 
-// like returns what an object has in common with those of other fibers that do the same.
+// like returns a key that similar objects have in common.
 func (o *Object) like() string {
 	head, _, _, _ := numbered(clean(o.Name, mostName))
 	return o.Kind + " " + head
 }
 
-// like returns what a fiber has in common with others that do the same.
+// like returns a key that similar fibers have in common.
 func (f *Fiber) like() string {
 	if f.Spawned != "" {
 		return f.Spawned
@@ -126,8 +127,8 @@ func (f *Fiber) like() string {
 	return head
 }
 
-// numbered cuts a name into a number and what comes before and after it: worker[3], pool_test.go:80 (3), worker#3. A
-// name without a number is a head alone.
+// numbered splits a name into a number and the text before and after it: worker[3], pool_test.go:80 (3), worker#3. If a
+// name has no number, all of it is the head.
 func numbered(name string) (head string, n int, tail string, ok bool) {
 	text := strings.TrimRight(name, ")]")
 	at := strings.LastIndexAny(text, "[(#") + 1
@@ -138,8 +139,8 @@ func numbered(name string) (head string, n int, tail string, ok bool) {
 	return name[:at], n, name[len(text):], true
 }
 
-// names lists the names of fibers. Names that differ only in consecutive numbers are one, and if not each fiber is
-// listed by itself, their number follows: worker[0..6] (7 fibers).
+// names lists the names of fibers. Names that differ only in consecutive numbers become one, and then the number of
+// fibers follows: worker[0..6] (7 fibers).
 func (p *pair) names(fibers []int) string {
 	type named struct {
 		head, tail string
@@ -194,7 +195,7 @@ func (f *Fiber) line() string {
 	return " (at " + place(f.At) + ")"
 }
 
-// isAt returns the line where a fiber is, if it is known, and what it waits for there, in words that follow others.
+// isAt returns the source position of a fiber, if known, and what it waits for there, in words that follow others.
 func (f *Fiber) isAt() string {
 	if f.At == "" {
 		return ""
@@ -206,10 +207,10 @@ func (f *Fiber) isAt() string {
 	return text
 }
 
-// line returns the line where the first of fibers is, in words that follow others.
+// line returns the source position of the first fiber, in words that follow others.
 func (p *pair) line(fibers []int) string { return p.fibers[fibers[0]].line() }
 
-// who lists the names of fibers that do the same, and where they were spawned if it is not known where they are.
+// who lists the names of fibers that do the same. If their positions are not known, it adds where they were spawned.
 func (p *pair) who(fibers []int) string {
 	site := p.fibers[fibers[0]].Spawned
 	for _, i := range fibers {
@@ -220,7 +221,7 @@ func (p *pair) who(fibers []int) string {
 	return p.names(fibers) + spawned(site)
 }
 
-// waitText returns a wait in words that follow "waits": those of the snapshot, unless there are better ones.
+// waitText returns a wait in words that follow "waits". It uses the words of the snapshot if it has no better ones.
 func (p *pair) waitText(w Wait, its string) string {
 	switch w.Kind {
 	case WaitSend, WaitRecv:
@@ -249,7 +250,7 @@ func (p *pair) waitText(w Wait, its string) string {
 	return clean(w.Text, mostText)
 }
 
-// doing returns what a fiber does, for one fiber and for several.
+// doing says what a fiber does, in words for one fiber and for several.
 func (p *pair) doing(f *Fiber) (one, many string) {
 	at := f.line()
 	switch f.State {
@@ -272,7 +273,7 @@ func (p *pair) doing(f *Fiber) (one, many string) {
 	return "does something else", "do something else"
 }
 
-// waitsFor returns what a fiber waits for, in words that follow "waits". its is how to call what belongs to it.
+// waitsFor says what a fiber waits for, in words that follow "waits". its is "its", or "their" for several fibers.
 func (p *pair) waitsFor(f *Fiber, its string) (text string) {
 	if len(f.Wait) > 1 {
 		text = " in a select"
@@ -289,7 +290,7 @@ func (p *pair) waitsFor(f *Fiber, its string) (text string) {
 	return text
 }
 
-// does returns what fibers do, those that do the same together: a waits to lock mu; worker[0..6] (7 fibers) run.
+// does says what fibers do. It joins fibers that do the same: a waits to lock mu; worker[0..6] (7 fibers) run.
 func (p *pair) does(fibers []int) string {
 	groups, order := map[string][]int{}, []string(nil)
 	for _, i := range fibers {
@@ -313,13 +314,13 @@ func (p *pair) does(fibers []int) string {
 	return strings.Join(texts, "; ")
 }
 
-// verb returns what fibers that do the same do.
+// verb says what fibers do that all do the same.
 func (p *pair) verb(same []int) string {
 	one, many := p.doing(p.fibers[same[0]].Fiber)
 	return pick(same, one, many)
 }
 
-// lasts returns how long fibers wait, in words that follow others: for 12s, or for several: the oldest for 12s.
+// lasts says how long fibers have waited, in words that follow others: "for 12s", or for several "the oldest for 12s".
 func (p *pair) lasts(since time.Time, fibers []int) string {
 	age := p.since(since)
 	if age.d == 0 {
@@ -328,7 +329,7 @@ func (p *pair) lasts(since time.Time, fibers []int) string {
 	return pick(fibers, " for ", ", the oldest for ") + age.String()
 }
 
-// pick returns the words for one fiber or those for several.
+// pick returns one if there is one fiber, and many if there are several.
 func pick(fibers []int, one, many string) string {
 	if len(fibers) == 1 {
 		return one
@@ -336,7 +337,7 @@ func pick(fibers []int, one, many string) string {
 	return many
 }
 
-// spawned returns where fibers were spawned, in words between their names and what they do.
+// spawned says where fibers were spawned, in words that go between their names and what they do.
 func spawned(site string) string {
 	if site == "" {
 		return ""

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Groups says which fibers of a snapshot do the same, for lists that show such fibers as one.
+// Groups tells which fibers of a snapshot do the same, for lists that show such fibers as one line.
 type Groups struct {
-	told map[uint64]string // the explanations that are about a fiber
+	told map[uint64]string // the explanations that name a fiber
 }
 
-// mostTold is the number of fibers from which on an explanation does not divide groups. None of its fibers is special
-// then, and the JSON of package inspect has only the first ones.
+// mostTold is the least number of fibers of an explanation that does not divide groups. None of so many fibers is
+// special, and the JSON of package inspect has only the first of them.
 const mostTold = 100
 
-// NewGroups returns the groups of a snapshot, of which why says what is wrong. An explanation that is about fewer than
-// 100 fibers divides groups: no group has both fibers that it is about and others.
+// NewGroups returns the groups of a snapshot. why lists what is wrong in the snapshot. An explanation with fewer than
+// 100 fibers divides groups: no group has both fibers of the explanation and other fibers.
 func NewGroups(why []Explanation) *Groups {
 	type step struct {
 		from string
 		by   int
 	}
 	g := &Groups{told: map[uint64]string{}}
-	known := map[step]string{} // fibers of the same explanations share a text
+	known := map[step]string{} // fibers with the same explanations share a text
 	for i := range why {
 		e := &why[i]
 		if len(e.Fibers) >= mostTold {
@@ -31,7 +31,7 @@ func NewGroups(why []Explanation) *Groups {
 		for _, id := range e.Fibers {
 			s := step{g.told[id], i}
 			text, ok := known[s]
-			if !ok { // in the next snapshot it is the same
+			if !ok { // the text is the same in the next snapshot
 				text = s.from + string(e.Kind) + "#" + strconv.FormatUint(e.Fibers[0], 10) + "\x00"
 				known[s] = text
 			}
@@ -42,8 +42,8 @@ func NewGroups(why []Explanation) *Groups {
 }
 
 // AppendKey appends the key of the group of a fiber to b. The fibers of a group were spawned on one line, are in the
-// same state on the same line, wait for the same, and have the same name but for the index; see [Stem]. The key stays
-// the same in later snapshots, as long as all of that does.
+// same state on the same line, wait for the same, and have the same name apart from the index; see [Stem]. The key is
+// the same in later snapshots, as long as all of that is.
 func (g *Groups) AppendKey(b []byte, f *Fiber) []byte {
 	stem, _ := Stem(f.Name)
 	for _, part := range [...]string{stem, string(f.State), f.Spawned, f.At} {

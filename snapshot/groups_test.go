@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// grouped returns the numbers of fibers by the keys of their groups, in the order of the first ones.
+// grouped returns the numbers of fibers by the keys of their groups. Groups are in the order of their first fibers.
 func grouped(fibers []Fiber, why []Explanation) (groups [][]uint64) {
 	g, at := NewGroups(why), map[string]int{}
 	for i := range fibers {
@@ -53,7 +53,7 @@ func TestAnExplanationDividesGroups(t *testing.T) {
 	}
 }
 
-// A list that is shown again and again keeps its place by the key.
+// A list that is updated again and again keeps its position by the key.
 func TestKeysOfGroupsStay(t *testing.T) {
 	f := Fiber{ID: 7, Name: "pay[7]"}
 	key := func(why ...Explanation) string { return string(NewGroups(why).AppendKey(nil, &f)) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestGuideListsEveryProblem: the table of the guide has all problems, the most severe first.
+// TestGuideListsEveryProblem: the table of the guide lists all problems, the most severe first.
 func TestGuideListsEveryProblem(t *testing.T) {
 	text, err := os.ReadFile("../docs/guide/seeing.md")
 	if err != nil {

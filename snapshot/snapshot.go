@@ -1,15 +1,15 @@
 // Package snapshot holds what a running program of package coir is doing: its fibers, what each of them waits for, and
 // the objects that they wait for. [github.com/coir-go/coir.Runtime.Snapshot] returns a [Snapshot].
 //
-// A Snapshot is a plain value: it has no pointer into the program, so it can be kept, compared and encoded. It shows no
-// value that the program has sent or stored.
+// A Snapshot is a plain value: it has no pointer into the program, so it can be kept, compared and encoded. It does not
+// show values that the program has sent or stored.
 //
 // # Consistency
 //
 // The program continues to run while a snapshot is taken. Each fiber is read at one moment, and so is each object, but
-// the moments differ: objects are read after all fibers. A fiber that begins or ends meanwhile may be missing. To know
-// that several fibers wait for each other, compare two snapshots: a fiber that is in the same wait in both (see
-// [Fiber.Waits]) has waited all the time between them. [Explain] does that.
+// the moments differ: objects are read after all fibers. A fiber that begins or ends meanwhile may be missing. To find
+// out whether fibers wait for each other, compare two snapshots, as [Explain] does: a fiber that is in the same wait in
+// both (see [Fiber.Waits]) has waited all the time between them.
 package snapshot
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Snapshot shows what a runtime was doing at some moment.
 type Snapshot struct {
-	Taken     time.Time     `json:"taken"` // when it was begun
+	Taken     time.Time     `json:"taken"` // the time when it was begun
 	Took      time.Duration `json:"took"`  // how long it took, in nanoseconds
 	Process   Process       `json:"process"`
 	Fibers    []Fiber       `json:"fibers"`
@@ -27,7 +27,7 @@ type Snapshot struct {
 	Objects   []Object      `json:"objects"`
 	Workers   []Worker      `json:"workers"`
 
-	// Omitted counts the fibers that are not in Fibers, because there were more than [Options.Fibers].
+	// Omitted is the number of fibers that are not in Fibers, because there were more than [Options.Fibers].
 	Omitted int `json:"omitted,omitempty"`
 }
 
@@ -38,23 +38,24 @@ type Options struct {
 	Fibers int
 	// Stacks adds the stack of each fiber that has begun. It stops the program for as long as a goroutine profile does.
 	Stacks bool
-	// Each, if not nil, is called for each fiber, in place of adding it to [Snapshot.Fibers]: any number of fibers needs
-	// no more memory than one. It may return false to end the snapshot. It must not keep the pointer or the slice Wait.
+	// Each, if not nil, is called for each fiber, in place of adding it to [Snapshot.Fibers]. So a snapshot of any number
+	// of fibers needs no more memory than one fiber. Each may return false to end the snapshot. It must not keep the
+	// pointer or the slice Wait.
 	Each func(*Fiber) bool
 }
 
-// Process is the process of a snapshot, and counts of its runtime.
+// Process describes the process of a snapshot, and counts the fibers of its runtime.
 type Process struct {
 	PID     int    `json:"pid"`
 	Program string `json:"program"` // the base name of the executable
 	Go      string `json:"go"`      // the version of Go
 	Coir    string `json:"coir"`    // the version of coir, or (devel)
 
-	Live    int64 `json:"live"`    // fibers that have been spawned and have not ended; not those in line for a place
+	Live    int64 `json:"live"`    // fibers that have been spawned and have not ended, without those in line for a place
 	Spawned int64 `json:"spawned"` // fibers that were ever spawned
 }
 
-// State is what a fiber does.
+// State is a state of a fiber.
 type State string
 
 // The states of a fiber.
@@ -62,7 +63,7 @@ const (
 	StatePending  State = "pending"  // it has not begun, and waits for a worker
 	StateReady    State = "ready"    // it can run, and waits for a worker
 	StateRunning  State = "running"  // a worker runs it
-	StateBlocking State = "blocking" // it holds its worker: in a blocking call, such as coir.Blocking, or computing
+	StateBlocking State = "blocking" // it occupies its worker: in a blocking call, such as coir.Blocking, or computing
 	StateWaiting  State = "waiting"  // it waits for what Wait says
 	StateOutside  State = "outside"  // it runs on a goroutine of its own, and waits for nothing of coir
 )
@@ -74,20 +75,20 @@ type Fiber struct {
 	Nursery uint64    `json:"nursery"` // the nursery that it belongs to
 	Main    bool      `json:"main,omitempty"`
 	State   State     `json:"state"`
-	Since   time.Time `json:"since,omitzero"`    // since when it waits, or is in coir.Blocking, to about 10 ms; zero: not known
-	Spawned string    `json:"spawned"`           // where, as file:line; empty for the body of a Run
+	Since   time.Time `json:"since,omitzero"`    // when it began to wait, or entered coir.Blocking, to about 10 ms; zero: not known
+	Spawned string    `json:"spawned"`           // the place, as file:line; empty for the body of a Run
 	Wait    []Wait    `json:"wait,omitempty"`    // what it waits for: any one of them ends the wait
 	More    int       `json:"more,omitempty"`    // how many cases of a select are not in Wait, which has 64 at most
 	Waits   uint64    `json:"waits"`             // how often it has begun to wait: the number of this wait
 	Until   time.Time `json:"until,omitzero"`    // when the wait ends by itself; zero if it does not
-	Foreign bool      `json:"foreign,omitempty"` // it waits in a context that is not coir's, whose end also ends the wait
+	Foreign bool      `json:"foreign,omitempty"` // it waits with a context from outside of coir, whose end also ends the wait
 	Stack   string    `json:"stack,omitempty"`   // see Options.Stacks
 	At      string    `json:"at,omitempty"`      // the line of the program where it is, if its stack is known
 	System  bool      `json:"system,omitempty"`  // it belongs to coir, not to the program
 }
 
-// Blocked returns what a fiber that holds its worker, or has a goroutine of its own, waits for in Go, in the words of a
-// stack: "chan receive". It returns "" if the stack is not known, or if the fiber waits for nothing in Go.
+// Blocked returns what a fiber waits for in Go, if it occupies its worker or has a goroutine of its own. The words are
+// those of a stack: "chan receive". Blocked returns "" if the stack is not known, or if the fiber does not wait in Go.
 func (f *Fiber) Blocked() string {
 	switch f.State {
 	case StateBlocking, StateRunning, StateOutside:
@@ -112,8 +113,8 @@ type Wait struct {
 	// Text is the wait in words that follow "waits": to send to orders.
 	Text    string `json:"text"`
 	Object  uint64 `json:"object,omitempty"`  // the number of the object, if there is one
-	Fiber   uint64 `json:"fiber,omitempty"`   // whose end it waits for
-	Nursery uint64 `json:"nursery,omitempty"` // whose children, or a place in which, it waits for
+	Fiber   uint64 `json:"fiber,omitempty"`   // the fiber whose end it waits for
+	Nursery uint64 `json:"nursery,omitempty"` // the nursery whose children it waits for, or in which it waits for a place
 }
 
 // WaitKind is a kind of wait.
@@ -126,7 +127,7 @@ const (
 	WaitSleep  WaitKind = "sleep"  // for a time
 	WaitEnd    WaitKind = "end"    // for the end of a fiber
 	WaitJoin   WaitKind = "join"   // for the children of a nursery
-	WaitPlace  WaitKind = "place"  // for a place in a nursery with a limit, perhaps the first: then it has not begun
+	WaitPlace  WaitKind = "place"  // for a place in a nursery with a limit; a fiber that waits for its first place has not begun
 	WaitCancel WaitKind = "cancel" // for the cancel of a context
 	WaitUse    WaitKind = "use"    // for another object, such as a lock, an event or a promise
 )
@@ -135,12 +136,12 @@ const (
 type Nursery struct {
 	ID       uint64    `json:"id"`
 	Owner    uint64    `json:"owner"`    // the fiber that opened it
-	Parent   uint64    `json:"parent"`   // the nursery of that fiber; 0 for that of a Run
-	Children int       `json:"children"` // that have not ended; not those in line for a place
+	Parent   uint64    `json:"parent"`   // the nursery of that fiber; 0 for the nursery of a Run
+	Children int       `json:"children"` // children that have not ended, without those in line for a place
 	Limit    int       `json:"limit,omitempty"`
 	Deadline time.Time `json:"deadline,omitzero"`
 	Ended    bool      `json:"ended,omitempty"` // its context was cancelled, or its time has passed
-	Cause    string    `json:"cause,omitempty"` // why: the result of the Error method
+	Cause    string    `json:"cause,omitempty"` // the cause of the end: the result of its Error method
 }
 
 // Object is something that fibers wait for, or hold. It is in the snapshot if a fiber of the snapshot waits for it, or
@@ -150,7 +151,7 @@ type Object struct {
 	Kind string `json:"kind"` // "channel", "mutex", "event", ...
 	Name string `json:"name,omitempty"`
 
-	// Of a channel, or what is like it: Len is also how many values of a pool are lent, or tickets of a desk open.
+	// For channels and similar objects. Len is also the number of lent values of a pool, or of open tickets of a desk.
 	Len      int    `json:"len,omitempty"`
 	Cap      int    `json:"cap,omitempty"` // -1: any number
 	High     int    `json:"high,omitempty"`
@@ -158,14 +159,14 @@ type Object struct {
 	Received uint64 `json:"received,omitempty"`
 	Dropped  uint64 `json:"dropped,omitempty"`
 	Closed   bool   `json:"closed,omitempty"`
-	Sender   uint64 `json:"sender,omitempty"`   // the fiber that used it last to send; also one that waits to
-	Receiver uint64 `json:"receiver,omitempty"` // the fiber that used it last to receive; also one that waits to
+	Sender   uint64 `json:"sender,omitempty"`   // the last fiber that has sent to it, or waits to send
+	Receiver uint64 `json:"receiver,omitempty"` // the last fiber that has received from it, or waits to receive
 
-	SenderBefore   uint64 `json:"senderBefore,omitempty"`   // the fiber that used it to send before Sender did
-	ReceiverBefore uint64 `json:"receiverBefore,omitempty"` // the fiber that used it to receive before Receiver did
+	SenderBefore   uint64 `json:"senderBefore,omitempty"`   // the fiber that was Sender before
+	ReceiverBefore uint64 `json:"receiverBefore,omitempty"` // the fiber that was Receiver before
 
-	FromOutside bool `json:"fromOutside,omitempty"` // it was a goroutine, not a fiber, that used it last to send
-	ToOutside   bool `json:"toOutside,omitempty"`   // it was a goroutine, not a fiber, that used it last to receive
+	FromOutside bool `json:"fromOutside,omitempty"` // a goroutine, not a fiber, was the last to use it to send
+	ToOutside   bool `json:"toOutside,omitempty"`   // a goroutine, not a fiber, was the last to use it to receive
 
 	// Holders are the fibers that hold it, if that is known, and Ends is what they do to end a wait: unlock.
 	Holders []uint64 `json:"holders,omitempty"`
@@ -176,7 +177,7 @@ type Object struct {
 	Waiters   int       `json:"waiters,omitempty"`   // fibers of the snapshot that wait for it otherwise
 	Oldest    time.Time `json:"oldest,omitzero"`     // when the oldest of these waits began
 
-	Tickets []Ticket `json:"tickets,omitempty"` // of a desk: the oldest open ones, at most 100
+	Tickets []Ticket `json:"tickets,omitempty"` // the oldest open tickets of a desk, at most 100
 }
 
 // Ticket is an open ticket of a desk.
@@ -191,7 +192,7 @@ type Worker struct {
 	State string `json:"state"` // "running", "idle", "blocking" or "held"
 	Queue int    `json:"queue"` // fibers in its own queue
 	Fiber uint64 `json:"fiber,omitempty"`
-	// Beats counts what the worker has run. If it does not change from one snapshot to the next while Fiber is the
-	// same, that fiber has not yielded.
+	// Beats counts the switches of the worker. If neither Beats nor Fiber changes from one snapshot to the next, that
+	// fiber has not yielded.
 	Beats uint64 `json:"beats"`
 }

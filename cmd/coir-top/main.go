@@ -80,7 +80,7 @@ func run(args []string, out, errs io.Writer) int {
 		return printOnce(m, out, errs)
 	}
 	if f, ok := out.(*os.File); !ok || !term.IsTerminal(f.Fd()) {
-		return wrong(errors.New("the output is no terminal: use -once"))
+		return wrong(errors.New("the output is not a terminal: use -once"))
 	}
 	if _, err := tea.NewProgram(m).Run(); err != nil && !errors.Is(err, tea.ErrInterrupted) {
 		fmt.Fprintf(errs, "coir-top: %v\n", err)

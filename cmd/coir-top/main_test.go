@@ -34,8 +34,8 @@ func TestArguments(t *testing.T) {
 	has(t, ran(t, 2, "-interval", "1ms"), "-interval must be at least 100ms")
 	has(t, ran(t, 2, "-x"), "-x")
 	has(t, ran(t, 2, "none.json"), "there is no file none.json")
-	has(t, ran(t, 2, filepath.Join("testdata", "locks.json")), "the output is no terminal: use -once")
-	has(t, ran(t, 1, "-once", "main_test.go"), "coir-top: main_test.go: this is no dump")
+	has(t, ran(t, 2, filepath.Join("testdata", "locks.json")), "the output is not a terminal: use -once")
+	has(t, ran(t, 1, "-once", "main_test.go"), "coir-top: main_test.go: not a dump")
 }
 
 // The guide shows the screen of locks.json. To make that file, build examples/stuck with -trimpath, run it with -bug

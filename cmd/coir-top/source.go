@@ -89,10 +89,10 @@ type page struct {
 func newPage(at string) (*page, error) {
 	u, err := url.Parse(at)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no address: %w", clean(at, nameRunes), errors.Unwrap(err))
+		return nil, fmt.Errorf("%s is not an address: %w", clean(at, nameRunes), errors.Unwrap(err))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%s is no address of a page: write http://localhost:7117/", clean(at, nameRunes))
+		return nil, fmt.Errorf("%s is not the address of a page: write http://localhost:7117/", clean(at, nameRunes))
 	}
 	switch path.Base(u.Path) { // the user has copied it from the browser or from curl
 	case "text", "snapshot.json", "dump", "fiber":

@@ -83,7 +83,7 @@ func TestOpen(t *testing.T) {
 	}
 	for arg, want := range map[string]string{
 		"none.json": "there is no file none.json; write an address with its port", "localhost": "there is no file localhost",
-		"ftp://localhost/": "is no address of a page", "http://": "is no address of a page", "http://[::1": "is no address",
+		"ftp://localhost/": "is not the address of a page", "http://": "is not the address of a page", "http://[::1": "is not an address",
 		"\x1b[31m": `there is no file \x1b[31m`,
 	} {
 		if _, err := open(arg); err == nil || !strings.Contains(err.Error(), want) {
@@ -110,7 +110,7 @@ func TestProblems(t *testing.T) {
 		{500, page, "<html>", "URL/ answers: 500 Internal Server Error; look at the log"},
 		{200, page, "<!DOCTYPE html>", "what URL/ answers is no snapshot of coir; does another program listen there?"},
 		{200, plain, `{"version":"one"}`, "what URL/ answers is no snapshot of coir; does another program listen there?"},
-		{200, plain, `{}`, "URL/: this is no dump: it has no version; update coir-top"},
+		{200, plain, `{}`, "URL/: not a dump: it has no version; update coir-top"},
 		{200, plain, `{"version":2}`,
 			"URL/: the dump has version 2, and this program reads 1: use a newer coir; update coir-top"},
 		{200, plain, `{"version":1,"fibers":[`, "the answer of URL/ broke off; has the program ended?"},
@@ -262,7 +262,7 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile(name, []byte("no dump"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := from.snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "this is no dump") ||
+	if _, err := from.snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "not a dump") ||
 		!strings.Contains(err.Error(), "get a dump with: curl") {
 		t.Error(err)
 	}

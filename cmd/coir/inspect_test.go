@@ -65,7 +65,7 @@ func TestInspect(t *testing.T) {
 	has(t, ran(t, 2, "inspect", file, file), "it needs one file, ")
 	has(t, ran(t, 2, "inspect", "-x", file), "-x", "Run 'coir help inspect' for more.")
 	has(t, ran(t, 2, "inspect", filepath.Join(dir, "none")), "none")
-	has(t, ran(t, 2, "inspect", page), "inspect: this is no dump")
+	has(t, ran(t, 2, "inspect", page), "inspect: not a dump")
 	has(t, ran(t, 2, "inspect", "-o", filepath.Join(dir, "none", "page.html"), file), "none")
 	has(t, ran(t, 0, "inspect", "-h"), "coir inspect shows what")
 	has(t, ran(t, 0, "help", "inspect"), "coir inspect shows what")
