@@ -67,7 +67,7 @@ func (r *findings) drawing() *chart.Chart {
 	return c
 }
 
-// starts returns which operation started which fiber. Fibers are numbered as they become able to run. That is the order
+// starts finds the operation that started each fiber. Fibers are numbered as they become able to run. That is the order
 // of the calls of Go except under a limit, which differing names reveal.
 func (r *findings) starts() (all []chart.Start) {
 	child := 0

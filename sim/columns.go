@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// What the text of a report needs to know about a failure, beside what is drawn.
+// This file finds the facts that the text of a report needs in addition to the chart.
 
 const (
 	mostSaid    = 60 // letters of a text of Errorf

@@ -213,10 +213,10 @@ func (r *recorder) happens(h happening) {
 	r.log.add(h)
 }
 
-// wentOn logs, if rests is set, that fiber i continues after an operation.
+// continued logs, if rests is set, that fiber i continues after an operation.
 //
 //go:norace
-func (r *recorder) wentOn(i int32) {
+func (r *recorder) continued(i int32) {
 	if r.rests {
 		r.happens(happening{fiber: i, step: -1, wake: -1, rest: true})
 	}

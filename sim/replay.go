@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// How the token of a failure is replayed. Replay decodes it (token.go), runs the program under its decisions
-// (world.script), and compares the operations with the hashes in the token.
+// Replay decodes the token of a failure (token.go), runs the program under its decisions (chooser.script), and compares
+// the operations with the hashes in the token.
 
 // Replay runs fn under the schedule of a token. It returns the failure, or nil if fn did not fail. It needs the options
 // [WithFaults] and [WithSteps] of the run that failed; the report shows them. If the program or these options have

@@ -31,7 +31,7 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 			}
 		}
 		if c := &calls[e.fiber]; at.call != "" && e.op.Kind < opAdvance {
-			if c.goesOn(at) && !waits {
+			if c.includes(at) && !waits {
 				rowOf[s] = c.row
 				row := &all[c.row]
 				row.Title += "\n" + text
@@ -94,8 +94,8 @@ type call struct {
 	text string
 }
 
-// goesOn reports whether an operation belongs to the call. The next call at the same place begins in the same way.
-func (c *call) goesOn(at site) bool {
+// includes reports whether an operation belongs to the call. The next call at the same place begins in the same way.
+func (c *call) includes(at site) bool {
 	return c.at.file == at.file && c.at.line == at.line && c.at.call == at.call && c.at.path != at.path
 }
 

@@ -125,13 +125,13 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 		return w.unwind(i)
 	}
 	if op.Kind == policy.Start { // Next has decided that it begins, and nothing has happened since
-		w.went(i)
+		w.performs(i)
 		return true
 	}
-	if !w.goesOn(i, false) {
+	if !w.continues(i, false) {
 		return false
 	}
-	w.went(i)
+	w.performs(i)
 	return true
 }
 
@@ -148,15 +148,15 @@ func (w *world) Stepped(f policy.Fiber) bool {
 	if x := &w.fibers[i]; x.how == policy.Unknown {
 		w.outcome(x, policy.Done, -1)
 	}
-	w.fibers[i].paused = !w.goesOn(i, true)
+	w.fibers[i].paused = !w.continues(i, true)
 	return !w.fibers[i].paused
 }
 
-// goesOn decides whether fiber i, which runs, continues: with the operation that it has announced or, if after is true,
-// with the code after it. If not, w.next is the fiber that runs instead.
+// continues decides whether the running fiber i continues: with the operation that it has announced or, if after is
+// true, with the code after it. If not, w.next is the fiber that runs instead.
 //
 //go:norace
-func (w *world) goesOn(i int32, after bool) bool {
+func (w *world) continues(i int32, after bool) bool {
 	w.collect()
 	for {
 		w.ways[0] = i
@@ -164,7 +164,7 @@ func (w *world) goesOn(i int32, after bool) bool {
 		case i:
 			w.fibers[i].moves++
 			if after {
-				w.wentOn(i)
+				w.continued(i)
 			}
 			return true
 		case search.Clock:
@@ -284,10 +284,10 @@ func (w *world) run(i int32) policy.Fiber {
 	x := &w.fibers[i]
 	x.moves++
 	if x.pending {
-		w.went(i)
+		w.performs(i)
 	} else if x.paused {
 		x.paused = false
-		w.wentOn(i)
+		w.continued(i)
 		w.note(policy.Op{Kind: opGoOn}, x.site)
 	} else {
 		if x.acted && x.how == policy.Unknown {
@@ -298,10 +298,10 @@ func (w *world) run(i int32) policy.Fiber {
 	return x.f
 }
 
-// went records that the fiber performs the operation that it has announced.
+// performs records that the fiber performs the operation that it has announced.
 //
 //go:norace
-func (w *world) went(i int32) {
+func (w *world) performs(i int32) {
 	x := &w.fibers[i]
 	x.pending = false
 	x.since, x.step = w.clock.Now(), w.nsteps
@@ -432,7 +432,7 @@ func (w *world) unwind(i int32) bool {
 	if k := w.fibers[i].op.Kind; w.nsteps > 8*w.limit && k != policy.End && k != policy.Join {
 		end()
 	}
-	w.went(i)
+	w.performs(i)
 	return true
 }
 

@@ -2,7 +2,7 @@ package report
 
 import "testing"
 
-// What is said of a twin, and of a failure that has none.
+// The report describes a twin, and says so if a failure has none.
 func TestTwinsInWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{found(1200, false, 3), "of 1,200 schedules that were tried, this one passes and has the most in common"},

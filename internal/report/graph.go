@@ -8,27 +8,28 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// The wait-for graph of a deadlock: why no actor can help. A report states only what the trace shows, and the trace
-// does not show what an actor could still do. So the graph has two sorts of arrows. Certain ones: to an actor whose end
-// is waited for, to the one that holds a lock, and over a channel to the only remaining actor that ever used its other
-// side. And likely ones: to one of several that hold something, and to the actor that has taken a value from a channel
-// and has not put it back, as with a channel used as a lock. A cycle with one of those is called likely.
+// The wait-for graph shows why no actor can end a deadlock. A report states only facts that the trace shows, and the
+// trace does not show what an actor could still do. So the graph has two sorts of arrows. A certain arrow leads to an
+// actor whose end is waited for, to the actor that holds a lock, or, over a channel, to the only remaining actor that
+// ever used its other side. A likely arrow leads to one of several actors that hold something, or to the actor that has
+// taken a value from a channel and has not put it back, as with a channel used as a lock. A cycle with a likely arrow
+// is called likely.
 
 // Edge is an arrow of the wait-for graph.
 type Edge struct {
 	To     int
-	Why    string // how it is known that To could end the wait, with what is waited for; empty: it follows from the wait
-	Likely bool   // that To could end the wait is a guess
+	Why    string // the wait, and why To could end it; empty: the wait itself shows that
+	Likely bool   // it is a guess that To could end the wait
 	OneOf  []int  // the actors, if each of several could end the wait
 }
 
 // user is an actor that has used an object.
 type user struct {
 	actor      int
-	puts, gets bool // what is no receive counts as a put: it may end the wait of a receiver
+	puts, gets bool // any operation that is not a receive counts as a put, because it may end the wait of a receiver
 }
 
-// other reports whether the actor has been on the other side of a channel than one that waits for what.
+// other reports whether the actor has used the other side of a channel than an actor that waits for what.
 func (u user) other(what chart.Effect) bool {
 	return what == chart.Put && u.gets || what == chart.Get && u.puts
 }
@@ -60,8 +61,8 @@ func (t *Trace) use(actor int, u chart.Use) {
 	all[at].puts = all[at].puts || u.What != chart.Get
 }
 
-// Abandoned reports whether an actor that does not move waits for something that none of those that move has ever
-// served, and that is neither a time nor the end of an actor.
+// Abandoned reports whether an actor that does not move waits for something that no moving actor has ever served. A
+// time and the end of an actor do not count.
 func (t *Trace) Abandoned(moves []bool) bool {
 	return slices.ContainsFunc(t.Waiting, func(w Wait) bool {
 		return !moves[w.Actor] && len(w.Wishes) > 0 && !slices.ContainsFunc(w.Wishes, func(x Wish) bool {
@@ -89,7 +90,7 @@ func (t *Trace) beside(actor int, x *Wish) bool {
 	return w != nil && slices.ContainsFunc(w.Wishes, func(y Wish) bool { return y.Object == x.Object && y.What == x.What })
 }
 
-// edges returns the arrows that begin at an actor that waits; those over channels only if they are wanted.
+// edges returns the arrows that begin at an actor that waits. It returns arrows over channels only if channels is set.
 func (t *Trace) edges(w *Wait, channels bool) (out []Edge) {
 	for k := range w.Wishes {
 		x := &w.Wishes[k]
@@ -110,18 +111,19 @@ func (t *Trace) edges(w *Wait, channels bool) (out []Edge) {
 	return out
 }
 
-// traffic returns the arrows from an actor that waits for x, which is to send to a channel or to receive from it.
+// traffic returns the arrows over a channel from an actor that waits for x: to send to the channel, or to receive from
+// it.
 func (t *Trace) traffic(w *Wait, x *Wish) (out []Edge) {
 	why := w.Does + " " + x.Text
 	servers, known := t.servers(w.Actor, x)
-	jam, others := t.jammed(w.Actor, x), t.others(servers, x)
+	switched, others := t.switched(w.Actor, x), t.others(servers, x)
 	switch {
 	case known && len(servers) == 1 && servers[0].other(x.What):
 		to := servers[0].actor
 		why += fmt.Sprintf(", which only %s of the remaining %s has also used", t.Of[to].Name, t.Actors)
 		return []Edge{{To: to, Why: why}}
-	case known && len(jam) > 0:
-		return []Edge{t.jam(w.Actor, x, jam, why)}
+	case known && len(switched) > 0:
+		return []Edge{t.toSwitched(w.Actor, x, switched, why)}
 	case known && len(others) > 1:
 		how := ", from which only %s of the remaining %s received"
 		if x.What == chart.Get {
@@ -133,16 +135,16 @@ func (t *Trace) traffic(w *Wait, x *Wish) (out []Edge) {
 		}
 		return out
 	}
-	if to, step := t.taker(w.Actor, x); step > 0 {
+	if to, step := t.lastReceiver(w.Actor, x); step > 0 {
 		why += fmt.Sprintf(", from which %s has taken a value at step %d", t.Of[to].Name, step)
 		return []Edge{{To: to, Why: why, Likely: true}}
 	}
 	return nil
 }
 
-// servers returns the remaining actors that have used the channel that an actor waits on, except for those that wait on
-// the same side. They are known if the trace is complete, and no other remaining actor has used objects that it does
-// not show.
+// servers returns the remaining actors that have used the channel on which an actor waits, except for actors that wait
+// on the same side. They are known if the trace is complete, and no other remaining actor has used objects that the
+// trace does not show.
 func (t *Trace) servers(actor int, x *Wish) (left []user, known bool) {
 	for _, u := range t.usersOf(x.Object) {
 		if u.actor != actor && !t.Of[u.actor].Ended && !t.beside(u.actor, x) {
@@ -171,9 +173,9 @@ func (t *Trace) others(users []user, x *Wish) (all []int) {
 	return all
 }
 
-// jammed returns the remaining actors that have been on the other side of the channel that an actor waits on, if all of
-// them now wait on the same side as it does, so that none of them can be on the other.
-func (t *Trace) jammed(actor int, x *Wish) (all []int) {
+// switched returns the remaining actors that have used the other side of the channel on which an actor waits, if all of
+// them now wait on the same side as that actor. Then none of them can use the other side.
+func (t *Trace) switched(actor int, x *Wish) (all []int) {
 	for _, u := range t.usersOf(x.Object) {
 		switch {
 		case t.Of[u.actor].Ended || !u.other(x.What):
@@ -186,8 +188,8 @@ func (t *Trace) jammed(actor int, x *Wish) (all []int) {
 	return all
 }
 
-// jam returns the arrow from an actor to one of those that could have ended its wait.
-func (t *Trace) jam(actor int, x *Wish, all []int, why string) Edge {
+// toSwitched returns the arrow from an actor to one of the actors that have switched to its side of the channel.
+func (t *Trace) toSwitched(actor int, x *Wish, all []int, why string) Edge {
 	to, who, now := all[0], t.List(all), "wait"
 	switch {
 	case to == actor && len(all) > 1:
@@ -205,9 +207,9 @@ func (t *Trace) jam(actor int, x *Wish, all []int, why string) Edge {
 	return Edge{To: to, Why: fmt.Sprintf(text, why, who, now)}
 }
 
-// taker returns the last actor that received from the channel that an actor waits to receive from, and at which step,
-// unless another operation on that channel came after it; else step is 0.
-func (t *Trace) taker(actor int, x *Wish) (by, step int) {
+// lastReceiver returns the last actor that received from the channel from which an actor waits to receive, and the
+// step. The step is 0 if another operation on the channel came later.
+func (t *Trace) lastReceiver(actor int, x *Wish) (by, step int) {
 	if x.What != chart.Get {
 		return 0, 0
 	}
@@ -223,7 +225,7 @@ func (t *Trace) taker(actor int, x *Wish) (by, step int) {
 	return 0, 0
 }
 
-// SayCauses writes the cycle if there is one, and the objects for which no actor is left.
+// SayCauses writes the cycle, if there is one, and the objects that no remaining actor serves.
 func (t *Trace) SayCauses(b *strings.Builder) {
 	t.sayCycle(b)
 	told := map[string]bool{}
@@ -235,8 +237,8 @@ func (t *Trace) SayCauses(b *strings.Builder) {
 	}
 }
 
-// abandoned writes that no actor is left, or known, that could end the wait of an actor for x, unless that line is in
-// told.
+// abandoned writes that no remaining or known actor could end the wait of an actor for x, unless told has that line
+// already.
 func (t *Trace) abandoned(b *strings.Builder, actor int, x *Wish, told map[string]bool) {
 	text := "no " + t.one() + " is left to " + x.Ends + " " + x.Name
 	if x.Ends == "" || told[text] {
@@ -246,7 +248,7 @@ func (t *Trace) abandoned(b *strings.Builder, actor int, x *Wish, told map[strin
 	if x.Note != "" {
 		t.line(b, "%s %s", x.Name, x.Note)
 	}
-	if servers, known := t.servers(actor, x); !known || len(servers) > 0 || t.Outside || len(t.jammed(actor, x)) > 0 {
+	if servers, known := t.servers(actor, x); !known || len(servers) > 0 || t.Outside || len(t.switched(actor, x)) > 0 {
 		return
 	}
 	var gone []int
@@ -264,14 +266,14 @@ func (t *Trace) abandoned(b *strings.Builder, actor int, x *Wish, told map[strin
 	if len(gone) > 0 {
 		text += ": " + t.List(gone) + " used it, and ended"
 	}
-	if !told[text+"."] { // two channels may have one name
+	if !told[text+"."] { // two channels may have the same name
 		told[text+"."] = true
 		t.line(b, "%s", text)
 	}
 }
 
-// alone reports whether it is certain that no actor will end the wait of an actor for x: all others have ended, or wait
-// only for x, or for one of those to end.
+// alone reports whether it is certain that no actor will end the wait of an actor for x. It is certain if every other
+// actor has ended, waits only for x, or waits only for the end of such an actor.
 func (t *Trace) alone(actor int, x *Wish) bool {
 	held := make([]bool, len(t.Of))
 	for k := range held {
@@ -290,7 +292,7 @@ func (t *Trace) alone(actor int, x *Wish) bool {
 	return !slices.Contains(held, false)
 }
 
-// FindCycle returns the shortest cycle of the wait-for graph, or nil. Of many actors that wait, only the first have
+// FindCycle returns the shortest cycle of the wait-for graph, or nil. If many actors wait, only the first ones have
 // arrows over channels.
 func (t *Trace) FindCycle() []int {
 	const most = 200
@@ -307,7 +309,7 @@ func (t *Trace) FindCycle() []int {
 	return t.Cycle
 }
 
-// Holders returns the actors that hold what others wait for.
+// Holders returns the actors that hold something for which others wait.
 func (t *Trace) Holders() (all []int) {
 	for _, w := range t.Waiting {
 		for _, x := range w.Wishes {
@@ -319,8 +321,8 @@ func (t *Trace) Holders() (all []int) {
 	return all
 }
 
-// sayCycle writes the cycle, if there is one. An actor stands for all actors that could end the wait of the one before
-// it, if they wait for the same thing. It does not repeat the lines about waits.
+// sayCycle writes the cycle, if there is one. It does not repeat the lines about waits. If several actors could each
+// end the wait of the actor before them, and wait for the same thing, one of them stands for all.
 func (t *Trace) sayCycle(b *strings.Builder) {
 	who, way := t.FindCycle(), t.way
 	if len(who) == 0 {
@@ -331,7 +333,7 @@ func (t *Trace) sayCycle(b *strings.Builder) {
 		title = "likely cycle:"
 	}
 	t.line(b, "%s", title)
-	crowds := make([][]int, len(who)) // those that each of them stands for
+	crowds := make([][]int, len(who)) // the actors that each actor of the cycle stands for
 	for k, i := range who {
 		crowds[k] = []int{i}
 		if same := way[(k+len(who)-1)%len(who)].OneOf; len(same) > 0 && t.alike(same) {
@@ -350,7 +352,7 @@ func (t *Trace) sayCycle(b *strings.Builder) {
 	}
 }
 
-// alike reports whether some actors wait for the same, at the same line.
+// alike reports whether actors wait for the same thing, at the same line.
 func (t *Trace) alike(actors []int) bool {
 	first := t.waitOf(actors[0])
 	return first != nil && !slices.ContainsFunc(actors, func(i int) bool {
@@ -364,7 +366,7 @@ func (t *Trace) alike(actors []int) bool {
 func cycle(graph [][]Edge) (best []int, way []Edge) {
 	const most = 200
 	prune(graph)
-	reached := make([]bool, len(graph)) // an actor that no arrow leads to is in no cycle
+	reached := make([]bool, len(graph)) // an actor to which no arrow leads is not in a cycle
 	for _, edges := range graph {
 		for _, e := range edges {
 			reached[e.To] = true
@@ -410,8 +412,8 @@ func cycle(graph [][]Edge) (best []int, way []Edge) {
 	return best, way
 }
 
-// prune removes the arrows to one of several actors that could end a wait, unless each of these certainly waits, at the
-// end of a chain of arrows, for the actor that waits for them.
+// prune removes the arrows from an actor whose wait several actors could end, unless a chain of certain arrows leads
+// from each of these actors back to it.
 func prune(graph [][]Edge) {
 	for again := true; again; {
 		again = false

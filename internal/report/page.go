@@ -2,36 +2,36 @@ package report
 
 import "github.com/coir-go/coir/internal/chart"
 
-// What a reader of the table would have to count, and the page shows: which send each received value is from, and what
-// each operation did to its channel or lock.
+// This file computes what the page shows, and a reader of the table would have to count: which send each received value
+// comes from, and the effect of each operation on its channel or lock.
 
 // Event is an operation of an actor. Events are in the order in which the operations were done.
 type Event struct {
 	Actor  int
 	Step   int         // its number
-	Row    int         // of the chart; negative: it has none
-	Uses   []chart.Use // what it may do to which objects: of a select one for each case
-	Did    int         // which of Uses it did; negative: none, or that is not known
+	Row    int         // its row in the chart; negative: it has none
+	Uses   []chart.Use // its possible effects on objects; a select has one for each case
+	Did    int         // the index in Uses of its effect; negative: it had none, or that is not known
 	Out    Outcome
 	Try    bool // it does not wait
 	Waited bool // it waited, or waits at the end
 	Guess  bool // its place in the order is a guess
 }
 
-// Outcome is how an operation ended.
+// Outcome is the outcome of an operation.
 type Outcome int
 
 // The outcomes of operations.
 const (
 	Open      Outcome = iota // it has not ended
-	Failed                   // it changed nothing, or that is not known
-	Closed                   // of a receive: the channel was closed
-	Done                     // it did what it was to do
-	Dropped                  // of a send: done, but the value may have been dropped
-	Displaced                // of a send: done, and the oldest value was dropped
+	Failed                   // it changed nothing, or its effect is not known
+	Closed                   // a receive found the channel closed
+	Done                     // it succeeded
+	Dropped                  // a send succeeded, but the value may have been dropped
+	Displaced                // a send succeeded, and the oldest value was dropped
 )
 
-// flow is a channel while its messages are counted.
+// flow counts the messages of a channel.
 type flow struct {
 	object        int
 	sent, waiting []*Event // sends not received yet; receives that wait
@@ -61,8 +61,8 @@ func (t *Trace) flowOf(object int) *flow {
 	return t.flows[object]
 }
 
-// pass counts what an operation did to a channel. The sends and the receives of a channel are paired in their order.
-// That is certain unless an operation comes later than its step, or a value may have been dropped.
+// pass counts the effect of an operation on a channel. It pairs the sends and the receives of a channel in their order.
+// The pairs are certain unless an operation takes effect after its step, or a value may have been dropped.
 func (t *Trace) pass(e *Event) {
 	if e.Did < 0 || e.Out < Closed && !e.Guess || e.Out == Closed && e.Uses[e.Did].What != chart.Get {
 		return
@@ -108,8 +108,8 @@ func (t *Trace) pass(e *Event) {
 	}
 }
 
-// Link adds the arrows of messages to the chart. A receive without a send has found the channel closed, or there are
-// sends that have no step. If the beginning of the trace is missing, so are its sends, and there are no arrows.
+// Link adds the arrows of messages to the chart. If a receive has no send, it has found the channel closed, or some
+// sends have no step. If the beginning of the trace is missing, its sends are missing too, and there are no arrows.
 func (t *Trace) Link() {
 	if !t.Complete {
 		return
@@ -128,7 +128,7 @@ func (t *Trace) Link() {
 	}
 }
 
-// Left returns how many values a channel holds at the end; false if that is not certain.
+// Left returns the number of values that a channel holds at the end, or false if it is not certain.
 func (t *Trace) Left(object int) (n int, ok bool) {
 	f := t.flowOf(object)
 	if f == nil || f.unsure || t.Outside || !t.Complete {
@@ -137,8 +137,8 @@ func (t *Trace) Left(object int) (n int, ok bool) {
 	return len(f.sent), true
 }
 
-// Touch adds to the rows what the events did to objects, and what they waited for. place returns the index of an object
-// in the chart, if it has one.
+// Touch adds to the rows the effects of the events on objects, and what the events waited for. place returns the index
+// of an object in the chart, if it has one.
 func (t *Trace) Touch(place func(object int) (i int, ok bool)) {
 	for _, e := range t.Events {
 		if e.Row < 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// Which actor waits for what at the end, in words. Why none of them can end that is in graph.go.
+// This file says what each actor waits for at the end. graph.go says why no actor can end these waits.
 
 const (
 	mostWaits   = 20 // lines about waits
@@ -16,13 +16,13 @@ const (
 	mostHolders = 3  // holders of an object
 )
 
-// Wait is an actor that waits at the end, or what else it does there for good.
+// Wait is an actor that waits at the end, or never ends for another reason.
 type Wait struct {
 	Actor  int
 	Does   string // what it does: waits, waits in a select, sleeps
 	Wishes []Wish // what it waits for; each of them would end the wait
 	At     string // the place: jobs.go:12; empty: not known
-	Same   string // the key of the waits that are told together; empty: none
+	Same   string // waits with the same key are reported together; empty: the wait is reported alone
 	Ticks  bool   // whether it only waits for time again and again, and has no line
 }
 
@@ -31,23 +31,23 @@ type Wish struct {
 	chart.Use        // the use that it waits for, with the object's number in Events
 	Text      string // the wish in words that follow "waits": to send to jobs
 	Name      string // the name of the object
-	Ends      string // what an actor does to the object to end the wait: receive from; empty: not said
-	Note      string // what else happened to the object: was closed at step 7
-	Of        []int  // the actors whose end it is, if it is the end of actors
-	How       string // the word before the holders, if it is held: held by
-	By        []Hold // the holders, the longest first
-	Any       bool   // whether each of them alone could end the wait
-	Timed     bool   // whether it is that time passes
+	Ends      string // what an actor does to the object to end the wait, such as "receive from"; empty: not said
+	Note      string // what else happened to the object, such as "was closed at step 7"
+	Of        []int  // if it is the end of actors: these actors
+	How       string // if the object is held: the words before the holders, such as "held by"
+	By        []Hold // the holders, the oldest first
+	Any       bool   // whether each holder alone could end the wait
+	Timed     bool   // whether it waits for time to pass
 }
 
 // Hold is an object that an actor holds.
 type Hold struct {
 	Actor int
-	Step  int    // the number of the step since when; 0: not said
+	Step  int    // the number of the step at which it took the object; 0: not said
 	At    string // the place where it took the object; empty: not known
 }
 
-// Need returns what an actor does at the end, and which others hold what it waits for.
+// Need says what an actor does at the end, and which other actors hold what it waits for.
 func (t *Trace) Need(w *Wait) string {
 	text := w.Does
 	for k := range w.Wishes {
@@ -66,7 +66,7 @@ func (t *Trace) Need(w *Wait) string {
 	return text
 }
 
-// Line returns what an actor does at the end, and where.
+// Line says what an actor does at the end, and where.
 func (t *Trace) Line(w *Wait) string {
 	if w.At == "" {
 		return t.Need(w)
@@ -74,7 +74,7 @@ func (t *Trace) Line(w *Wait) string {
 	return t.Need(w) + ", at " + w.At
 }
 
-// held returns which actors hold what an actor waits for, in words that follow others.
+// held says which actors hold what an actor waits for, in words that follow others.
 func (t *Trace) held(actor int, x *Wish) string {
 	if x.How == "" {
 		return ""
@@ -107,8 +107,8 @@ func (t *Trace) held(actor int, x *Wish) string {
 	return text
 }
 
-// SayWaits writes what actors wait for, those that wait for the same thing on one line. more returns what to add to
-// such a line.
+// SayWaits writes what actors wait for. Actors that wait for the same thing share a line. more returns the text to add
+// to such a line.
 func (t *Trace) SayWaits(b *strings.Builder, more func(same []Wait) string) {
 	all := slices.DeleteFunc(slices.Clone(t.Waiting), func(w Wait) bool { return w.Ticks })
 	crowds, width, left := Crowds(all, func(w Wait) string { return w.Same }), 0, len(all)
@@ -134,10 +134,10 @@ func (t *Trace) SayWaits(b *strings.Builder, more func(same []Wait) string) {
 	}
 }
 
-// plural returns what several actors do, given what one does: wait to lock mu.
+// plural changes a text about one actor to one about several: "waits to lock mu" to "wait to lock mu".
 func plural(text string) string { return "wait" + strings.TrimPrefix(text, "waits") }
 
-// names lists the names of some that wait.
+// names lists the names of the actors of some waits.
 func (t *Trace) names(all []Wait) string {
 	actors := make([]int, len(all))
 	for k, w := range all {

@@ -7,8 +7,8 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// The shortest cycle is told, without what the waits say; actors that could each end a wait are one if they wait for
-// the same.
+// The report has the shortest cycle, and does not repeat the lines about waits. If several actors could each end a
+// wait, they share a line if they wait for the same thing.
 func TestCycle(t *testing.T) {
 	of := []chart.Actor{{Name: "main"}, {Name: "w[0]"}, {Name: "w[1]"}, {Name: "w[2]"}}
 	tr := &Trace{Chart: &chart.Chart{Actors: "fibers", Of: of}, Complete: true}
@@ -38,7 +38,7 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// A cycle of locks is found among many actors too.
+// A cycle of locks is also found among many actors.
 func TestCycleAmongMany(t *testing.T) {
 	tr := &Trace{Chart: &chart.Chart{Actors: "goroutines", Of: make([]chart.Actor, 300)}}
 	for i := range tr.Of {
@@ -50,7 +50,7 @@ func TestCycleAmongMany(t *testing.T) {
 	}
 }
 
-// Of many actors the report says which one says that the schedule fails, and which other has its name.
+// If there are many actors, the report names the one that reports the failure, and others of the same name.
 func TestWhoSaysSo(t *testing.T) {
 	c := &chart.Chart{Actors: "fibers", Of: make([]chart.Actor, 12)}
 	for i, name := range []string{"main", "one", "two", "led#3", "led#4"} {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// The words that the text reports of both worlds share.
+// This file has the words that the text reports about fibers and about goroutines share.
 
-// Place returns the place that a step's title begins with, as file.go:12, or "".
+// Place returns the place at the beginning of a step's title, such as file.go:12, or "".
 func Place(title string) string {
 	at, _, _ := strings.Cut(title, "\n")
 	at, _, _ = strings.Cut(at, ", ")
@@ -22,7 +22,7 @@ func Place(title string) string {
 	return place
 }
 
-// CommonFile returns the file of most of the places, the first of those if there are several.
+// CommonFile returns the most frequent file of the places, or the first of several such files.
 func CommonFile(places []string) (most string) {
 	count := map[string]int{}
 	for _, place := range places {
@@ -38,7 +38,7 @@ func CommonFile(places []string) (most string) {
 	return most
 }
 
-// ShortPlace returns a place without its directory, and without the file if that is the common one: :12.
+// ShortPlace returns a place without its directory, and only its line (:12) if the file is the common one.
 func ShortPlace(place, common string) string {
 	file, line := cutLine(place)
 	switch file {
@@ -50,7 +50,7 @@ func ShortPlace(place, common string) string {
 	return filepath.Base(file) + line
 }
 
-// cutLine cuts a place before its line: file.go and :12.
+// cutLine splits a place into its file and its line: file.go and :12.
 func cutLine(place string) (file, line string) {
 	at := strings.LastIndexByte(place, ':')
 	if at < 0 {
@@ -65,7 +65,7 @@ type Sign struct {
 	Mark, Meaning string
 }
 
-// Legend writes in a line what the marks of a table mean, those that it uses.
+// Legend writes a line that explains the marks that a table uses.
 func Legend(w io.Writer, indent string, signs ...Sign) {
 	var texts []string
 	for _, s := range signs {
@@ -78,14 +78,14 @@ func Legend(w io.Writer, indent string, signs ...Sign) {
 	}
 }
 
-// WaitMark marks the step that an actor waits in at the end.
+// WaitMark marks the step in which an actor waits at the end.
 const WaitMark = "*"
 
-// leastCrowd is how many actors that do the same are grouped.
+// leastCrowd is the least number of actors that are grouped if they do the same.
 const leastCrowd = 3
 
-// Crowds puts together those that have the same key, if they are at least three; the others, and those whose key is
-// empty, stay alone. It keeps the order of the first of each.
+// Crowds groups elements with the same key, if there are at least three. Other elements, and elements with an empty
+// key, stay alone. The groups are in the order of their first elements.
 func Crowds[T any](all []T, key func(T) string) (crowds [][]T) {
 	count, at := map[string]int{}, map[string]int{}
 	for _, x := range all {
@@ -104,7 +104,7 @@ func Crowds[T any](all []T, key func(T) string) (crowds [][]T) {
 	return crowds
 }
 
-// Names lists names, at most most of them. Names that differ only in consecutive numbers are one: worker[0..6].
+// Names lists at most most names. Names that differ only in consecutive numbers become one: worker[0..6].
 func Names(names []string, most int) string {
 	var texts []string
 	for i := 0; i < len(names); {
@@ -124,7 +124,7 @@ func Names(names []string, most int) string {
 	return strings.Join(texts, ", ")
 }
 
-// numbered cuts a name into a number and what comes before and after it: worker[3], pool_test.go:80 (3), worker#3.
+// numbered splits a name into a number and the text before and after it: worker[3], pool_test.go:80 (3), worker#3.
 func numbered(name string) (head string, n int, tail string, ok bool) {
 	text := strings.TrimRight(name, ")]")
 	at := strings.LastIndexAny(text, "[(#") + 1
