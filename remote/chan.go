@@ -156,7 +156,7 @@ func newChan[T any](
 // leaves the end.
 func (c *Chan[T]) join(ctx context.Context) error {
 	if err := c.watch.Start(ctx, (*leaver[T])(c)); err != nil {
-		return err
+		return fmt.Errorf("remote: open %s: %w", c.name, err)
 	}
 	err := c.serve(ctx, creditSubject(c.sender), func(data []byte) []byte {
 		if n, more, ok := parseCredit(data); ok {
@@ -174,8 +174,9 @@ func (c *Chan[T]) join(ctx context.Context) error {
 	}
 	if err != nil {
 		c.Leave()
+		return fmt.Errorf("remote: open %s: %w", c.name, err)
 	}
-	return err
+	return nil
 }
 
 // want tells the receivers how many sends wait.
@@ -191,12 +192,12 @@ func (c *Chan[T]) pass() {
 // serve serves a subject until the end is left. It tries again while the transport cannot be reached.
 func (c *Chan[T]) serve(ctx context.Context, subject string, f func(data []byte) []byte) error {
 	var s io.Closer
-	err := attempt.Repeat(ctx, openTime, func(context.Context) (err error) {
-		s, err = c.t.Serve(subject, f)
+	err := attempt.Repeat(ctx, openTime, func(ctx context.Context) (err error) {
+		s, err = c.t.Serve(ctx, subject, f)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("remote: serve %s: %w", subject, err)
+		return fmt.Errorf("serve %s: %w", subject, err)
 	}
 	c.cond.Lock()
 	left := c.left != nil

@@ -269,11 +269,11 @@ func (b broken) Pull(ctx context.Context, queue string, credit int) ([]remote.De
 	return b.Transport.Pull(ctx, queue, credit)
 }
 
-func (b broken) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
+func (b broken) Serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error) {
 	if strings.HasPrefix(subject, "want.") && b.serves != nil && b.serves.Add(-1) >= 0 {
 		return nil, remote.ErrUnavailable
 	}
-	return b.Transport.Serve(subject, f)
+	return b.Transport.Serve(ctx, subject, f)
 }
 
 // An error of the transport that does not pass ends the receives of an end, and they return it. It does not look like
@@ -337,12 +337,12 @@ type halved struct {
 	now  *int
 }
 
-func (h halved) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
+func (h halved) Serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error) {
 	if *h.now == h.most {
 		return nil, errors.New("no more subjects")
 	}
 	*h.now++
-	s, err := h.Transport.Serve(subject, f)
+	s, err := h.Transport.Serve(ctx, subject, f)
 	return counted{s, h.now}, err
 }
 

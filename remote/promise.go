@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -150,9 +151,13 @@ func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
 	poll := attempt.Backoff{Next: lookMin, Most: lookMax}
 	for serving := false; ; {
 		if !serving {
-			s, err := p.t.Serve(promiseSubject(p.key), func([]byte) []byte {
-				_ = told.TrySend(struct{}{})
-				return nil
+			var s io.Closer
+			err := attempt.Within(ctx, openTime, func(ctx context.Context) (err error) {
+				s, err = p.t.Serve(ctx, promiseSubject(p.key), func([]byte) []byte {
+					_ = told.TrySend(struct{}{})
+					return nil
+				})
+				return err
 			})
 			if serving = err == nil; serving {
 				defer func() { _ = s.Close() }()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/internal/simtest"
 	"github.com/coir-go/coir/remote/memory"
+	"github.com/coir-go/coir/remote/ticket"
 	"github.com/coir-go/coir/sim"
 )
 
@@ -94,6 +96,50 @@ func TestPromiseResults(t *testing.T) {
 	if _, err := q.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, remote.ErrUnknown) {
 		t.Error(err)
 	}
+}
+
+// deaf is a transport whose broker does not answer to Serve.
+type deaf struct{ remote.Transport }
+
+func (deaf) Serve(ctx context.Context, _ string, _ func(data []byte) []byte) (io.Closer, error) {
+	return nil, coir.WaitCancel(ctx)
+}
+
+// What waits to be reachable ends with its context, and says what it was.
+func TestSimServingEndsWithItsContext(t *testing.T) {
+	const limit = 2 * time.Second
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		tr := deaf{memory.New().Node("a")}
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			for what, wait := range map[string]func(ctx context.Context) error{
+				"Durable":  func(ctx context.Context) error { _, err := remote.Durable[int](ctx, n, tr, orders, 1); return err },
+				"Volatile": func(ctx context.Context) error { _, err := remote.Volatile[int](ctx, n, tr, orders, 1); return err },
+				"Wait": func(ctx context.Context) error {
+					p, err := remote.NewPromise[int](tr, orders)
+					if err == nil {
+						_, err = p.Wait(ctx)
+					}
+					return err
+				},
+				"ticket.New": func(ctx context.Context) error {
+					keys, err := ticket.NewKeys(1, make([]byte, 32))
+					if err == nil {
+						_, err = ticket.New[int](ctx, n, tr, orders, keys)
+					}
+					return err
+				},
+			} {
+				began := s.Now()
+				short, cancel := coir.WithTimeout(ctx, limit)
+				err := wait(short)
+				cancel()
+				if took := s.Now() - began; !errors.Is(err, coir.ErrTimeout) || !contains(err, orders) || took != limit {
+					s.Errorf("%s returned after %v: %v", what, took, err)
+				}
+			}
+			return nil
+		})
+	}, sim.WithSchedules(1))
 }
 
 // attempts are the calls of Resolve, and what they have returned. They survive crashes.

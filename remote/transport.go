@@ -60,8 +60,10 @@ type Transport interface {
 	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
 
 	// Serve calls f for each message that Tell and Request pass to the subject, until it is closed. Request returns the
-	// result of f. f must not wait: it may run in no fiber. Serve returns [ErrUnavailable] if it may be tried again.
-	Serve(subject string, f func(data []byte) []byte) (io.Closer, error)
+	// result of f. f must not wait: it may run in no fiber. ctx bounds the call of Serve only, and what Serve returns
+	// without an error outlives it. After an error nothing is served. Serve returns [ErrUnavailable] if it may be tried
+	// again, and never [ErrUnknown].
+	Serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error)
 
 	// Put stores data under the key, unless something is stored under it, and returns what is stored then: data, or what
 	// an earlier Put has stored. So all calls with a key return the same. data must not be empty. Stored has the sense of

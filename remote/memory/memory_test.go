@@ -18,6 +18,14 @@ func TestTransport(t *testing.T) {
 	})
 }
 
+// No wait outlasts its context, at a node that is cut off.
+func TestSilentBroker(t *testing.T) {
+	transporttest.RunSilent(t, func(testing.TB) (_ remote.Transport, silence func()) {
+		node := memory.New().Node("a")
+		return node, node.Silence
+	})
+}
+
 // The same cases in schedules of a simulation, without faults.
 func TestSimTransport(t *testing.T) {
 	for _, c := range transporttest.Cases() {

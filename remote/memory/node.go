@@ -159,7 +159,7 @@ func ask[R any](ctx context.Context, n *Node, what string,
 	n.b.cond.Lock()
 	if err := coir.Ended(ctx); err != nil {
 		n.b.unlock(nil)
-		return none, err
+		return none, fmt.Errorf("memory: %s: %w", what, err)
 	}
 	if !n.step(&e) {
 		n.b.unlock(e)
@@ -348,7 +348,10 @@ func (b *Broker) serving(subject string) (found []*server) {
 func (s *server) there() bool { return !s.closed.Load() && slices.Contains(s.n.b.servers, s) }
 
 // Serve implements [remote.Transport].
-func (n *Node) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
+func (n *Node) Serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error) {
+	if err := coir.Ended(ctx); err != nil {
+		return nil, fmt.Errorf("memory: serve %s: %w", subject, err)
+	}
 	s := &server{n: n, subject: subject, f: f}
 	n.b.cond.Lock()
 	defer n.b.cond.Unlock()

@@ -80,10 +80,13 @@ type request struct {
 	answer *coir.Promise[*client.Msg]
 }
 
+// errLost is the error of what is not tried while there is no connection.
+var errLost = errors.New("the connection is lost")
+
 // send sends a request. The caller must wait for its answer.
 func (a *answers) send(m *client.Msg) (*request, error) {
 	if a.lost.Load() {
-		return nil, fmt.Errorf("%w: the connection is lost", remote.ErrUnavailable)
+		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, errLost)
 	}
 	r := &request{a: a, answer: new(coir.Promise[*client.Msg])}
 	a.mu.Lock()

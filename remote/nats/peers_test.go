@@ -70,7 +70,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tickets, err := tr.Serve("ticket.1.a", func(data []byte) []byte { return append(data, '!') })
+	tickets, err := tr.Serve(ctx, "ticket.1.a", func(data []byte) []byte { return append(data, '!') })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,31 @@ package nats_test
 
 import (
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	client "github.com/nats-io/nats.go"
+
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/nats"
+	"github.com/coir-go/coir/remote/transporttest"
 )
+
+// No wait outlasts its context, over a network through which nothing passes. The client waits long for a ping, so it
+// does not notice.
+func TestSilentBroker(t *testing.T) {
+	transporttest.RunSilent(t, func(t testing.TB) (_ remote.Transport, silence func()) {
+		p := newProxy(t, strings.TrimPrefix(single(t, false).ClientURL(), "nats://"))
+		nc, err := client.Connect(p.addr(), client.PingInterval(time.Hour), client.UserInfo("app", "app"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return transport(t, nc, nats.WithReplicas(1)), func() { p.set(network{cut: true}) }
+	})
+}
 
 // proxy passes connections on to a server, as well as the test wants.
 type proxy struct {
@@ -41,6 +62,7 @@ func newProxy(t testing.TB, to string) *proxy {
 		for c := range p.conns {
 			_ = c.Close()
 		}
+		clear(p.conns) // what a network that is cut still holds
 		p.mu.Unlock()
 		p.running.Wait()
 	})

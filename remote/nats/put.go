@@ -47,8 +47,11 @@ func (t *Transport) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	text, found, err := t.last(ctx, t.putConfig().Name, t.subject("p", token(key)))
-	if err != nil || !found {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("nats: get %s: %w", key, err)
+	}
+	if !found {
+		return nil, nil
 	}
 	return []byte(text), nil
 }

@@ -289,7 +289,7 @@ func (t *Transport) End(ctx context.Context, name string) error {
 // Pull implements [remote.Transport].
 func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote.Delivery, error) {
 	if err := coir.Ended(ctx); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("nats: pull from %s: %w", name, err)
 	}
 	q, err := t.opened(name)
 	if err != nil {
@@ -304,8 +304,12 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 		if closed && q.isEmpty(ctx) {
 			return nil, fmt.Errorf("nats: pull from %s: %w", name, coir.ErrClosed)
 		}
-		if ds, err := q.take(ctx, in, credit, closed); ds != nil || err != nil {
-			return ds, err
+		ds, err := q.take(ctx, in, credit, closed)
+		if err != nil {
+			return nil, fmt.Errorf("nats: pull from %s: %w", name, err)
+		}
+		if ds != nil {
+			return ds, nil
 		}
 	}
 }
@@ -560,7 +564,11 @@ func (t *Transport) consumerOf(ctx context.Context, q *queue) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return number.Wait(ctx)
+	n, err := number.Wait(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("nats: pull from %s: wait for a consumer: %w", q.name, err)
+	}
+	return n, nil
 }
 
 // want requests a consumer for a queue, and returns a promise of its number.

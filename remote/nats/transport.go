@@ -370,7 +370,13 @@ func (t *Transport) Request(ctx context.Context, subject string, data []byte) ([
 }
 
 // Serve implements [remote.Transport].
-func (t *Transport) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
+func (t *Transport) Serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error) {
+	if err := coir.Ended(ctx); err != nil {
+		return nil, fmt.Errorf("nats: serve %s: %w", subject, err)
+	}
+	if t.answers.lost.Load() {
+		return nil, serveError(subject, errLost)
+	}
 	told, err := t.nc.Subscribe(t.path("t", subject), func(m *client.Msg) { f(m.Data) })
 	if err != nil {
 		return nil, serveError(subject, err)
@@ -378,15 +384,27 @@ func (t *Transport) Serve(subject string, f func(data []byte) []byte) (io.Closer
 	asked, err := t.nc.QueueSubscribe(t.path("r", subject), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
 	s := server{told, asked}
 	if err == nil { // so that it is known to the server when Serve returns
-		_, err = coir.Blocking(context.Background(), func() (struct{}, error) {
-			return struct{}{}, t.nc.FlushTimeout(5 * time.Second)
-		})
+		err = t.flush(ctx)
 	}
-	if err != nil {
-		_ = s.Close()
-		return nil, serveError(subject, err)
+	if err == nil {
+		return s, nil
 	}
-	return s, nil
+	_ = s.Close()
+	if ended := coir.Ended(ctx); ended != nil {
+		return nil, fmt.Errorf("nats: serve %s: %w", subject, ended)
+	}
+	return nil, serveError(subject, err)
+}
+
+// flushTime is how long the server has to say that it has read what was sent to it.
+const flushTime = 5 * time.Second
+
+// flush waits until the server has read what was sent to it.
+func (t *Transport) flush(ctx context.Context) error {
+	short, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
+	_, err := coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, t.nc.FlushWithContext(short) })
+	return err
 }
 
 // serveError returns the error of Serve. All pass but that of a connection that was closed, and of a wrong subject.

@@ -64,7 +64,7 @@ type answer[A any] struct {
 func (l *lot[Q, A]) ask(ctx context.Context, q Q) (A, error) {
 	var none A
 	if err := coir.Ended(ctx); err != nil {
-		return none, err
+		return none, fmt.Errorf("postgres: %s: %w", l.what, err)
 	}
 	e := &entry[Q, A]{q: q, done: new(coir.Promise[answer[A]])}
 	if !l.add(e) {
@@ -75,7 +75,7 @@ func (l *lot[Q, A]) ask(ctx context.Context, q Q) (A, error) {
 	case err == nil:
 		return a.value, a.err
 	case l.withdraw(e):
-		return none, err
+		return none, fmt.Errorf("postgres: %s: %w", l.what, err)
 	}
 	return none, fmt.Errorf("postgres: %s: %w: %w", l.what, remote.ErrUnknown, err)
 }

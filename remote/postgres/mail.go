@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -259,21 +260,20 @@ type server struct {
 }
 
 // Serve implements [remote.Transport].
-func (t *Transport) Serve(subject string, f func(data []byte) []byte) (io.Closer, error) {
-	ctx, cancel := coir.WithTimeout(t.ctx, statementTime)
-	defer cancel()
-	return t.serve(ctx, subject, f)
-}
-
-// serve is Serve with a context.
-func (t *Transport) serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error) {
+func (t *Transport) Serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error) {
 	s := &server{t, subject, f}
 	t.mu.Lock()
 	t.servers[subject] = append(t.servers[subject], s)
 	t.mu.Unlock()
 	if _, err := t.registry.ask(ctx, subject); err != nil {
-		_ = s.Close() // never fails
-		return nil, err
+		_ = s.Close() // never fails, and takes back a registration that is on its way: nothing is in doubt
+		if ended := coir.Ended(ctx); ended != nil {
+			return nil, fmt.Errorf("postgres: serve %s: %w", subject, ended)
+		}
+		if errors.Is(err, remote.ErrUnknown) {
+			return nil, fmt.Errorf("postgres: serve %s: %w: %v", subject, remote.ErrUnavailable, err)
+		}
+		return nil, fmt.Errorf("postgres: serve %s: %w", subject, err)
 	}
 	return s, nil
 }

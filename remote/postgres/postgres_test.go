@@ -167,6 +167,24 @@ func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t testing.TB) (_, _ remote.Transport) { return transport(t, a, lease), transport(t, b, lease) })
 }
 
+// No wait outlasts its context, while another session has locked all tables.
+func TestSilentBroker(t *testing.T) {
+	transporttest.RunSilent(t, func(t testing.TB) (_ remote.Transport, silence func()) {
+		dsn := database(t)
+		tr, other := transport(t, prepared(t, dsn)), connect(t, dsn)
+		return tr, func() {
+			tx, err := other.Begin(context.Background())
+			if err == nil {
+				t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+				_, err = tx.Exec(t.Context(), "lock table coir.queue, coir.message, coir.id, coir.kept, coir.serving, coir.mail")
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // Transports of different schemas do not see each other, and a server without the tables is refused with advice.
 func TestSchema(t *testing.T) {
 	dsn := database(t)
@@ -353,7 +371,7 @@ func TestTheWindow(t *testing.T) {
 func TestLargeRequest(t *testing.T) {
 	dsn := database(t)
 	a, b := transport(t, prepared(t, dsn)), transport(t, connect(t, dsn))
-	served, err := b.Serve("echo", func(data []byte) []byte { return data })
+	served, err := b.Serve(t.Context(), "echo", func(data []byte) []byte { return data })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +461,7 @@ func TestANodeThatIsGone(t *testing.T) {
 	dsn := database(t)
 	pool := prepared(t, dsn)
 	a, b := transport(t, pool), transport(t, connect(t, dsn))
-	if _, err := b.Serve("echo", func(data []byte) []byte { return data }); err != nil {
+	if _, err := b.Serve(t.Context(), "echo", func(data []byte) []byte { return data }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Request(t.Context(), "echo", nil); err != nil {
@@ -468,7 +486,7 @@ func TestANodeThatIsGone(t *testing.T) {
 func TestConnectionsAreLost(t *testing.T) {
 	dsn := database(t)
 	a, b := transport(t, prepared(t, dsn)), transport(t, connect(t, dsn))
-	if _, err := b.Serve("echo", func(data []byte) []byte { return data }); err != nil {
+	if _, err := b.Serve(t.Context(), "echo", func(data []byte) []byte { return data }); err != nil {
 		t.Fatal(err)
 	}
 	operator := connect(t, dsn)
@@ -484,7 +502,7 @@ func TestARegistrationIsLost(t *testing.T) {
 	dsn := database(t)
 	pool := prepared(t, dsn)
 	a, b := transport(t, pool), transport(t, connect(t, dsn), postgres.WithWindow(time.Second))
-	if _, err := b.Serve("echo", func(data []byte) []byte { return data }); err != nil {
+	if _, err := b.Serve(t.Context(), "echo", func(data []byte) []byte { return data }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Request(t.Context(), "echo", nil); err != nil { // b has begun to listen

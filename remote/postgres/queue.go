@@ -90,7 +90,7 @@ func call[R any](ctx context.Context, t *Transport, what string,
 ) (R, error) {
 	var none R
 	if err := coir.Ended(ctx); err != nil {
-		return none, err
+		return none, fmt.Errorf("postgres: %s: %w", what, err)
 	}
 	if !t.begin() {
 		return none, errClosed
@@ -243,7 +243,7 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 			return ds, err
 		}
 		if err := q.wait(ctx, looks, max(wait, time.Millisecond)); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("postgres: pull from %s: %w", name, err)
 		}
 	}
 }
@@ -288,7 +288,7 @@ func (q *queue) serve(ctx context.Context) error {
 	if served {
 		return nil
 	}
-	s, err := q.t.serve(ctx, q.subject(), func([]byte) []byte {
+	s, err := q.t.Serve(ctx, q.subject(), func([]byte) []byte {
 		q.look()
 		return nil
 	})
@@ -396,13 +396,13 @@ func (d *delivery) Ack(ctx context.Context) error {
 	}
 	locked, err := d.q.t.removals.ask(ctx, d.place())
 	if err == nil && locked {
-		err = fmt.Errorf("postgres: remove %v of %s: another receiver has locked it: %w",
-			d.msg.ID, d.q.name, remote.ErrUnavailable)
+		err = fmt.Errorf("another receiver has locked it: %w", remote.ErrUnavailable)
 	}
-	if err == nil {
-		d.state.Store(isRemoved)
+	if err != nil {
+		return fmt.Errorf("postgres: remove %v of %s: %w", d.msg.ID, d.q.name, err)
 	}
-	return err
+	d.state.Store(isRemoved)
+	return nil
 }
 
 // remove removes messages by one statement. It returns which of them are locked.

@@ -66,7 +66,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Transport, e
 	t.renewals = lot[renewal, struct{}]{t: t, what: "renew leases", do: t.renew}
 	t.tells = lot[note, struct{}]{t: t, what: "tell", do: t.tell, size: func(n note) int { return len(n.data) }}
 	t.answers = lot[reply, struct{}]{t: t, what: "answer", do: t.answer, size: func(r reply) int { return len(r.data) }}
-	t.registry = lot[string, struct{}]{t: t, what: "serve", do: t.register}
+	t.registry = lot[string, struct{}]{t: t, what: "register subjects", do: t.register}
 	conn, err := coir.Blocking(ctx, func() (*pgx.Conn, error) {
 		if err := t.scan(ctx, "select coir.settings()", nil, &t.expected); err != nil {
 			return nil, err

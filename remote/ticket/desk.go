@@ -95,8 +95,8 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 	if err := d.openStore(ctx, set.store); err != nil {
 		return nil, fmt.Errorf("ticket: open the store of %s: %w", audience, err)
 	}
-	err := attempt.Repeat(ctx, openTime, func(context.Context) (err error) {
-		d.serves, err = t.Serve(ownerSubject(d.node, d.owner), d.asked)
+	err := attempt.Repeat(ctx, openTime, func(ctx context.Context) (err error) {
+		d.serves, err = t.Serve(ctx, ownerSubject(d.node, d.owner), d.asked)
 		return err
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 	}
 	if err := d.watch.Start(ctx, (*closer[T])(d)); err != nil {
 		d.close()
-		return nil, err
+		return nil, fmt.Errorf("ticket: open the desk %s: %w", audience, err)
 	}
 	var fibers aside.Fibers
 	fibers.Go(n, "stored answers of "+audience, func(in *coir.Nursery) {
@@ -120,7 +120,7 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 	})
 	if err := fibers.Wait(ctx); err != nil {
 		d.Close()
-		return nil, err
+		return nil, fmt.Errorf("ticket: open the desk %s: %w", audience, err)
 	}
 	return d, nil
 }

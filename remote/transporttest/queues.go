@@ -314,7 +314,7 @@ func endWakesPull(ctx context.Context, e *Env) error {
 func tellReachesAll(ctx context.Context, e *Env) error {
 	got := coir.NewChan[string](coir.Unbounded)
 	serve := func(t remote.Transport, as string) (func() error, error) {
-		s, err := t.Serve(e.Name, func(data []byte) []byte {
+		s, err := t.Serve(ctx, e.Name, func(data []byte) []byte {
 			_ = got.TrySend(as + string(data))
 			return nil
 		})
@@ -373,7 +373,7 @@ func requestReachesOne(ctx context.Context, e *Env) error {
 	var calls atomic.Int32
 	var closers []func() error
 	for _, t := range []remote.Transport{e.A, e.B} {
-		s, err := t.Serve(e.Name, func(data []byte) []byte {
+		s, err := t.Serve(ctx, e.Name, func(data []byte) []byte {
 			calls.Add(1)
 			return append(data, '!')
 		})
@@ -407,6 +407,10 @@ func endedContext(ctx context.Context, e *Env) error {
 	}
 	_, err = e.A.Pull(ended, e.Name, 1)
 	if err := isNot("pull", err, context.Canceled); err != nil {
+		return err
+	}
+	_, err = e.A.Serve(ended, e.Name, func(data []byte) []byte { return data })
+	if err := isNot("serve", err, context.Canceled); err != nil {
 		return err
 	}
 	return first(publish(ctx, e.A, e.Name, 2), takeSeq(ctx, e.A, e.Name, 2, 1))
