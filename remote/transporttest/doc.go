@@ -4,6 +4,8 @@
 //		transporttest.Run(t, func(t testing.TB) (a, b remote.Transport) { ... })
 //	}
 //
+// [RunSilent] has another test, with a broker that no longer answers.
+//
 // A case of the suite is an ordinary function of package coir. It also runs in a simulation, as the tests of package
 // memory do.
 package transporttest

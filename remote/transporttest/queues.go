@@ -137,7 +137,9 @@ func pullCredit(ctx context.Context, e *Env) error {
 // One of several calls of Pull gives up. The others get the messages that come, without being called again.
 func pullGivesUp(ctx context.Context, e *Env) error {
 	const waits = 3
-	if err := e.open(ctx, e.Name, waits); err != nil {
+	// After the first message the process receives from the queue, and a call of Pull only waits for a message.
+	err := first(e.open(ctx, e.Name, waits), publish(ctx, e.A, e.Name, 1), takeSeq(ctx, e.B, e.Name, 1, 1))
+	if err != nil {
 		return err
 	}
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -150,7 +152,7 @@ func pullGivesUp(ctx context.Context, e *Env) error {
 			}
 			return nil
 		})
-		if err := coir.Sleep(ctx, 100*time.Millisecond); err != nil { // so that it comes first
+		if err := waiting(ctx, gone); err != nil { // so that it comes first
 			return err
 		}
 		in, stop := coir.WithTimeout(ctx, 30*time.Second)
@@ -165,22 +167,34 @@ func pullGivesUp(ctx context.Context, e *Env) error {
 				return ack(ctx, ds[0])
 			}, coir.WithIndex(i))
 		}
-		if err := coir.Sleep(ctx, 100*time.Millisecond); err != nil { // so that they wait
+		if err := waiting(ctx, got[:]...); err != nil {
 			return err
 		}
 		cancel()
 		if err := gone.Wait(ctx); err != nil {
 			return err
 		}
-		if err := publish(ctx, e.A, e.Name, 1); err != nil {
+		if err := publish(ctx, e.A, e.Name, 2); err != nil {
 			return err
 		}
 		// The transport may have asked for this one before. The next it must ask for.
 		if _, err := coir.Select(ctx, got[0].DoneCase(nil), got[1].DoneCase(nil)); err != nil {
 			return err
 		}
-		return first(publish(ctx, e.A, e.Name, 2), got[0].Wait(ctx), got[1].Wait(ctx))
+		return first(publish(ctx, e.A, e.Name, 3), got[0].Wait(ctx), got[1].Wait(ctx))
 	})
+}
+
+// waiting returns when each of the fibers waits.
+func waiting(ctx context.Context, fibers ...*coir.Fiber) error {
+	for _, f := range fibers {
+		for f.State() != coir.StateWaiting {
+			if err := coir.Yield(ctx); err != nil { // one that has failed has cancelled its nursery
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // A message whose lease ends without progress is delivered again.
