@@ -241,6 +241,46 @@ func TestLeftByItsContext(t *testing.T) {
 	}
 }
 
+// A value is settled once, and an item that was not received cannot be settled.
+func TestAValueIsSettledOnce(t *testing.T) {
+	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		c, err := remote.Durable[int](ctx, n, memory.New().Node("only"), orders, 1)
+		if err != nil {
+			return err
+		}
+		defer c.Leave()
+		if err := c.Send(ctx, 1); err != nil {
+			return err
+		}
+		received, err := c.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		if received.Delivery() == nil {
+			t.Error("a value that is held has no delivery")
+		}
+		if err := received.Ack(ctx); err != nil {
+			return err
+		}
+		if received.Delivery() == nil {
+			t.Error("a value that is settled has no delivery")
+		}
+		for what, it := range map[string]*remote.Item[int]{"settled": received, "made by the program": {Value: 1}} {
+			it.Hold(ctx)
+			it.Nak(0)
+			for i, err := range []error{it.Ack(ctx), it.Fail(ctx, errors.New("failed")), it.Reject(ctx, "wrong")} {
+				if !errors.Is(err, remote.ErrSettled) {
+					t.Errorf("%s: operation %d: %v", what, i, err)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // The text of an ID reads back, and no other text does.
 func TestIDText(t *testing.T) {
 	id := remote.ID{Sender: 0xfedcba9876543210, Seq: 7}

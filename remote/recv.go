@@ -55,8 +55,8 @@ const (
 	itemSettled           // by Ack, Nak or Reject, or because the holder has ended
 )
 
-// ErrSettled is the error of Ack and Reject of a value that was settled before: by one of them, by Nak, or because the
-// fiber that received it has ended.
+// ErrSettled is the error of Ack, Fail and Reject of a value that was settled before: by one of them, by Nak, or
+// because the fiber that received it has ended.
 var ErrSettled = errors.New("remote: the value was settled before")
 
 // ErrPoison is for errors of an effect: if the effect of [Chan.RecvTx] returns an error that is ErrPoison, because the
@@ -87,7 +87,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
 		c.served()
 		return nil, c.recvError(err)
 	}
-	it.received(ctx)
+	it.Hold(ctx)
 	return it, nil
 }
 
@@ -136,32 +136,38 @@ func (c *Chan[T]) recvError(err error) error {
 	return fmt.Errorf("remote: receive: %w", err)
 }
 
-// received binds the value to its receiver.
-func (it *Item[T]) received(ctx context.Context) {
-	fiber := coir.Self(ctx)
+// whileHeld calls f under the lock of the channel, if the value is held. Otherwise it returns the error of an operation
+// that would settle it. It also returns the delivery, unless the item was not received.
+func (it *Item[T]) whileHeld(f func()) (Delivery, error) {
 	c := it.c
 	if c == nil {
-		return
+		return nil, fmt.Errorf("%w: this item is not the one that was received, and cannot be settled", ErrSettled)
 	}
 	c.cond.Lock()
 	defer c.cond.Unlock()
-	it.holder, it.patient = fiber, ctx
+	if it.state != itemHeld {
+		return it.d, fmt.Errorf("%w: %v of %s", ErrSettled, it.ID, c.name)
+	}
+	f()
+	return it.d, nil
 }
+
+// settle is for whileHeld.
+func (it *Item[T]) settle() { it.state = itemSettled }
 
 // Hold binds the value to the calling fiber, and to ctx: when the fiber or ctx has ended, the value is given back. Recv
 // does so itself. It is for values that were received by a select, or are passed to another fiber.
-func (it *Item[T]) Hold(ctx context.Context) { it.received(ctx) }
+func (it *Item[T]) Hold(ctx context.Context) {
+	fiber := coir.Self(ctx)
+	_, _ = it.whileHeld(func() { it.holder, it.patient = fiber, ctx }) // what is settled needs no holder
+}
 
 // Delivery returns the delivery of the value by the transport. It is for packages of transports that can do more than
 // [Transport] says, as package remote/postgres can: a program settles the value by the methods of the item. It is nil
 // on a volatile channel.
 func (it *Item[T]) Delivery() Delivery {
-	if it.c == nil {
-		return nil
-	}
-	it.c.cond.Lock()
-	defer it.c.cond.Unlock()
-	return it.d
+	d, _ := it.whileHeld(func() {})
+	return d
 }
 
 // Ack removes the value from the channel: its effect is done. It returns nil when the removal is stored. While the
@@ -169,22 +175,14 @@ func (it *Item[T]) Delivery() Delivery {
 // again. It returns [ErrSettled] if the value was settled before.
 func (it *Item[T]) Ack(ctx context.Context) error {
 	c := it.c
-	if c == nil {
-		return it.settledBefore()
+	d, err := it.whileHeld(func() {
+		it.settle()
+		c.seen.add(it.ID)
+	})
+	if d == nil || err != nil {
+		return err
 	}
-	c.cond.Lock()
-	if it.state != itemHeld {
-		c.cond.Unlock()
-		return it.settledBefore()
-	}
-	it.state = itemSettled
-	c.seen.add(it.ID)
-	d := it.d
-	c.cond.Unlock()
-	if d == nil {
-		return nil
-	}
-	err := attempt.Repeat(ctx, 0, d.Ack)
+	err = attempt.Repeat(ctx, 0, d.Ack)
 	c.drop(it)
 	if err != nil {
 		if !errors.Is(err, ErrUnknown) && coir.Ended(ctx) != nil {
@@ -197,29 +195,14 @@ func (it *Item[T]) Ack(ctx context.Context) error {
 	return nil
 }
 
-func (it *Item[T]) settledBefore() error {
-	if it.c == nil {
-		return fmt.Errorf("%w: this item is not the one that was received, and cannot be settled", ErrSettled)
-	}
-	return fmt.Errorf("%w: %v of %s", ErrSettled, it.ID, it.c.name)
-}
-
 // Nak gives the value back: it is delivered again, to any receiver, when the delay has passed. It does nothing if the
 // value was settled before.
 func (it *Item[T]) Nak(delay time.Duration) {
-	c := it.c
-	if c == nil {
+	d, err := it.whileHeld(it.settle)
+	if d == nil || err != nil {
 		return
 	}
-	c.cond.Lock()
-	settled := it.state != itemHeld
-	it.state = itemSettled
-	d := it.d
-	c.cond.Unlock()
-	if settled || d == nil {
-		return
-	}
-	c.drop(it)
+	it.c.drop(it)
 	d.Nak(delay)
 }
 
@@ -227,8 +210,8 @@ func (it *Item[T]) Nak(delay time.Duration) {
 // tries. If it has been delivered as often as [WithTries] says, or if err is [ErrPoison], it becomes a [DeadLetter], as
 // by Reject, unless ctx has ended, or err is [ErrUnknown] or [ErrUnavailable]. Fail returns what Reject would.
 func (it *Item[T]) Fail(ctx context.Context, err error) error {
-	if it.c == nil {
-		return it.settledBefore()
+	if _, err := it.whileHeld(func() {}); err != nil {
+		return err
 	}
 	poison := errors.Is(err, ErrPoison)
 	if it.Tries < it.c.set.tries && !poison || attempt.Open(err) || coir.Ended(ctx) != nil {
@@ -244,19 +227,12 @@ func (it *Item[T]) Fail(ctx context.Context, err error) error {
 // Reject removes the value from the channel, and stores it as a [DeadLetter] with the reason. It returns nil when both
 // are stored. If it returns another error than [ErrSettled], the value is delivered again, and may be in both.
 func (it *Item[T]) Reject(ctx context.Context, reason string) error {
-	c := it.c
-	if c == nil {
-		return it.settledBefore()
-	}
-	c.cond.Lock()
-	held := it.state == itemHeld
-	d := it.d
-	c.cond.Unlock()
-	if !held {
-		return it.settledBefore()
+	d, err := it.whileHeld(func() {})
+	if err != nil {
+		return err
 	}
 	if d != nil {
-		if err := c.bury(ctx, d, reason); err != nil {
+		if err := it.c.bury(ctx, d, reason); err != nil {
 			it.Nak(failTime)
 			return err
 		}

@@ -39,8 +39,8 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "a dead letter is stored after the removal", File: "recv.go", Test: "TestSimPoisonBecomesADeadLetter",
 		Edits: []string{
-			"	if d != nil {\n		if err := c.bury(ctx, d, reason); err != nil {\n			it.Nak(failTime)\n			return err\n		}\n	}\n	return it.Ack(ctx)\n",
-			"	if err := it.Ack(ctx); err != nil {\n		return err\n	}\n	if d != nil {\n		return c.bury(ctx, d, reason)\n	}\n	return nil\n",
+			"	if d != nil {\n		if err := it.c.bury(ctx, d, reason); err != nil {\n			it.Nak(failTime)\n			return err\n		}\n	}\n	return it.Ack(ctx)\n",
+			"	if err := it.Ack(ctx); err != nil {\n		return err\n	}\n	if d != nil {\n		return it.c.bury(ctx, d, reason)\n	}\n	return nil\n",
 		},
 	},
 	{
@@ -77,7 +77,7 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "credit overtakes the removal", File: "recv.go", Test: "TestSimCreditIsPrompt",
 		Edits: []string{
-			"	err := attempt.Repeat(ctx, 0, d.Ack)\n", "	c.removed()\n	err := attempt.Repeat(ctx, 0, d.Ack)\n",
+			"	err = attempt.Repeat(ctx, 0, d.Ack)\n", "	c.removed()\n	err = attempt.Repeat(ctx, 0, d.Ack)\n",
 			"	c.count(func(st *Stats) { st.Acked++ })\n	c.removed()\n", "	c.count(func(st *Stats) { st.Acked++ })\n",
 		},
 	},
