@@ -11,12 +11,23 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/memory"
 	"github.com/coir-go/coir/remote/postgres"
 )
+
+// effects makes a database with the tables of a transport and one for the effects of book. It returns how to connect to
+// it, and a pool of connections.
+func effects(t testing.TB) (dsn string, pool *pgxpool.Pool) {
+	t.Helper()
+	dsn = database(t)
+	pool = prepared(t, dsn)
+	exec(t, pool, "create table effect (value int)")
+	return dsn, pool
+}
 
 // book is the effect of the tests: it writes the value.
 func book(ctx context.Context, tx pgx.Tx, it *remote.Item[int]) error {
@@ -27,8 +38,7 @@ func book(ctx context.Context, tx pgx.Tx, it *remote.Item[int]) error {
 // The effect and the removal commit together, and there is nothing to acknowledge. An effect that fails leaves nothing,
 // and its value comes again.
 func TestRecvTx(t *testing.T) {
-	pool := prepared(t, database(t))
-	exec(t, pool, "create table effect (value int)")
+	_, pool := effects(t)
 	tr := transport(t, pool)
 	failed := errors.New("failed")
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -79,9 +89,7 @@ func TestRecvTx(t *testing.T) {
 // A value whose transaction is open is given to no other receiver, also when a lease has passed several times. If the
 // server ends the transaction, the value comes again, and the effect is gone.
 func TestRecvTxHoldsLongerThanALease(t *testing.T) {
-	dsn := database(t)
-	pool := prepared(t, dsn)
-	exec(t, pool, "create table effect (value int)")
+	dsn, pool := effects(t)
 	const lease = 200 * time.Millisecond
 	a, b := transport(t, pool, postgres.WithLease(lease)), transport(t, connect(t, dsn), postgres.WithLease(lease))
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -127,9 +135,7 @@ func TestRecvTxHoldsLongerThanALease(t *testing.T) {
 
 // Receivers of two processes, whose leases end while they are at work: each value has one effect.
 func TestRecvTxOneEffect(t *testing.T) {
-	dsn := database(t)
-	pool := prepared(t, dsn)
-	exec(t, pool, "create table effect (value int)")
+	dsn, pool := effects(t)
 	const values = 60
 	lease := postgres.WithLease(time.Millisecond)
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -176,12 +182,10 @@ func TestRecvTxOneEffect(t *testing.T) {
 	}
 }
 
-// A channel of another transport is refused.
 // The item of an effect cannot settle its value: an effect that tries, and returns the error, is rolled back, and the
 // value comes again. One that rejects it makes it a dead letter, at once.
 func TestRecvTxItemsCannotSettle(t *testing.T) {
-	pool := prepared(t, database(t))
-	exec(t, pool, "create table effect (value int)")
+	_, pool := effects(t)
 	tr := transport(t, pool)
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		c, err := durable[int](ctx, n, tr, "q", 4)
@@ -240,6 +244,7 @@ func TestRecvTxItemsCannotSettle(t *testing.T) {
 	}
 }
 
+// A channel of another transport is refused.
 func TestRecvTxOfAnotherTransport(t *testing.T) {
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		c, err := durable[int](ctx, n, memory.New().Node("a"), "q", 1)
