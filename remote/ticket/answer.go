@@ -79,7 +79,7 @@ func (d *Desk[T]) Reject(ctx context.Context, token Token, key, reason string) (
 	return d.answer(ctx, token, RightReject, key, &answer[T]{reject: true, data: []byte(reason)})
 }
 
-func (d *Desk[T]) answer(ctx context.Context, token Token, r Rights, key string, a *answer[T]) (Outcome, error) {
+func (d *Desk[T]) answer(ctx context.Context, token Token, r Right, key string, a *answer[T]) (Outcome, error) {
 	if err := d.Check(token, r); err != nil {
 		return OutcomeNone, err
 	}

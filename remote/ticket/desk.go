@@ -166,8 +166,10 @@ type Ticket[T any] struct {
 	expiry           time.Time
 }
 
-// Open opens a ticket, which ends when limit has passed, and at the latest when ctx ends. It waits, or fails, if the
-// desk has a limit and is full. [coir.WithName] gives the ticket a name, which reports show.
+// Open opens a ticket, which ends when limit has passed, and at the latest when ctx ends. limit is the life of the
+// ticket, not of the call: its tokens expire with it, so there is no form without a limit. If it is not positive, Open
+// returns [coir.ErrTimeout]. If the desk is full, Open waits until ctx ends, or fails: see [desk.WithOverflow]. That
+// time does not count. [coir.WithName] gives the ticket a name, which reports show.
 func (d *Desk[T]) Open(ctx context.Context, limit time.Duration, opts ...coir.NameOption) (*Ticket[T], error) {
 	wait, err := d.local.OpenTimeout(ctx, limit, opts...)
 	if err != nil {
@@ -187,7 +189,7 @@ func (d *Desk[T]) Open(ctx context.Context, limit time.Duration, opts ...coir.Na
 }
 
 // Token returns a token that has the rights on the ticket. Each call returns the same, as long as the same key signs.
-func (t *Ticket[T]) Token(r Rights) Token {
+func (t *Ticket[T]) Token(r Right) Token {
 	token := newToken(t.d.node, t.d.owner, t.slot, t.generation, t.expiry, r)
 	if !token.canonical() {
 		panic(fmt.Sprintf("ticket: Token(%d): a token has RightResolve, RightReject or both", r))
@@ -201,7 +203,7 @@ const skew = 5 * time.Second
 
 // Check returns nil if the token is valid for this audience and has the rights. It does not say whether its ticket is
 // still open: only the owner knows that. It sends no message. Otherwise the error is [ErrToken] or [ErrExpired].
-func (d *Desk[T]) Check(token Token, r Rights) error {
+func (d *Desk[T]) Check(token Token, r Right) error {
 	err := d.check(token, r)
 	switch {
 	case errors.Is(err, ErrToken):
@@ -212,7 +214,7 @@ func (d *Desk[T]) Check(token Token, r Rights) error {
 	return err
 }
 
-func (d *Desk[T]) check(token Token, r Rights) error {
+func (d *Desk[T]) check(token Token, r Right) error {
 	if !token.canonical() || !d.keys.check(token.bytes(), d.audience) || token.rights()&r != r {
 		return ErrToken
 	}

@@ -49,13 +49,13 @@ const (
 	textLen      = 56
 )
 
-// Rights are what a token allows.
-type Rights byte
+// Right is what a token allows: one of the rights, or several of them combined.
+type Right byte
 
-// The rights. They can be combined.
+// The rights.
 const (
-	RightResolve Rights = 1 << iota // to complete the ticket with a value
-	RightReject                     // to complete it with an error
+	RightResolve Right = 1 << iota // to complete the ticket with a value
+	RightReject                    // to complete it with an error
 
 	allRights = RightResolve | RightReject
 )
@@ -116,10 +116,10 @@ func (t Token) expiry() time.Time {
 	return time.Unix(int64(b[20])<<32|int64(binary.BigEndian.Uint32(b[21:])), 0)
 }
 
-func (t Token) rights() Rights { return Rights(t.bytes()[25]) }
+func (t Token) rights() Right { return Right(t.bytes()[25]) }
 
 // newToken returns a token without key and MAC.
-func newToken(node uint16, owner uint64, slot, generation uint32, expiry time.Time, rights Rights) Token {
+func newToken(node uint16, owner uint64, slot, generation uint32, expiry time.Time, rights Right) Token {
 	b := new([tokenLen]byte)
 	b[0] = tokenVersion
 	binary.BigEndian.PutUint16(b[2:], node)

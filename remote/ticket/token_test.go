@@ -204,7 +204,7 @@ func newValid(t testing.TB) *valid {
 		for i, x := range []struct {
 			audience string
 			keys     *ticket.Keys
-			rights   ticket.Rights
+			rights   ticket.Right
 		}{
 			{audience, keys, ticket.RightResolve},
 			{audience, keys, both},
