@@ -7,23 +7,43 @@ import (
 	"go/printer"
 	"go/token"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// Public returns the directories of the packages that users import, the root first. It omits the command, the examples
-// and the documents.
-func Public(root string) ([]string, error) {
-	imports, err := Imports(root)
+// Public returns the directories of the packages of a module that users import, the top first. It omits commands,
+// examples, documents and measurements.
+func Public(module string) ([]string, error) {
+	imports, err := Imports(module)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(imports)), func(dir string) bool {
 		top, _, _ := strings.Cut(dir, "/")
-		return slices.Contains([]string{"cmd", "docs", "examples"}, top) ||
+		return slices.Contains([]string{"cmd", "docs", "example", "examples", "measure"}, top) ||
 			slices.Contains(strings.Split(dir, "/"), "internal")
 	}), nil
+}
+
+// Nested are the directories of the modules below the root that users import.
+var Nested = []string{"metrics", "remote", "remote/nats", "remote/postgres", "vet"}
+
+// PublicEverywhere returns the directories of the packages that users import, of all modules.
+func PublicEverywhere(root string) ([]string, error) {
+	all, err := Public(root)
+	for _, module := range Nested {
+		if err != nil {
+			return nil, err
+		}
+		var dirs []string
+		dirs, err = Public(filepath.Join(root, module))
+		for _, dir := range dirs {
+			all = append(all, path.Join(module, dir))
+		}
+	}
+	return all, err
 }
 
 // APIFile returns the file that records what the package in dir exports.

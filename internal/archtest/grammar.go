@@ -32,8 +32,29 @@ func ungrammatical(decl ast.Decl) []string {
 		if d.Tok == token.CONST {
 			return ungrammaticalConsts(d)
 		}
+		return ungrammaticalMethods(d)
 	}
 	return nil
+}
+
+// ungrammaticalMethods checks the methods of interfaces.
+func ungrammaticalMethods(d *ast.GenDecl) (found []string) {
+	for _, spec := range d.Specs {
+		s, ok := spec.(*ast.TypeSpec)
+		if !ok || !s.Name.IsExported() {
+			continue
+		}
+		i, ok := s.Type.(*ast.InterfaceType)
+		if !ok {
+			continue
+		}
+		for _, m := range i.Methods.List {
+			if typ, ok := m.Type.(*ast.FuncType); ok && m.Names[0].IsExported() { // not embedded
+				found = append(found, ungrammaticalFunc(&ast.FuncDecl{Recv: i.Methods, Name: m.Names[0], Type: typ})...)
+			}
+		}
+	}
+	return found
 }
 
 func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
@@ -75,7 +96,8 @@ func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
 		say("begins with With, and returns no option")
 	case result == "Case" && name != "After" && !strings.HasSuffix(name, "Case"):
 		say("returns a case, and does not end in Case")
-	case d.Recv == nil && strings.HasSuffix(result, "Option") && !hasPrefix(name, "With") && !hasPrefix(name, "On"):
+	case d.Recv == nil && strings.HasSuffix(result, "Option") && !strings.HasPrefix(result, "[]") &&
+		!hasPrefix(name, "With") && !hasPrefix(name, "On"):
 		say("returns an option, and begins neither with With nor with On")
 	case d.Recv != nil && strings.HasPrefix(result, "iter.Seq") && !hasPrefix(name, "All"):
 		say("returns an iterator, and does not begin with All")

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestGrammar checks that the names of all public packages follow the grammar.
+// TestGrammar checks that the names of all public packages follow the grammar, those of nested modules too.
 func TestGrammar(t *testing.T) {
-	for _, dir := range public(t) {
+	for _, dir := range publicEverywhere(t) {
 		found, err := Grammar(filepath.Join(root(t), dir))
 		if err != nil {
 			t.Fatal(err)
@@ -73,6 +73,17 @@ func New(opts ...NameOption) *T
 func NewNamed(size int, name string) *T
 func (t *T) Each(ctx context.Context) iter.Seq2[int, error]
 func (t *hidden) Each() iter.Seq[int]
+func Options() []client.Option
+
+type Store interface {
+	Get(ctx context.Context, key string) []byte
+	Put(key string, ctx context.Context)
+	TryGet(ctx context.Context)
+	hide(n int, ctx context.Context)
+	io.Closer
+}
+
+type secret interface { Open(n int, ctx context.Context) }
 `
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "p.go"), []byte(text), 0o600); err != nil {
@@ -90,8 +101,8 @@ func (t *hidden) Each() iter.Seq[int]
 	}
 	slices.Sort(names)
 	want := []string{
-		"AllOf", "Blue", "CountHeld", "Done", "Each", "Fast", "Late", "Later", "Named", "NewNamed", "Nothing", "Online", "Red",
-		"SendTimeout", "TryTake", "WaitTimeout", "WithSlack", "WithTimeout",
+		"AllOf", "Blue", "CountHeld", "Done", "Each", "Fast", "Late", "Later", "Named", "NewNamed", "Nothing", "Online", "Put",
+		"Red", "SendTimeout", "TryGet", "TryTake", "WaitTimeout", "WithSlack", "WithTimeout",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("found %q, want %q:\n%s", names, want, strings.Join(found, "\n"))
