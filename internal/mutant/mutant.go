@@ -127,8 +127,8 @@ func (m *Mutant) write(t *testing.T, file, dir string) string {
 	return to
 }
 
-// code returns a part of a Go file without its comments, so that a mutant fits whatever they say. It keeps directives. A
-// line that has only a comment is removed.
+// code returns a part of a Go file without its comments, so that a mutant fits whatever they say. It keeps directives.
+// It removes a line that has only a comment.
 func code(text []byte) []byte {
 	var scan scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(text))
