@@ -16,11 +16,11 @@ import (
 
 // How an answer finds its ticket.
 //
-// A replica that gets an answer checks the token. If the ticket is its own, it completes it. Otherwise it asks the
-// owner, whose number is in the token: each desk serves one subject. A request that fails is repeated, which is safe
-// because the owner recognizes the idempotency key. If the owner is not reached by a few attempts, the answer is stored
-// in a queue that all replicas share, and that they all empty: see store.go. A replica that is cut off from the broker
-// cannot store either, and tries until the context ends.
+// A replica that gets an answer checks the token. If the ticket is its own, it completes the ticket. Otherwise it
+// forwards the answer to the owner, whose number is in the token: each desk serves one subject. A request that fails is
+// repeated, which is safe because the owner recognizes the idempotency key. If a few attempts do not reach the owner,
+// the answer is stored in a queue that all replicas share and empty: see store.go. A replica that is cut off from the
+// broker cannot store it either, and tries until the context ends.
 
 // Outcome says what became of an answer that was accepted.
 type Outcome byte
@@ -28,8 +28,8 @@ type Outcome byte
 // The outcomes.
 const (
 	OutcomeNone      Outcome = iota // there was an error
-	OutcomeDone                     // it has completed the ticket
-	OutcomeDuplicate                // one with the same key has: another, or an attempt of this whose reply was lost
+	OutcomeDone                     // this answer has completed the ticket
+	OutcomeDuplicate                // an answer with the same key has: another, or an earlier attempt of this one
 	OutcomeStored                   // it is stored, and passed on if the owner can be reached before the ticket expires
 )
 
@@ -53,28 +53,28 @@ type answer[T any] struct {
 	token  Token
 	key    keyHash
 	reject bool
-	value  T      // of an answer that was given here
-	data   []byte // the value as bytes, or the reason
+	value  T      // in the replica that got the answer
+	data   []byte // the encoded value, or the reason
 }
 
-// Resolve completes the ticket of a token with v, in whichever replica it is open. The idempotency key identifies the
-// event that the answer is about, such as the number that the provider gives to an event: if the same event comes
-// again, it is an [OutcomeDuplicate]. It must not be empty.
+// Resolve completes the ticket of a token with v, in whichever replica the ticket is open. The idempotency key
+// identifies the event that the answer is about, such as the number that the provider gives to an event. If the same
+// event comes again, the outcome is [OutcomeDuplicate]. The key must not be empty.
 //
 // The error is [ErrToken] or [ErrExpired] if the token is refused, before any message is sent, and [ErrEnded] if the
-// ticket has ended otherwise. It is [remote.ErrFull] if the owner cannot be reached and the store is full. While
+// ticket has ended in another way. It is [remote.ErrFull] if the owner cannot be reached and the store is full. While
 // neither the owner nor the store can be reached, Resolve tries again until ctx ends, and then returns the error of
-// ctx, or one that is also [remote.ErrUnknown] if an attempt may have succeeded. After all these except the first three
-// Resolve may be called again with the same key.
+// ctx. That error also matches [remote.ErrUnknown] if an attempt may have succeeded. After any error except the first
+// three, Resolve may be called again with the same key.
 //
-// A duplicate is recognized until the ticket expires, or until 65,536 others of its owner have ended after it. Then it
-// is refused with ErrExpired or ErrEnded.
+// A duplicate is recognized until the ticket expires, or until 65,536 other tickets of its owner have ended after it.
+// Then it is refused with ErrExpired or ErrEnded.
 func (d *Desk[T]) Resolve(ctx context.Context, token Token, key string, v T) (Outcome, error) {
 	return d.answer(ctx, token, RightResolve, key, &answer[T]{value: v})
 }
 
-// Reject completes the ticket of a token with an error, for the reason: its wait returns [remote.ErrRejected]. It
-// returns what [Desk.Resolve] returns.
+// Reject completes the ticket of a token with an error that has the reason: the ticket's wait returns
+// [remote.ErrRejected]. Reject returns the same as [Desk.Resolve].
 func (d *Desk[T]) Reject(ctx context.Context, token Token, key, reason string) (Outcome, error) {
 	return d.answer(ctx, token, RightReject, key, &answer[T]{reject: true, data: []byte(reason)})
 }
@@ -89,7 +89,7 @@ func (d *Desk[T]) answer(ctx context.Context, token Token, r Right, key string, 
 	sum := sha256.Sum256([]byte(key))
 	a.token, a.key = token, keyHash(sum[:len(keyHash{})])
 	if token.owner() == d.owner {
-		return d.atHome(ctx, a)
+		return d.completeHere(ctx, a)
 	}
 	if !a.reject {
 		var err error
@@ -97,22 +97,22 @@ func (d *Desk[T]) answer(ctx context.Context, token Token, r Right, key string, 
 			return OutcomeNone, fmt.Errorf("ticket: answer %v: the codec cannot encode the value: %w", token, err)
 		}
 	}
-	out, err := d.abroad(ctx, a.message(), token)
+	out, err := d.forward(ctx, a.message(), token)
 	if err != nil {
 		return OutcomeNone, fmt.Errorf("ticket: answer %v: %w", token, err)
 	}
 	return out, nil
 }
 
-// atHome completes a ticket of this desk.
-func (d *Desk[T]) atHome(ctx context.Context, a *answer[T]) (Outcome, error) {
+// completeHere completes a ticket of this desk, and waits while another answer with the same key completes it.
+func (d *Desk[T]) completeHere(ctx context.Context, a *answer[T]) (Outcome, error) {
 	for {
 		switch d.complete(a) {
-		case saidDone:
+		case replyDone:
 			return OutcomeDone, nil
-		case saidDuplicate:
+		case replyDuplicate:
 			return OutcomeDuplicate, nil
-		case saidAgain:
+		case replyAgain:
 			if err := coir.Sleep(ctx, againTime); err != nil {
 				return OutcomeNone, err
 			}
@@ -122,17 +122,17 @@ func (d *Desk[T]) atHome(ctx context.Context, a *answer[T]) (Outcome, error) {
 	}
 }
 
-// complete completes a ticket of this desk with an answer that was checked. It does not wait.
-func (d *Desk[T]) complete(a *answer[T]) said {
+// complete completes a ticket of this desk with an answer whose token has been checked. It does not wait.
+func (d *Desk[T]) complete(a *answer[T]) reply {
 	id, c := d.slots.claim(a.token.slot(), a.token.generation(), a.key)
 	switch c {
 	case won:
 	case pending:
-		return saidAgain
+		return replyAgain
 	case duplicate:
-		return saidDuplicate
+		return replyDuplicate
 	default:
-		return saidEnded
+		return replyEnded
 	}
 	var err error
 	if a.reject {
@@ -140,13 +140,13 @@ func (d *Desk[T]) complete(a *answer[T]) said {
 	} else {
 		err = d.local.Resolve(id, a.value)
 	}
-	if err != nil { // its time is up, or it was cancelled, since it was claimed
-		return saidEnded
+	if err != nil { // the ticket has expired or was cancelled after it was claimed
+		return replyEnded
 	}
-	return saidDone
+	return replyDone
 }
 
-// The messages to an owner, and what it says.
+// The messages to an owner, and its replies.
 //
 //	token 42 | kind 1 | key 16 | value or reason
 const messageHead = tokenLen + 1 + len(keyHash{})
@@ -156,17 +156,17 @@ const (
 	kindReject  = 'e'
 )
 
-// said is the answer of an owner.
-type said byte
+// reply is the reply of an owner.
+type reply byte
 
 const (
-	saidDone      said = 'y'
-	saidDuplicate said = 'd'
-	saidEnded     said = 'e'
-	saidExpired   said = 'x'
-	saidInvalid   said = 't'
-	saidAgain     said = 'a'
-	saidUnread    said = 'n' // it cannot decode the value
+	replyDone      reply = 'y'
+	replyDuplicate reply = 'd'
+	replyEnded     reply = 'e'
+	replyExpired   reply = 'x'
+	replyInvalid   reply = 't'
+	replyAgain     reply = 'a'
+	replyUnread    reply = 'n' // the owner cannot decode the value
 )
 
 func ownerSubject(node uint16, owner uint64) string {
@@ -186,9 +186,9 @@ func (a *answer[T]) message() []byte {
 }
 
 // parse reads a message, and checks its token.
-func (d *Desk[T]) parse(m []byte) (a answer[T], problem said) {
+func (d *Desk[T]) parse(m []byte) (a answer[T], problem reply) {
 	if len(m) < messageHead || m[tokenLen] != kindResolve && m[tokenLen] != kindReject {
-		return a, saidInvalid
+		return a, replyInvalid
 	}
 	a.token = tokenOf((*[tokenLen]byte)(m))
 	a.reject = m[tokenLen] == kindReject
@@ -200,9 +200,9 @@ func (d *Desk[T]) parse(m []byte) (a answer[T], problem said) {
 	}
 	switch err := d.Check(a.token, right); {
 	case errors.Is(err, ErrExpired):
-		return a, saidExpired
+		return a, replyExpired
 	case err != nil:
-		return a, saidInvalid
+		return a, replyInvalid
 	}
 	return a, 0
 }
@@ -217,25 +217,25 @@ func (d *Desk[T]) asked(m []byte) []byte {
 }
 
 // completeData completes a ticket with an answer whose value is still encoded.
-func (d *Desk[T]) completeData(a *answer[T]) said {
+func (d *Desk[T]) completeData(a *answer[T]) reply {
 	if a.token.owner() != d.owner {
-		return saidInvalid
+		return replyInvalid
 	}
 	if !a.reject && d.codec.Unmarshal(a.data, &a.value) != nil {
-		return saidUnread
+		return replyUnread
 	}
 	return d.complete(a)
 }
 
-// How an owner is asked.
+// The attempts to reach an owner.
 const (
-	askTimes  = 3                    // before the answer is stored
-	againTime = 5 * time.Millisecond // before the first repetition
+	askTimes  = 3                    // attempts before the answer is stored
+	againTime = 5 * time.Millisecond // wait before the second attempt
 )
 
-// abroad passes an answer to the owner of its ticket, or stores it.
-func (d *Desk[T]) abroad(ctx context.Context, m []byte, token Token) (Outcome, error) {
-	doubt := false // an attempt may have succeeded, or may still
+// forward passes an answer to the owner of its ticket, or stores it.
+func (d *Desk[T]) forward(ctx context.Context, m []byte, token Token) (Outcome, error) {
+	doubt := false // an attempt may have succeeded, or may still succeed
 	wait := againTime
 	for range askTimes {
 		out, err := d.ask(ctx, m, token)
@@ -243,7 +243,7 @@ func (d *Desk[T]) abroad(ctx context.Context, m []byte, token Token) (Outcome, e
 			d.count.forwarded.Add(1)
 		}
 		if err == nil || !attempt.Open(err) {
-			return out, attempt.Doubt(doubt, err) // what the owner says now need not be so when an earlier attempt came
+			return out, attempt.Doubt(doubt, err) // an earlier attempt may have had another result
 		}
 		doubt = doubt || errors.Is(err, remote.ErrUnknown)
 		if err := coir.Sleep(ctx, wait); err != nil {
@@ -271,24 +271,24 @@ func (d *Desk[T]) ask(ctx context.Context, m []byte, token Token) (Outcome, erro
 	if len(out) != 1 {
 		return OutcomeNone, fmt.Errorf("%w: the owner's answer cannot be read: %.20q", remote.ErrUnknown, out)
 	}
-	switch said(out[0]) {
-	case saidDone:
+	switch reply(out[0]) {
+	case replyDone:
 		return OutcomeDone, nil
-	case saidDuplicate:
+	case replyDuplicate:
 		return OutcomeDuplicate, nil
-	case saidEnded:
+	case replyEnded:
 		return OutcomeNone, ErrEnded
-	case saidExpired:
+	case replyExpired:
 		return OutcomeNone, ErrExpired
-	case saidInvalid:
+	case replyInvalid:
 		return OutcomeNone, ErrToken
-	case saidUnread:
+	case replyUnread:
 		return OutcomeNone, errors.New("the owner cannot decode the value")
 	}
 	return OutcomeNone, fmt.Errorf("%w: the owner is about to complete the ticket", remote.ErrUnknown)
 }
 
-// messageID returns the identity of a stored answer: the ticket and the key.
+// messageID returns the ID of a stored answer, made from its token, kind and key.
 func messageID(m []byte) remote.ID {
 	h := sha256.Sum256(m[:messageHead])
 	return remote.ID{Sender: binary.BigEndian.Uint64(h[:]), Seq: binary.BigEndian.Uint64(h[8:])}

@@ -16,20 +16,20 @@ import (
 	"github.com/coir-go/coir/remote/internal/unique"
 )
 
-// Desk has the open tickets of one replica, and completes those of all replicas with the same audience. The answers are
-// values of type T. It is made by [New]. Any number of fibers and goroutines may use it.
+// Desk has the open tickets of one replica, and completes tickets of all replicas with the same audience. The answers
+// are values of type T. [New] makes a Desk. Any number of fibers and goroutines may use it.
 type Desk[T any] struct {
 	t        remote.Transport
 	audience []byte
 	keys     *Keys
 	codec    remote.Codec
 	node     uint16          // see WithNode
-	owner    uint64          // of its tokens
+	owner    uint64          // the number of this desk in its tokens
 	ctx      context.Context // never ends; identifies the simulation where no fiber runs
-	local    *desk.Desk[T]   // has the waits
+	local    *desk.Desk[T]   // holds the waiters
 	watch    coir.Watch
 	serves   io.Closer
-	stop     atomic.Pointer[context.CancelFunc] // of the fiber that passes stored answers on
+	stop     atomic.Pointer[context.CancelFunc] // ends the fiber that passes stored answers on
 	closing  atomic.Bool                        // Close was called
 	closed   atomic.Bool
 
@@ -53,12 +53,12 @@ type settings struct {
 	local []desk.Option
 }
 
-// WithCodec sets how answers become bytes on their way to another replica. The default is [remote.JSON]. It is the same
-// in all replicas.
+// WithCodec sets how answers become bytes on their way to another replica. The default is [remote.JSON]. All replicas
+// must use the same codec.
 func WithCodec(c remote.Codec) Option { return func(s *settings) { s.codec = c } }
 
-// WithStore sets how many answers are stored at most while their owners cannot be reached. The default is 1000. It is
-// the same in all replicas.
+// WithStore sets how many answers the store holds while their owners cannot be reached. The default is 1000. All
+// replicas must use the same number.
 func WithStore(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("ticket: WithStore(%d): the store has room for at least one answer", n))
@@ -66,13 +66,13 @@ func WithStore(n int) Option {
 	return func(s *settings) { s.store = n }
 }
 
-// WithNode sets the number of this process. It is a part of its tokens, and of the subject at which it gets answers, so
-// that the permissions of a broker can name that: coir.*.ticket.7.* for number 7 on NATS. The default is 0. Processes
-// may have the same number.
+// WithNode sets the number of this process. The number is a part of its tokens, and of the subject at which it gets
+// answers, so that the permissions of a broker can name that subject: coir.*.ticket.7.* for number 7 on NATS. The
+// default is 0. Processes may have the same number.
 func WithNode(n uint16) Option { return func(s *settings) { s.node = n } }
 
-// WithDesk sets options of the desk that has the open tickets of this replica: its name, which is the audience without
-// it, and a limit.
+// WithDesk sets options of the desk that has the open tickets of this replica: a limit, or a name other than the
+// audience.
 func WithDesk(opts ...desk.Option) Option {
 	return func(s *settings) { s.local = append(s.local, opts...) }
 }
@@ -80,8 +80,8 @@ func WithDesk(opts ...desk.Option) Option {
 // New returns a desk without tickets. The audience says what the tokens are for, such as "payments/webhook": a token is
 // valid only at desks with the same audience and the same keys.
 //
-// ctx and n are those of the part of the program that uses the desk: when ctx ends, the desk is closed, as by
-// [Desk.Close]; a fiber in n passes stored answers on.
+// ctx and n belong to the part of the program that uses the desk. When ctx ends, the desk is closed, as by
+// [Desk.Close]. A fiber in n passes stored answers on.
 func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audience string, keys *Keys, opts ...Option,
 ) (*Desk[T], error) {
 	set := settings{codec: remote.JSON, store: 1000, local: []desk.Option{desk.WithName(audience)}}
@@ -112,7 +112,7 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 			ctx, cancel := coir.WithCancel(ctx)
 			defer cancel()
 			d.stop.Store(&cancel)
-			if !d.closed.Load() { // otherwise it was closed before there was something to stop
+			if !d.closed.Load() { // otherwise Close found no fiber to end
 				d.passOn(ctx)
 			}
 			return nil
@@ -134,7 +134,7 @@ func (d *Desk[T]) now() time.Time {
 }
 
 // Close closes the desk: its open tickets end with an error that matches [coir.ErrClosed], and answers for them are
-// refused. Answers of other replicas that are stored are no longer passed on by this one.
+// refused. This replica no longer passes on stored answers of other replicas.
 func (d *Desk[T]) Close() {
 	if d.closing.CompareAndSwap(false, true) { // a watch is stopped once
 		d.watch.Stop()
@@ -198,7 +198,7 @@ func (t *Ticket[T]) Token(r Right) Token {
 	return token
 }
 
-// skew is by how much the clocks of two replicas may differ. Only the owner knows when its ticket ends.
+// skew is the largest difference between the clocks of two replicas. Only the owner knows exactly when its ticket ends.
 const skew = 5 * time.Second
 
 // Check returns nil if the token is valid for this audience and has the rights. It does not say whether its ticket is
@@ -232,8 +232,8 @@ func (d *Desk[T]) check(token Token, r Right) error {
 type Stats struct {
 	desk.Stats // of the tickets that this replica has opened
 
-	InvalidTokens uint64 // that were refused with ErrToken
-	ExpiredTokens uint64 // that were refused with ErrExpired
+	InvalidTokens uint64 // tokens that were refused with ErrToken
+	ExpiredTokens uint64 // tokens that were refused with ErrExpired
 	Forwarded     uint64 // answers that were passed to their owner at once, and accepted
 	Stored        uint64 // answers that were stored
 	PassedOn      uint64 // stored answers that were passed to their owner

@@ -32,7 +32,7 @@ func pair(t testing.TB, f func(ctx context.Context, a, b *ticket.Desk[string]) e
 	})
 }
 
-// What is wrong with an answer is said, at the owner and at another replica alike.
+// The error says what is wrong with an answer, at the owner and at another replica.
 func TestAnEndedTicketStaysEnded(t *testing.T) {
 	pair(t, func(ctx context.Context, a, b *ticket.Desk[string]) error {
 		both := ticket.RightResolve | ticket.RightReject
@@ -81,8 +81,8 @@ func TestAnEndedTicketStaysEnded(t *testing.T) {
 	})
 }
 
-// A slot is used again when its tokens have expired. An old token is refused, also by clocks that are a little slow,
-// and does not complete the next ticket of the slot.
+// A slot is used again when its tokens have expired. An old token is refused, also if a clock is a little slow, and
+// does not complete the next ticket of the slot.
 func TestTokensExpire(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -129,8 +129,8 @@ func TestTokensExpire(t *testing.T) {
 	}, sim.WithSchedules(10))
 }
 
-// An answer for an owner that cannot be reached is stored, up to the capacity. An owner that is gone for good does not
-// get it, and neither does the process that takes its place.
+// An answer for an owner that cannot be reached is stored, up to the capacity of the store. An owner that is gone for
+// good does not get the answer, and neither does the process that replaces it.
 func TestTheStoreIsBounded(t *testing.T) {
 	within(t, func(ctx context.Context, n *coir.Nursery) error {
 		broker := memory.New()
@@ -174,7 +174,7 @@ func TestTheStoreIsBounded(t *testing.T) {
 	})
 }
 
-// Mistakes of a program are said.
+// Mistakes of a program get clear errors.
 func TestMisuse(t *testing.T) {
 	panics := func(what string, f func()) {
 		defer func() {

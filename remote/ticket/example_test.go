@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/remote/ticket"
 )
 
-// Two replicas of a service, which are parts of this example. One waits for a payment, and the callback of the provider
-// reaches the other. The provider calls twice.
+// Two replicas of a service, which are parts of this example. One replica waits for a payment, and the callback of the
+// provider reaches the other. The provider calls twice.
 func ExampleDesk() {
 	secret := []byte("of at least 32 bytes, and random")
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -60,7 +60,7 @@ func ExampleDesk() {
 	// receipt 4711 <nil>
 }
 
-// A token does not show its secret in logs. Text that is no token is refused.
+// A token does not show its secret in logs. ParseToken refuses a text that is not a token.
 func ExampleToken() {
 	_, err := ticket.ParseToken("made up")
 	fmt.Println(errors.Is(err, ticket.ErrToken))
@@ -79,7 +79,7 @@ func ExampleKeys() {
 	}
 	fmt.Println(keys.Add(2, []byte("the key of Tuesday, of 32 bytes.")))
 	fmt.Println(keys.Use(2))
-	// When the last token that key 1 has signed has expired:
+	// After the last token that key 1 has signed has expired:
 	fmt.Println(keys.Remove(1))
 	fmt.Println(keys)
 	// Output:

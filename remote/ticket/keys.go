@@ -11,23 +11,23 @@ import (
 	"sync/atomic"
 )
 
-// Keys is a ring of secret keys with numbers, which sign tokens. All replicas have the same. It is made by [NewKeys],
-// and can be used by any number of desks.
+// Keys is a ring of numbered secret keys that sign tokens. All replicas must have the same ring. [NewKeys] makes it,
+// and any number of desks may use it.
 //
-// To rotate the keys, first add the new key in all replicas, then use it in all, and remove the old key when the last
-// token that it has signed has expired.
+// To rotate the keys, first add the new key in all replicas, then use it in all of them, and remove the old key when
+// the last token that it signed has expired.
 type Keys struct {
-	mu    sync.Mutex // held by those that change the ring
+	mu    sync.Mutex // held while the ring is changed
 	state atomic.Pointer[ring]
 }
 
-// ring is a state of Keys, which does not change.
+// ring is a state of Keys. It does not change.
 type ring struct {
 	keys  map[byte]*key
 	signs byte
 }
 
-// key is one key. It has idle states of the hash, because setting up a new one takes as long as using it.
+// key is one key. It keeps idle states of the hash, because setting up a new one takes as long as using it.
 type key struct {
 	secret []byte
 	idle   sync.Pool // of *mac
@@ -39,10 +39,11 @@ type mac struct {
 	sum [sha256.Size]byte
 }
 
-// minSecret is the least length of a key: that of the strength of the hash.
+// minSecret is the least length of a secret, in bytes: as many as the strength of the hash needs.
 const minSecret = 32
 
-// NewKeys returns a ring with one key, which signs new tokens. The secret has at least 32 bytes, and is random.
+// NewKeys returns a ring with one key, which signs new tokens. The secret must have at least 32 bytes, and must be
+// random.
 func NewKeys(id byte, secret []byte) (*Keys, error) {
 	k := new(Keys)
 	k.state.Store(&ring{keys: map[byte]*key{}, signs: id})
@@ -52,7 +53,7 @@ func NewKeys(id byte, secret []byte) (*Keys, error) {
 	return k, nil
 }
 
-// Add adds a key: tokens that it has signed are accepted. It fails if the secret is shorter than 32 bytes, or if
+// Add adds a key, so that tokens signed with it are accepted. It fails if the secret is shorter than 32 bytes, or if
 // another key has the number.
 func (k *Keys) Add(id byte, secret []byte) error {
 	if len(secret) < minSecret {
@@ -71,7 +72,7 @@ func (k *Keys) Add(id byte, secret []byte) error {
 	})
 }
 
-// Use makes a key of the ring sign new tokens.
+// Use makes the key with the number sign new tokens.
 func (k *Keys) Use(id byte) error {
 	return k.change(func(r *ring) error {
 		if r.keys[id] == nil {
@@ -82,7 +83,7 @@ func (k *Keys) Use(id byte) error {
 	})
 }
 
-// Remove removes a key: tokens that it has signed are refused from now on. It fails if the key signs new tokens.
+// Remove removes a key: tokens signed with it are refused from now on. Remove fails if the key signs new tokens.
 func (k *Keys) Remove(id byte) error {
 	return k.change(func(r *ring) error {
 		if r.signs == id {
@@ -115,7 +116,7 @@ func (k *Keys) String() string {
 	return fmt.Sprintf("ticket.Keys(%d keys, %d signs)", len(r.keys), r.signs)
 }
 
-// GoString returns what String returns.
+// GoString returns the same as String.
 func (k *Keys) GoString() string { return k.String() }
 
 // sign writes the key and the MAC of a token.
@@ -142,7 +143,7 @@ func (k *key) with(b *[tokenLen]byte, audience []byte, f func(sum []byte)) {
 		m = &mac{Hash: hmac.New(sha256.New, k.secret)}
 	}
 	m.Reset()
-	m.Write(b[:headLen]) // never fails; the head has one length, so head and audience cannot be confused
+	m.Write(b[:headLen]) // never fails; the head has a fixed length, so head and audience cannot be confused
 	m.Write(audience)
 	f(m.Sum(m.sum[:0])[:macLen])
 	k.idle.Put(m)

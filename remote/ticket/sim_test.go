@@ -21,9 +21,9 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// service is what the test knows of replicas. It survives their crashes.
+// service is the test's knowledge of the replicas. It survives their crashes.
 type service struct {
-	mu       sync.Mutex // for the race detector: of replicas, tickets and what they point to
+	mu       sync.Mutex // for the race detector; guards replicas, tickets and what they point to
 	s        *sim.Sim
 	broker   *memory.Broker
 	keys     *ticket.Keys
@@ -44,13 +44,13 @@ type order struct {
 	*tally
 }
 
-// tally is what has become of a ticket.
+// tally is the fate of a ticket.
 type tally struct {
 	number  int
 	resumed []int        // the values that its wait has returned
-	failed  error        // or the error
+	failed  error        // or the error of the wait
 	lost    bool         // its owner has crashed
-	done    map[int]int  // outcomes of answers, by their value: how many have completed it
+	done    map[int]int  // by value: answers that completed the ticket
 	same    map[int]bool // an answer is a duplicate
 	late    map[int]bool // an answer came too late
 }
@@ -104,7 +104,7 @@ func (v *service) run(ctx context.Context, i, tickets int) error {
 	})
 }
 
-// any returns a replica, or nil if it is not up.
+// any returns a replica, or nil if that replica is not running.
 func (v *service) any() *replica {
 	i := v.s.Intn(len(v.replicas))
 	v.mu.Lock()
@@ -177,9 +177,9 @@ func (v *service) settled() bool {
 	return true
 }
 
-// Each ticket whose owner lives is resumed, once, by one event, whatever the network, the processes and the broker do,
-// and however often the provider calls back, at whichever replica. What a call says is so. A process that has restarted
-// is not resumed by an old token.
+// Each ticket whose owner lives is resumed once, by one event, whatever the network, the processes and the broker do,
+// however often the provider calls back, and whichever replica it calls. The outcome of each call is true. A process
+// that has restarted is not resumed by an old token.
 func TestSimEachTicketIsResumedOnce(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		keys, err := ticket.NewKeys(1, secret(1))
@@ -209,7 +209,7 @@ func TestSimEachTicketIsResumedOnce(t *testing.T) {
 				}
 				return nil
 			})
-			for err == nil && !v.settled() { // in the end by their time, which is a failure
+			for err == nil && !v.settled() { // a ticket that expires is a failure
 				err = coir.Sleep(ctx, 10*time.Second)
 			}
 			return err
@@ -252,8 +252,8 @@ func (v *service) check(x *tally) {
 	}
 }
 
-// An answer that comes at the moment at which its ticket ends completes it, or comes too late, and its caller is told
-// which; the same answer again is told the same.
+// An answer that comes at the moment when its ticket ends either completes the ticket or comes too late, and its
+// outcome says which. The same answer again has the same outcome.
 func TestSimAnswersAtTheEnd(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		keys, err := ticket.NewKeys(1, secret(1))
@@ -303,7 +303,7 @@ func TestSimAnswersAtTheEnd(t *testing.T) {
 			s.Sometimes(err == nil, "an answer completes it")
 			s.Sometimes(err != nil, "it is cancelled")
 			if done, same := done.Load(), same.Load(); err == nil && (done != 1 || same != 2) || err != nil && done+same != 0 {
-				s.Errorf("it has ended with %v; answers were told %d times done, %d times duplicate, %v", err, done, same, said)
+				s.Errorf("the ticket ended with %v; the outcomes were %d times done, %d times duplicate, errors %v", err, done, same, said)
 			}
 			return nil
 		})

@@ -7,36 +7,37 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// slots is the table of the tickets of a desk, and of those that have ended and whose tokens may still be used: it
-// decides which answer completes a ticket, and recognizes its duplicates.
+// slots is the table of the tickets of a desk: of the open tickets, and of ended tickets whose tokens may still be
+// used. It decides which answer completes a ticket, and recognizes duplicates of that answer.
 //
 //	        open          claim           end, with an answer
 //	(free) ------> open --------> claimed --------------------> answered
 //	                 |               |
 //	                 +---------------+------ end, without ----> ended
 //
-// An answer claims a ticket, then completes it at the desk, outside of the lock because functions of the program run
-// there. The desk calls end, also if the ticket has ended by its time, its context or a cancel at the same moment: then
-// the answer came too late. In between, a second answer with the same key cannot be told what becomes of the first, and
-// is to come again.
+// An answer claims a ticket, and then completes it at the desk. The lock is not held meanwhile, because functions of
+// the program run there. The desk calls end. It also calls end if the ticket has ended at the same moment by its time,
+// its context or a cancel: then the answer came too late. Between the claim and the end, a second answer with the same
+// key has to come again, because the outcome of the first is not known yet.
 //
 // Invariants, under the lock:
 //
 //	S1 once:   a ticket is claimed at most once.
-//	S2 memory: a slot whose ticket has ended is in the list of free slots, and is used again when its tokens have
-//	           expired, or when remembered others have been freed after it. Until then it knows key and outcome.
-//	S3 number: a slot has each generation once. One whose generations are used up is not used again.
+//	S2 memory: a slot whose ticket has ended is in the list of free slots. It is used again when its tokens have
+//	           expired, or when as many as remembered other slots have been freed after it. Until then it keeps the key
+//	           and the outcome.
+//	S3 number: a slot has each generation once. A slot that has had all generations is not used again.
 type slots struct {
 	lock        coir.Cond // only its lock is used: package sim sees it
 	chunks      []*[chunk]slot
 	used        uint32 // slots below this have had a ticket
-	first, last uint32 // of the free slots, linked by next
+	first, last uint32 // the list of free slots, linked by next
 	free        int
 }
 
 const (
-	chunk      = 1024    // slots that are allocated at once
-	remembered = 1 << 16 // free slots that are not used again before their tokens have expired
+	chunk      = 1024    // slots allocated together
+	remembered = 1 << 16 // free slots to keep until their tokens have expired
 )
 
 // state is the state of the ticket of a slot.
@@ -53,8 +54,8 @@ const (
 type keyHash [16]byte
 
 type slot struct {
-	id         desk.ID // if it is open
-	key        keyHash // if it is claimed or answered
+	id         desk.ID // of an open ticket
+	key        keyHash // of a claimed or answered ticket
 	expiry     int64   // in seconds
 	generation uint32
 	next       uint32
@@ -68,7 +69,7 @@ func (s *slots) at(i uint32) *slot {
 	return &s.chunks[i/chunk][i%chunk]
 }
 
-// open gives a ticket a slot.
+// open gives a slot to a ticket.
 func (s *slots) open(id desk.ID, expiry, now time.Time) (i, generation uint32) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -87,17 +88,17 @@ func (s *slots) open(id desk.ID, expiry, now time.Time) (i, generation uint32) {
 	return i, x.generation
 }
 
-// claim is what became of an attempt to claim a ticket.
+// claim is the outcome of an attempt to claim a ticket.
 type claim byte
 
 const (
 	won       claim = iota // the caller completes the ticket
-	pending                // another answer with the same key is about to
-	duplicate              // it has
+	pending                // another answer with the same key is about to complete it
+	duplicate              // another answer with the same key has completed it
 	gone                   // the ticket has ended in another way, or is not known
 )
 
-// claim claims a ticket for an answer. If it has won, id is that of the ticket at the desk.
+// claim claims a ticket for an answer. If the claim has won, id is the ID of the ticket at the desk.
 func (s *slots) claim(i, generation uint32, key keyHash) (id desk.ID, c claim) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -116,7 +117,7 @@ func (s *slots) claim(i, generation uint32, key keyHash) (id desk.ID, c claim) {
 	return id, duplicate
 }
 
-// end notes that a ticket has ended, and whether by an answer.
+// end records that a ticket has ended, and whether an answer ended it.
 func (s *slots) end(i, generation uint32, byAnswer bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -53,7 +53,7 @@ func TestASlotIsUsedAgain(t *testing.T) {
 	}
 }
 
-// A slot whose generations are used up is not used again.
+// A slot that has had all generations is not used again.
 func TestGenerationsEnd(t *testing.T) {
 	var s slots
 	now := time.Unix(1000, 0)

@@ -10,19 +10,19 @@ import (
 	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
-// The store has the answers whose owners could not be reached. It is one queue for all replicas: each of them takes
-// answers from it, completes its own tickets, asks the owners of the others, and gives back those whose owner still
-// cannot be reached. An answer leaves the store when its owner has said anything about it, or when its token has
-// expired. So an owner that is back gets its answers by the first replica that tries, or takes them itself, and those
-// of an owner that has died take a place until they expire.
+// The store has the answers whose owners could not be reached. It is one queue that all replicas share. Each replica
+// takes answers from it, completes its own tickets, asks the owners of the others, and gives back the answers whose
+// owner still cannot be reached. An answer leaves the store when its owner has replied, whatever the reply, or when its
+// token has expired. So an owner that is back takes its answers itself, or gets them from the first replica that tries.
+// The answers for an owner that has died stay in the store until they expire.
 //
 // Rejected: a queue for each owner. A transport never removes a queue, and each start of a process would add one.
 
 const (
-	storeBatch = 32              // answers that are taken at a time, and passed on at the same time
+	storeBatch = 32              // answers that are taken and passed on together
 	storePull  = 5 * time.Second // of one request for answers, which waits at the broker
 	storeMin   = 100 * time.Millisecond
-	storeMax   = 5 * time.Second // after which an answer is tried again, at most
+	storeMax   = 5 * time.Second // longest delay before an answer is tried again
 	openTime   = 5 * time.Second // of one request that makes the queue
 )
 
@@ -65,7 +65,8 @@ func (d *Desk[T]) pull(ctx context.Context) ([]remote.Delivery, error) {
 	return d.t.Pull(short, d.storeName(), storeBatch)
 }
 
-// passAll passes on answers at the same time, so that those of an owner that does not answer do not hold up the others.
+// passAll passes on answers at the same time, so that an owner that does not reply does not hold up the answers for
+// other owners.
 func (d *Desk[T]) passAll(ctx context.Context, ds []remote.Delivery) {
 	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 		for i, x := range ds {
@@ -95,10 +96,10 @@ func (d *Desk[T]) pass(ctx context.Context, x remote.Delivery) {
 	}
 }
 
-// unreachable passes an answer to its owner, and reports whether that could not be reached.
+// unreachable passes an answer to its owner, and reports whether the owner could not be reached.
 func (d *Desk[T]) unreachable(ctx context.Context, a *answer[T], m []byte) bool {
 	if a.token.owner() == d.owner {
-		return d.completeData(a) == saidAgain
+		return d.completeData(a) == replyAgain
 	}
 	_, err := d.ask(ctx, m, a.token)
 	return err != nil && attempt.Open(err) || coir.Ended(ctx) != nil

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// Token is what an outside party completes a ticket with. Its text has 56 characters, which need no escape in a URL, a
-// header or JSON. A token is a secret: prefer a header or a body to a URL, which others log.
+// Token lets an outside party complete a ticket. Its text has 56 characters, which need no escape in a URL, a header or
+// JSON. A token is a secret: send it in a header or a body rather than in a URL, because others log URLs.
 //
-// A Token does not show its secret by itself: package fmt, package log/slog and package encoding/json get a text that
-// only names the ticket. [Token.Reveal] returns the secret, and [ParseToken] reads it.
+// A Token hides its secret: packages fmt, log/slog and encoding/json get a text that only names the ticket.
+// [Token.Reveal] returns the secret, and [ParseToken] reads it.
 type Token struct {
-	// The bytes, from the first on:
+	// The bytes, in order:
 	//
 	//	version 1 | key 1 | node 2 | owner 8 | slot 4 | generation 4 | expiry 5 | rights 1 | MAC 16
 	//
 	// 42 bytes are 56 characters of base64 without a spare bit, so each token has one text. The MAC is the first half of
 	// HMAC-SHA256 of the bytes before it and of the audience, which is not in the token. The owner is random for each
-	// Desk, so no token of a process that has ended is one of its successor.
+	// Desk, so a process never accepts a token of the process that it replaces.
 	//
-	// It is a pointer to a pointer, because package fmt prints unexported fields of a struct without their methods: of a
-	// Token in a struct of a program it would print the bytes, or, for a verb that does not fit, those that a pointer
-	// points to. So it prints an address.
+	// The field is a pointer to a pointer, because package fmt prints unexported fields of a struct without calling their
+	// methods. For a Token in a struct of a program, fmt would print the bytes, or, with a verb that does not fit, the
+	// bytes behind a single pointer. With a pointer to a pointer it prints an address.
 	at **[tokenLen]byte
 }
 
@@ -60,17 +60,17 @@ const (
 	allRights = RightResolve | RightReject
 )
 
-// The reasons for which a token is refused. Compare with errors.Is.
+// The reasons to refuse a token. Compare with errors.Is.
 var (
-	// ErrToken means that the token is not one of this audience: it is misspelled or forged, signed with a key that is
-	// not in the ring, meant for another audience, or lacks the right. The error does not say which.
+	// ErrToken means that the token is not valid for this audience: it is misspelled or forged, it is signed with a key
+	// that is not in the ring, it is meant for another audience, or it lacks the right. The error does not say which of
+	// these.
 	ErrToken = errors.New("ticket: the token is not valid here")
 	// ErrExpired means that the time of the ticket is up.
 	ErrExpired = errors.New("ticket: the token has expired")
 )
 
-// ParseToken reads the text of a token, which [Token.Reveal] has returned. It checks the form only. The error is
-// [ErrToken].
+// ParseToken reads a text that [Token.Reveal] has returned. It checks only the form. The error is [ErrToken].
 func ParseToken(text string) (Token, error) {
 	if len(text) != textLen {
 		return Token{}, ErrToken
@@ -86,7 +86,7 @@ func ParseToken(text string) (Token, error) {
 	return t, nil
 }
 
-// canonical reports whether the parts have values that a token can have.
+// canonical reports whether the token has parts that newToken can write.
 func (t Token) canonical() bool {
 	b := t.bytes()
 	return b != nil && b[0] == tokenVersion && t.rights() != 0 && t.rights()&^allRights == 0
@@ -110,7 +110,7 @@ func (t Token) slot() uint32 { return binary.BigEndian.Uint32(t.bytes()[12:]) }
 
 func (t Token) generation() uint32 { return binary.BigEndian.Uint32(t.bytes()[16:]) }
 
-// expiry returns the second at whose begin the token expires.
+// expiry returns the time, in whole seconds, at which the token expires.
 func (t Token) expiry() time.Time {
 	b := t.bytes()
 	return time.Unix(int64(b[20])<<32|int64(binary.BigEndian.Uint32(b[21:])), 0)
@@ -133,7 +133,7 @@ func newToken(node uint16, owner uint64, slot, generation uint32, expiry time.Ti
 	return tokenOf(b)
 }
 
-// String returns a text for logs, which names the ticket and does not have the secret.
+// String returns a text for logs. It names the ticket, and does not have the secret.
 func (t Token) String() string {
 	if t.at == nil {
 		return "ticket.Token()"
@@ -141,15 +141,15 @@ func (t Token) String() string {
 	return fmt.Sprintf("ticket.Token(%016x-%d.%d)", t.owner(), t.slot(), t.generation())
 }
 
-// GoString returns what String returns.
+// GoString returns the same as String.
 func (t Token) GoString() string { return t.String() }
 
-// Format implements [fmt.Formatter]: each verb prints what String returns.
+// Format implements [fmt.Formatter]: each verb prints the same as String.
 func (t Token) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, t.String()) }
 
-// LogValue implements [slog.LogValuer], with what String returns.
+// LogValue implements [slog.LogValuer]. The value is that of String.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
-// MarshalText implements [encoding.TextMarshaler], with what String returns: a token that is part of a value that is
-// logged as JSON stays a secret. ParseToken refuses it.
+// MarshalText implements [encoding.TextMarshaler]. The text is that of String, so that a token in a value that is
+// logged as JSON stays a secret. ParseToken refuses this text.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }

@@ -91,7 +91,7 @@ func TestTokenText(t *testing.T) {
 	})
 }
 
-// No way of printing a token shows its secret, but Reveal.
+// No way of printing a token shows its secret, except Reveal.
 func TestTokenIsRedacted(t *testing.T) {
 	some(t, func(_ *ticket.Desk[string], token ticket.Token) {
 		type request struct {
@@ -130,7 +130,7 @@ func TestTokenIsRedacted(t *testing.T) {
 	})
 }
 
-// Keys rotate: a token of a key that is no longer used is valid until the key is removed. Keys show no secret.
+// Keys rotate: a token that was signed with an old key is valid until that key is removed. Keys show no secret.
 func TestKeysRotate(t *testing.T) {
 	keys := newKeys(t)
 	within(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -174,16 +174,16 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
-// valid are the parts of a service of two replicas whose tokens are attacked: open tickets, and others whose tokens
-// must not be accepted in any form.
+// valid has the parts of a service of two replicas whose tokens are attacked: open tickets, and tokens that must not be
+// accepted in any form.
 type valid struct {
 	desk    *ticket.Desk[string]
-	texts   []string // of open tickets
+	texts   []string // tokens of open tickets
 	allowed map[string]bool
-	foreign []string // well formed, of another audience or key, or without the right
+	foreign []string // well formed, but of another audience or key, or without the right
 }
 
-// newValid opens the tickets. The desks are closed then, which changes nothing for the check of a token. The keys are
+// newValid opens the tickets. It then closes the desks, which does not affect the check of a token. The keys are
 // random, because a fuzzer has several processes: those of one must refuse the tokens of another.
 func newValid(t testing.TB) *valid {
 	t.Helper()
@@ -245,7 +245,7 @@ func (v *valid) any(r *rand.Rand) string {
 	return v.foreign[r.IntN(len(v.foreign))]
 }
 
-// derive returns a text that is derived from valid tokens by a few changes.
+// derive returns a text made from valid tokens by a few changes.
 func (v *valid) derive(r *rand.Rand) string {
 	text := v.any(r)
 	raw, _ := base64.RawURLEncoding.DecodeString(text)
@@ -295,8 +295,8 @@ func (v *valid) accepts(text string) bool {
 	return err == nil && v.desk.Check(token, ticket.RightResolve) == nil
 }
 
-// No text that is derived from valid tokens is accepted, except the texts of valid tokens: 10 million of them with
-// COIR_SOAK=1.
+// No text that is derived from valid tokens is accepted, except the texts of valid tokens. With COIR_SOAK=1 the test
+// derives 10 million texts.
 func TestDerivedTokensAreRefused(t *testing.T) {
 	tries := 100_000
 	if os.Getenv("COIR_SOAK") == "1" {
@@ -320,7 +320,7 @@ func TestDerivedTokensAreRefused(t *testing.T) {
 	}
 }
 
-// A text that ParseToken accepts is the one that Reveal returns, and no text of a fuzzer is a valid token.
+// Reveal returns the same text that ParseToken has accepted, and no text of a fuzzer is a valid token.
 func FuzzParseToken(f *testing.F) {
 	v := newValid(f)
 	for _, text := range append(v.texts, v.foreign...) {
@@ -364,7 +364,7 @@ func (c counting) Tell(subject string, data []byte) {
 	c.Transport.Tell(subject, data)
 }
 
-// Tokens are checked without a message, and an answer with a token that is refused sends none.
+// Checking a token sends no message, and neither does an answer whose token is refused.
 func TestCheckSendsNothing(t *testing.T) {
 	within(t, func(ctx context.Context, n *coir.Nursery) error {
 		broker, sent := memory.New(), 0
