@@ -14,13 +14,13 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// answers are the requests of a transport that wait for an answer. They share one subscription, and a fiber that waits
-// for an answer leaves its worker; Conn.Request would block it.
+// answers has the requests of a transport that wait for an answer. They share one subscription. A fiber that waits for
+// an answer leaves its worker; Conn.Request would block the worker.
 type answers struct {
 	nc     *client.Conn
 	prefix string
 	sub    *client.Subscription
-	lost   atomic.Bool // the connection
+	lost   atomic.Bool // the connection is lost
 
 	mu    sync.Mutex
 	last  uint64

@@ -16,10 +16,11 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// More channels of one capacity than a consumer has: one without a receiver holds its sender at exactly the bound,
-// and each is received from when a receiver begins. COIR_SOAK=1 has 100,000 channels.
+// There are more channels of one capacity than a consumer takes. A channel without a receiver holds its sender at
+// exactly the bound, and each channel is received from when a receiver begins. With COIR_SOAK=1 there are 100,000
+// channels.
 func TestManyChannels(t *testing.T) {
-	const capacity, full = 2, 600 // of the channels that are filled; in the others is one value
+	const capacity, full = 2, 600 // the first full channels are filled; the others have one value
 	channels := full
 	if os.Getenv("COIR_SOAK") == "1" {
 		channels = 100_000

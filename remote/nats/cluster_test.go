@@ -2,8 +2,8 @@
 
 package nats_test
 
-// A cluster of three servers in processes of their own, with the accounts that the package ships, and TLS between all:
-// the test binary starts itself in a role. A process that has a role ends when its standard input does.
+// A cluster of three servers in separate processes, with the accounts that the package ships, and TLS on all
+// connections. The test binary starts itself in a role. A process with a role ends when its standard input ends.
 
 import (
 	"bufio"
@@ -36,10 +36,10 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// roleEnv has the role of a process that a test has started, as JSON.
+// roleEnv is the environment variable that has the role of a process, as JSON.
 const roleEnv = "COIR_NATS_TEST_ROLE"
 
-// role is what a process does.
+// role says what a process does.
 type role struct {
 	Kind     string // a key of roles
 	Conf     string // of a broker: its configuration file
@@ -102,10 +102,10 @@ func playBroker(r role, orders io.Reader, say func(format string, args ...any)) 
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	ended chan struct{} // is closed when it has ended, and all its lines were heard
+	ended chan struct{} // closed when the process has ended and all its lines were heard
 }
 
-// play starts a process. Its lines are given to hear, one after the other.
+// play starts a process, and calls hear for each of its lines, in order.
 func play(t testing.TB, r role, hear func(line string)) *process {
 	t.Helper()
 	text, err := json.Marshal(r)
@@ -142,7 +142,7 @@ func play(t testing.TB, r role, hear func(line string)) *process {
 
 // kill ends the process as kill -9 does.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // or it has ended
+	_ = p.cmd.Process.Kill() // fails if the process has ended
 	<-p.ended
 }
 
@@ -157,13 +157,13 @@ type brokers struct {
 	t       testing.TB
 	dir     string
 	names   []string
-	listen  []string // where each listens, for clients and then for the others
-	addrs   []string // where clients reach each, by its proxy
+	listen  []string // where the servers listen: for clients, then for other servers
+	addrs   []string // where clients reach the servers, through a proxy
 	proxies []*proxy
 	procs   []*process
 }
 
-// startBrokers starts three servers. users are the names of those that get a certificate.
+// startBrokers starts three servers. The users get certificates.
 func startBrokers(t testing.TB, users ...string) *brokers {
 	t.Helper()
 	b := &brokers{t: t, dir: t.TempDir(), names: []string{"n1", "n2", "n3"}}
@@ -212,10 +212,10 @@ func (b *brokers) start(i int) <-chan struct{} {
 	return ready
 }
 
-// url returns the servers as a client names them.
+// url returns the URLs of the servers, as a client needs them.
 func (b *brokers) url() string { return "tls://" + strings.Join(b.addrs, ",tls://") }
 
-// healthy waits until all servers are there, and each has all that is stored. It returns the leaders of the streams.
+// healthy waits until all servers are running and each has all stored messages. It returns the leaders of the streams.
 func (b *brokers) healthy(ctx context.Context, nc *client.Conn, streams ...string) (leaders []string) {
 	b.t.Helper()
 	js, err := jetstream.New(nc)
@@ -353,7 +353,8 @@ func writeCertificates(t testing.TB, dir string, names ...string) {
 	}
 }
 
-// writeCertificate writes a certificate, and a new key, which it returns. Without a signer it is signed by that key.
+// writeCertificate writes a certificate and a new key, and returns the key. Without a signer, the certificate is signed
+// by that key.
 func writeCertificate(t testing.TB, path string, c, parent *x509.Certificate, signer *ecdsa.PrivateKey) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,7 +1,7 @@
 package nats
 
-// CheckAgain looks again at what the servers promise, as the transport does from time to time.
+// CheckAgain checks again what the servers promise, as the transport does from time to time.
 func (t *Transport) CheckAgain() { t.checkAgain() }
 
-// CheckSoon makes the transport look again at what the servers promise, as it does after a reconnect.
+// CheckSoon makes the transport check again what the servers promise, as it does after a reconnect.
 func (t *Transport) CheckSoon() { t.reconnected <- struct{}{} }

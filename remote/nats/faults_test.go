@@ -3,7 +3,7 @@
 package nats_test
 
 // Faults of real processes, and of the network between clients and servers. Senders and receivers are processes that
-// tell the test what they know, line by line; the test keeps it, as a database would, and does the harm.
+// report to the test line by line. The test records these reports, as a database would, and causes the faults.
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ var (
 	rounds  = flag.Int("rounds", 6, "how many faults of each kind TestFaults has with COIR_SOAK=1")
 )
 
-// leaseTime is how long a value is leased to a receiver that has ended.
+// leaseTime is the lease of a value.
 const leaseTime = 3 * time.Second
 
 // playEnd runs f with an end of a channel, until the standard input ends.
@@ -68,7 +68,7 @@ func playEnd(r role, orders io.Reader, f func(ctx context.Context, c *remote.Cha
 	return err
 }
 
-// playSender sends one value after the other, and says what became of each.
+// playSender sends one value after the other, and reports the outcome of each.
 func playSender(r role, orders io.Reader, say func(format string, args ...any)) error {
 	return playEnd(r, orders, func(ctx context.Context, c *remote.Chan[int]) error {
 		for v := r.First; coir.Ended(ctx) == nil; v++ {
@@ -78,13 +78,13 @@ func playSender(r role, orders io.Reader, say func(format string, args ...any)) 
 			case !errors.Is(err, remote.ErrUnknown):
 				say("failed %d", v)
 			}
-			_ = coir.Sleep(ctx, time.Millisecond) // leave some time to the brokers, which share the machine
+			_ = coir.Sleep(ctx, time.Millisecond) // the brokers share the machine, so leave them some time
 		}
 		return nil
 	})
 }
 
-// playReceiver receives values, and says so before it acknowledges each, and afterwards.
+// playReceiver receives values, and reports each before it acknowledges the value, and afterwards.
 func playReceiver(r role, orders io.Reader, say func(format string, args ...any)) error {
 	return playEnd(r, orders, func(ctx context.Context, c *remote.Chan[int]) error {
 		for {
@@ -105,25 +105,25 @@ func playReceiver(r role, orders io.Reader, say func(format string, args ...any)
 // firsts is the difference between the first values of two senders.
 const firsts = 10_000_000
 
-// channel is what a test knows of the values of a channel.
+// channel is the test's knowledge of the values of a channel.
 type channel struct {
 	t         testing.TB
 	name      string
 	capacity  int
-	receivers int // processes
+	receivers int // number of receiving processes
 
 	mu       sync.Mutex
-	stored   map[int]bool // that a sender said are stored
-	failed   map[int]bool // that a sender said are not stored
+	stored   map[int]bool // stored, as reported by a sender
+	failed   map[int]bool // not stored, as reported by a sender
 	received map[int]int  // how often
-	removed  map[int]bool // that a receiver said are removed
+	removed  map[int]bool // removed, as reported by a receiver
 	highest  map[int]int  // the highest value of each sender that came for the first time
 	again    int          // values that came more than once
 	stores   []time.Time
 	receives []time.Time
 }
 
-// hear notes what a process says.
+// hear records a line of a process.
 func (c *channel) hear(line string) {
 	now := time.Now()
 	var v, tries int
@@ -144,8 +144,8 @@ func (c *channel) hear(line string) {
 	}
 }
 
-// came checks a value that was received. With one receiver, values that come for the first time come in order, and
-// none comes again that is known to be removed. Of two, one may have it when the other removes it.
+// came checks a value that was received. With one receiver, values that come for the first time come in order, and no
+// value comes again that is known to be removed. With two receivers, one may have a value when the other removes it.
 func (c *channel) came(v, tries int) {
 	c.received[v]++
 	if c.received[v] > 1 {
@@ -162,7 +162,7 @@ func (c *channel) came(v, tries int) {
 	c.highest[sender] = max(c.highest[sender], v)
 }
 
-// missing returns how many stored values were not received.
+// missing returns the number of stored values that were not received.
 func (c *channel) missing() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *channel) missing() (n int) {
 	return n
 }
 
-// counts returns how many values were stored and received.
+// counts returns the numbers of stored and received values.
 func (c *channel) counts() (stored, received int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,7 +206,7 @@ type scene struct {
 
 const sceneSenders = 2 // of each channel
 
-// newScene starts two channels: "one" has one receiver, and "two" has two that compete.
+// newScene starts two channels: "one" has one receiver, and "two" has two receivers that compete.
 func newScene(ctx context.Context, t testing.TB) *scene {
 	s := &scene{t: t, ctx: ctx, b: startBrokers(t, "node-1", "node-2")}
 	s.nc = s.b.dialed(ctx, "node-1")
@@ -251,7 +251,7 @@ func (s *scene) streams() (names []string) {
 	return append(names, "coir-queues")
 }
 
-// flow waits until each channel has stored and received some more values.
+// flow waits until each channel has stored and received a few more values.
 func (s *scene) flow() {
 	s.t.Helper()
 	before := make([][2]int, len(s.channels))
@@ -295,7 +295,7 @@ func (s *scene) finish() {
 	}
 }
 
-// fault is a kind of harm. do returns when the harm is done away with.
+// fault is a kind of fault. do causes the fault, and returns when it is over.
 type fault struct {
 	name string
 	do   func(s *scene)
@@ -327,7 +327,7 @@ var faults = []fault{
 	}},
 }
 
-// killBroker kills a server, and starts it again when the values flow without it.
+// killBroker kills a server, and starts it again when values flow without it.
 func (s *scene) killBroker(i int) {
 	s.b.procs[i].kill()
 	s.flow()
@@ -356,7 +356,7 @@ func (s *scene) freeze(p *process, d time.Duration) {
 	}
 }
 
-// last lets a fault last for some time.
+// last waits while a fault lasts.
 func (s *scene) last(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -364,10 +364,10 @@ func (s *scene) last(d time.Duration) {
 	}
 }
 
-// gaps is what was measured of a kind of fault.
+// gaps has the measurements of a kind of fault.
 type gaps struct {
 	times          int
-	store, receive time.Duration // the longest times in which no value of a channel was stored, and received
+	store, receive time.Duration // the longest times without a stored and without a received value
 	again          int           // values that came again
 }
 
@@ -403,10 +403,11 @@ func (s *scene) again() (n int) {
 	return n
 }
 
-// Whatever is killed, stopped or cut off: every value that was stored is received, none whose Send failed is, one
-// receiver gets the values that come for the first time in the order of their sender, and none comes to it again that
-// is known to be removed. A machine that stands still for longer than a lease is a fault too. COIR_SOAK=1 has six
-// faults of each of ten kinds, or as many as -rounds says; CI has one of each of the first three.
+// Whatever is killed, stopped or cut off: every stored value is received, and no value whose Send failed is received.
+// One receiver gets the values that come for the first time in the order of their sender, and no value comes to it
+// again that is known to be removed. A machine that stands still for longer than a lease is a fault too. With
+// COIR_SOAK=1 there are six faults of each of ten kinds, or as many as -rounds says; in CI there is one of each of the
+// first three kinds.
 func TestFaults(t *testing.T) {
 	times, kinds := 1, faults[:3]
 	if os.Getenv("COIR_SOAK") == "1" {
@@ -422,7 +423,7 @@ func TestFaults(t *testing.T) {
 			kinds[k].do(s)
 			s.flow()
 			s.b.healthy(ctx, s.nc, s.streams()...)
-			s.last(leaseTime + rand.N(time.Second)) // so that what comes again has come, and the next moment is random
+			s.last(leaseTime + rand.N(time.Second)) // so that redelivered values have come, and the next moment is random
 			measured[k].add(s, from, time.Now(), s.again()-again)
 		}
 	}
@@ -439,7 +440,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// faultTable returns what was measured as a table.
+// faultTable returns the measurements as a table.
 func faultTable(kinds []fault, measured []gaps) string {
 	var b strings.Builder
 	b.WriteString("| What | Times | Nothing stored for | Nothing received for | Values that came again |\n" +

@@ -12,7 +12,7 @@ import (
 )
 
 // Messages that another program has put into the stream of a queue have no ID of package remote. Each of them is a
-// value of its own.
+// separate value.
 func TestForeignMessages(t *testing.T) {
 	s := single(t, false)
 	nc := connect(t, s)

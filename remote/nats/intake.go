@@ -10,31 +10,31 @@ import (
 	client "github.com/nats-io/nats.go"
 )
 
-// intake asks a consumer of the group for messages, while calls of Pull wait. It has one request at a time.
+// intake asks a consumer of the group for messages while calls of Pull wait. It has one request at a time.
 type intake struct {
 	t      *Transport
 	key    consumerKey
 	next   string // the subject of requests
 	inbox  string
 	sub    *client.Subscription
-	queues int          // that this process pulls from; guarded by the lock of the transport
-	wanted atomic.Int64 // how many messages calls of Pull wait for
+	queues int          // queues that this process pulls from; guarded by the lock of the transport
+	wanted atomic.Int64 // messages that calls of Pull wait for
 
 	mu     sync.Mutex
-	number uint64 // of the request
+	number uint64 // of the current request
 	closed bool
-	left   int         // messages that the request may still bring; 0: there is none
-	alarm  *time.Timer // when nothing was heard of the request for too long
+	left   int         // messages that the request may still bring; 0 without a request
+	alarm  *time.Timer // fires when nothing was heard of the request for too long
 }
 
 const (
-	requestTime = 5 * time.Second        // that a request waits at the server
+	requestTime = 5 * time.Second        // time that a request waits at the server
 	requestBeat = time.Second            // interval of server heartbeats
 	requestLost = 250 * time.Millisecond // limit for an answer to no_wait
-	requestMost = 500                    // messages
+	requestMost = 500                    // largest number of messages of a request
 )
 
-// newIntake returns an intake that has asked for nothing. The caller holds the lock of the transport.
+// newIntake returns an intake without a request. The caller holds the lock of the transport.
 func (t *Transport) newIntake(key consumerKey) (*intake, error) {
 	in := &intake{
 		t: t, key: key, inbox: t.nc.NewInbox(),
@@ -57,10 +57,10 @@ func (in *intake) close() {
 	}
 }
 
-// most returns how many messages a request asks for.
+// most returns the number of messages that a request asks for.
 func (in *intake) most() int { return int(min(in.wanted.Load(), requestMost)) }
 
-// ask asks for what is wanted, unless it has asked and the answer is not complete.
+// ask makes a request for the wanted messages, unless a request is still open.
 func (in *intake) ask() {
 	n := in.most()
 	in.mu.Lock()
@@ -70,7 +70,8 @@ func (in *intake) ask() {
 	}
 }
 
-// request sends a request, for what there is, or for the next message.
+// request sends a request for up to n messages: for those that are there if now is set, and otherwise for the next
+// ones.
 func (in *intake) request(n int, now bool) {
 	if in.closed {
 		return
@@ -86,7 +87,7 @@ func (in *intake) request(n int, now bool) {
 	in.watch(within)
 }
 
-// watch asks again if nothing is heard of the request for some time: it was lost, or the server has ended.
+// watch asks again if nothing is heard of the request for some time: the request was lost, or the server has ended.
 func (in *intake) watch(within time.Duration) {
 	if in.alarm != nil {
 		in.alarm.Stop()
@@ -105,7 +106,7 @@ func (in *intake) watch(within time.Duration) {
 	})
 }
 
-// came is called with a message, or with the end of a request.
+// came is called with a message, or with the status of a request.
 func (in *intake) came(m *client.Msg) {
 	status := m.Header.Get("Status")
 	if status == "" {
@@ -122,9 +123,9 @@ func (in *intake) came(m *client.Msg) {
 		if in.left = max(in.left-1, 0); in.left == 0 && n > 0 { // a late message of an earlier request counts too
 			in.request(n, true)
 		}
-	case "100": // it still waits
+	case "100": // the request still waits
 		in.watch(2*requestBeat + requestLost)
-	case "404", "408": // there is nothing, or nothing came
+	case "404", "408": // there is no message, or none came in time
 		if in.left = 0; n > 0 {
 			in.request(1, false)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir/remote/transporttest"
 )
 
-// each returns the transports of two processes for each case, with a prefix of its own.
+// each returns the transports of two processes for each case, with a different prefix each time.
 func each(a, b *client.Conn, opts ...nats.Option) func(t testing.TB) (_, _ remote.Transport) {
 	n := 0
 	return func(t testing.TB) (_, _ remote.Transport) {
@@ -38,7 +38,7 @@ func TestTransportCluster(t *testing.T) {
 	transporttest.Run(t, each(a, b, nats.WithLease(2*time.Second)))
 }
 
-// What stored means is read from the servers, not believed.
+// The transport reads the meaning of a stored message from the servers.
 func TestMeaning(t *testing.T) {
 	if m := transport(t, connect(t, single(t, false)), nats.WithReplicas(1)).Info().Meaning; m != remote.MeaningStored {
 		t.Errorf("a server that does not sync: %v", m)
@@ -53,7 +53,7 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// One server of three that does not sync is enough: a durable channel is refused, unless less is accepted by name.
+// If one server of three does not sync, a durable channel is refused, unless WithMeaning accepts less.
 func TestDurableIsRefused(t *testing.T) {
 	all := cluster(t, [3]bool{true, false, true})
 	tr := transport(t, connect(t, all...))

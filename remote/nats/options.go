@@ -7,8 +7,8 @@ import (
 	client "github.com/nats-io/nats.go"
 )
 
-// Options returns options for the connection: a server that does not answer is left after a second and a half, where
-// nats.go waits for some minutes, and the next one is tried at once.
+// Options returns options for the connection. With them, the connection leaves a server that does not answer after one
+// and a half seconds, and tries the next one at once; by default nats.go waits for some minutes.
 func Options() []client.Option {
 	return []client.Option{
 		client.PingInterval(500 * time.Millisecond), client.MaxPingsOutstanding(2),
@@ -55,11 +55,11 @@ func WithReplicas(n int) Option {
 	return func(s *settings) { s.replicas = n }
 }
 
-// WithLease sets how long a message is leased without progress. The default is 30 seconds. It is the same for all
-// processes of a group. d must be positive.
+// WithLease sets how long a message is leased without progress. The default is 30 seconds. All processes of a group
+// must use the same lease. d must be positive.
 func WithLease(d time.Duration) Option {
 	if d <= 0 {
-		panic(fmt.Sprintf("nats: WithLease(%v): a lease must have a time, in which it is renewed", d))
+		panic(fmt.Sprintf("nats: WithLease(%v): a lease must be positive, so that it can be renewed in time", d))
 	}
 	return func(s *settings) { s.lease = d }
 }
@@ -68,13 +68,13 @@ func WithLease(d time.Duration) Option {
 // bytes for each ID. d must be positive.
 func WithWindow(d time.Duration) Option {
 	if d <= 0 {
-		panic(fmt.Sprintf("nats: WithWindow(%v): an ID must be remembered for some time, in which a send is repeated", d))
+		panic(fmt.Sprintf("nats: WithWindow(%v): a window must be positive, because a send is repeated within it", d))
 	}
 	return func(s *settings) { s.window = d }
 }
 
-// WithSyncSubject sets the subject by which the servers tell whether they sync before they acknowledge. The default is
-// "coir.sync". The system account exports it, and the account of the application imports it:
+// WithSyncSubject sets the subject at which the servers say whether they sync before they acknowledge. The default is
+// "coir.sync". The system account exports this subject, and the account of the application imports it:
 //
 //	accounts {
 //	  SYS: { exports: [ {service: "$SYS.REQ.SERVER.PING.JSZ", response_type: stream, accounts: [APP]} ], ... }
@@ -82,6 +82,6 @@ func WithWindow(d time.Duration) Option {
 //	}
 func WithSyncSubject(subject string) Option { return func(s *settings) { s.sync = subject } }
 
-// WithKeep sets how long the servers keep the result of a [remote.Promise]. After that the promise is open again. The
-// default is for ever. It is the same for all processes.
+// WithKeep sets how long the servers keep the result of a [remote.Promise]. After that the promise is open again. By
+// default they keep it for ever. All processes must use the same time.
 func WithKeep(d time.Duration) Option { return func(s *settings) { s.keep = d } }

@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// A server that starts again without sync is noticed, also by a process that is connected to another: Publish fails
+// A server that restarts without sync is noticed, also by a process that is connected to another server. Publish fails
 // until the setting is as before.
 func TestAPeerChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -55,8 +55,8 @@ func TestAPeerChanges(t *testing.T) {
 	}
 }
 
-// A process can read its own inbox and tickets, and what ends of channels tell each other. It can read nothing else,
-// and destroy nothing.
+// A process can read its own inbox and tickets, and the messages that ends of channels send each other. It can read
+// nothing else, and cannot delete anything.
 func TestPermissions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -123,8 +123,8 @@ func TestPermissions(t *testing.T) {
 	b.strangers(t)
 }
 
-// strangers checks that a process is refused that has no certificate, one of another authority, or one that has no
-// user.
+// strangers checks that a process is refused if it has no certificate, a certificate of another authority, or a
+// certificate without a user.
 func (b *brokers) strangers(t *testing.T) {
 	foreign := t.TempDir()
 	writeCertificates(t, foreign, "node-1")

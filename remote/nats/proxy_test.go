@@ -41,11 +41,11 @@ type proxy struct {
 	conns map[net.Conn]bool
 }
 
-// network is how good a network is.
+// network is the quality of a network.
 type network struct {
 	cut   bool          // nothing passes, and connections are neither closed nor refused
 	delay time.Duration // of each piece of data
-	rate  int           // bytes in a second; 0: as many as there are
+	rate  int           // bytes in a second; 0 if not limited
 }
 
 func newProxy(t testing.TB, to string) *proxy {
@@ -71,7 +71,7 @@ func newProxy(t testing.TB, to string) *proxy {
 
 func (p *proxy) addr() string { return p.listener.Addr().String() }
 
-// set changes the network, for connections that exist too.
+// set changes the network, also for existing connections.
 func (p *proxy) set(n network) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,7 @@ func (p *proxy) accept() {
 			return
 		}
 		out, err := net.Dial("tcp", p.to)
-		if err != nil { // the server is not there
+		if err != nil { // the server is not running
 			_ = in.Close()
 			continue
 		}
@@ -103,8 +103,8 @@ func (p *proxy) accept() {
 	}
 }
 
-// pass passes data on in one direction. While the network is cut, it keeps what it has read, as a network does that
-// loses packets, which are sent again.
+// pass passes data on in one direction. While the network is cut, it keeps the data that it has read, like a network
+// that loses packets, which are then sent again.
 func (p *proxy) pass(from, to net.Conn) {
 	defer func() {
 		for _, c := range []net.Conn{from, to} {
@@ -126,7 +126,7 @@ func (p *proxy) pass(from, to net.Conn) {
 				if !p.holds(from) {
 					return
 				}
-				time.Sleep(5 * time.Millisecond) // the network is like that
+				time.Sleep(5 * time.Millisecond) // part of the simulated network
 				continue
 			}
 			time.Sleep(is.delay)

@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// putConfig returns the stream of what Put stores: one message for each key.
+// putConfig returns the stream that has the results of Put: one message for each key.
 func (t *Transport) putConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: t.set.prefix + "-put", Subjects: []string{t.subject("p", "*")},
@@ -56,7 +56,7 @@ func (t *Transport) Get(ctx context.Context, key string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// readyToPut returns an error if the stream cannot be used now, or promises less than it did.
+// readyToPut returns an error if the stream cannot be used now, or now promises less than before.
 func (t *Transport) readyToPut(ctx context.Context) error {
 	t.mu.Lock()
 	weak := t.weak[t.putConfig().Name]

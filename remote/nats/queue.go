@@ -19,46 +19,47 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// How messages come out.
+// How messages come out of a queue.
 //
-// A consumer that serves many queues cannot be asked for messages of one of them. So while a call of Pull waits, the
-// process asks the consumer for as many messages as are wanted, and keeps those of other queues for their calls of
-// Pull. The bound of the consumer for messages that are not acknowledged is taken away, because one queue that is not
-// acknowledged would starve the others: each queue has a bound of its own.
+// A process cannot ask a consumer of many queues for messages of one of them. So while a call of Pull waits, the
+// process asks the consumer for as many messages as are wanted, and keeps the messages of other queues for their calls
+// of Pull. The consumer has no bound for messages that are not acknowledged, because one queue whose messages are not
+// acknowledged would starve the others. Each queue has its own bound instead.
 //
-// A request first asks for what is there (no_wait), and then waits for one message. So at most one message comes to a
-// process in which no call of Pull waits any longer. Its lease is not renewed before it is pulled.
+// A request first asks for the messages that are there (no_wait), and then waits for one message. So at most one
+// message comes to a process after its last call of Pull has ended. The lease of that message is not renewed before it
+// is pulled.
 //
-// The time that NATS takes to change the list of queues of a consumer is quadratic in their number. So a consumer has
-// few of them, and a group has as many consumers as it needs.
+// The time that NATS takes to change a consumer's list of queues is quadratic in their number. So a consumer has few
+// queues, and a group has as many consumers as it needs.
 
-// maxFilters is how many queues a consumer has at most.
+// maxFilters is the largest number of queues of a consumer.
 const maxFilters = 500
 
-// queue is what a transport knows of a queue.
+// queue has what a transport knows about a queue.
 type queue struct {
 	t        *Transport
 	name     string
 	capacity int
 	subject  string
 
-	doubt  atomic.Bool  // it may have been ended
-	number atomic.Int64 // of the consumer that has it, from 1 on; 0: it is not known
+	doubt  atomic.Bool  // the queue may have been ended
+	number atomic.Int64 // of the consumer that has the queue, from 1 on; 0 if not known
 
-	cond  coir.Cond   // guards what follows
+	cond  coir.Cond   // guards the fields below
 	until time.Time   // when the doubt ends
-	ended bool        // it is known to have been ended
-	in    *intake     // if this process pulls from it
-	joins int         // calls of takeIn: messages may come before in is set
-	wants int         // how many messages the calls of Pull want that wait
-	asked int         // how many of them in asks for; 0 without in
-	ready []*delivery // that were fetched, and not pulled
+	ended bool        // the queue is known to have been ended
+	in    *intake     // nil if this process does not pull from the queue
+	joins int         // running calls of takeIn: messages may come before in is set
+	wants int         // messages wanted by waiting Pulls
+	asked int         // those of them that in asks for; 0 without in
+	ready []*delivery // messages that were fetched, and not pulled
 }
 
-// doubtTime is how long to check for an end after its message, which arrives before it is stored.
+// doubtTime is how long to look for the end of a queue after the end message, which arrives before it is stored.
 const doubtTime = 10 * time.Second
 
-// suspect notes that the queue may have been ended, and wakes those that wait to pull.
+// suspect records that the queue may have been ended, and wakes the waiting calls of Pull.
 func (q *queue) suspect() {
 	q.cond.Lock()
 	defer q.cond.Unlock()
@@ -67,7 +68,7 @@ func (q *queue) suspect() {
 	q.cond.Broadcast()
 }
 
-// heardOfEnd is called when a process ends a queue: its message passes by before it is stored.
+// heardOfEnd is called with the message by which a process ends a queue, before the message is stored.
 func (t *Transport) heardOfEnd(m *client.Msg) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,11 +79,11 @@ func (t *Transport) heardOfEnd(m *client.Msg) {
 
 func (q *queue) endSubject() string { return q.t.subject("e", token(q.name)) }
 
-// opened returns a queue that was opened.
+// opened returns the queue with the name. It fails if the queue has not been opened.
 func (t *Transport) opened(name string) (*queue, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.weak) > 0 { // it may pass
+	if len(t.weak) > 0 { // this may pass
 		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, errors.Join(slices.Collect(maps.Values(t.weak))...))
 	}
 	if q := t.queues[name]; q != nil {
@@ -102,7 +103,7 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 		Header: client.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}},
 	}
 	switch err := t.store(ctx, m); {
-	case isNotFirst(err): // there is one
+	case isNotFirst(err): // the queue exists
 		text, found, err := t.last(ctx, t.listConfig().Name, m.Subject)
 		if err != nil {
 			return err
@@ -126,7 +127,7 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	return nil
 }
 
-// openStream makes a stream, unless it is there, and checks what it promises.
+// openStream makes a stream, unless it exists, and checks what it promises.
 func (t *Transport) openStream(ctx context.Context, config jetstream.StreamConfig) error {
 	t.mu.Lock()
 	known := t.streams[config.Name]
@@ -159,7 +160,7 @@ func (t *Transport) Publish(ctx context.Context, name string, m remote.Msg) erro
 	if err != nil {
 		return err
 	}
-	id := token(name) + "/" + m.ID.String() // NATS recognizes an ID in the whole stream
+	id := token(name) + "/" + m.ID.String() // NATS compares IDs within the whole stream
 	err = t.store(ctx, &client.Msg{Subject: q.subject, Data: m.Data, Header: client.Header{jetstream.MsgIDHeader: {id}}})
 	if err != nil {
 		return fmt.Errorf("nats: publish to %s: %w", name, err)
@@ -167,7 +168,7 @@ func (t *Transport) Publish(ctx context.Context, name string, m remote.Msg) erro
 	return nil
 }
 
-// codeError is an error of the server, with its number.
+// codeError is an error of the server that has a code.
 type codeError struct {
 	*jetstream.APIError
 }
@@ -177,17 +178,17 @@ func isCode(err error, code jetstream.ErrorCode) bool {
 	return errors.As(err, &c) && c.ErrorCode == code
 }
 
-// isNotFirst reports whether a message was refused because there is one with its subject.
+// isNotFirst reports whether a message was refused because its subject already has one.
 func isNotFirst(err error) bool {
 	return isCode(err, jetstream.JSErrCodeStreamWrongLastSequence) ||
 		isCode(err, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// Numbers of errors that nats.go has no name for.
+// Error codes that nats.go has no names for.
 const (
 	codeMaxPerSubject = 10077
-	codeInProcess     = 10158 // of a message with the same ID
-	codeNotUnique     = 10100 // of a consumer whose subjects another has
+	codeInProcess     = 10158 // a message with the same ID is being stored
+	codeNotUnique     = 10100 // another consumer has a subject of this one
 )
 
 // store stores a message in a stream.
@@ -262,7 +263,7 @@ func (q *queue) checkEnd(ctx context.Context) error {
 	return nil
 }
 
-// before returns the error of a request that was made before another, which has not been made.
+// before returns the error of a request that failed, so that the request that should follow it was not made.
 func before(err error) error {
 	if errors.Is(err, remote.ErrUnknown) {
 		return fmt.Errorf("%w: %v", remote.ErrUnavailable, err)
@@ -314,9 +315,9 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 	}
 }
 
-// take takes messages that were fetched, and waits for one. It returns neither messages nor an error if the caller has
-// to look again whether the queue has ended: because it may have been ended, or, if closed is set, because its last
-// message may have been removed.
+// take returns messages that were fetched, and waits for one. It returns neither messages nor an error if the caller
+// must check again whether the queue has ended: because the queue may have been ended, or, if closed is set, because
+// its last message may have been removed.
 func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (ds []remote.Delivery, err error) {
 	short := ctx
 	again := closed || q.doubt.Load()
@@ -336,7 +337,7 @@ func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (
 			err = q.cond.Wait(short)
 		}
 		q.wants -= credit
-		if q.in != in { // it has another consumer, or none; the caller looks for it
+		if q.in != in { // the queue has another consumer, or none; the caller looks for it
 			q.ask()
 			q.cond.Unlock()
 			return nil, coir.Ended(ctx)
@@ -349,15 +350,15 @@ func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (
 		ds = append(ds, d)
 	}
 	q.ready = slices.Delete(q.ready, 0, n)
-	q.ask() // once: the intake must not see a number in between
+	q.ask() // only once: the intake must not see a number in between
 	if n > 0 || again && coir.Ended(ctx) == nil {
 		err = nil
 	}
 	return ds, err
 }
 
-// ask sets how many messages the intake asks for: those that calls of Pull want, less those that have come for them.
-// The caller holds the lock.
+// ask sets how many messages the intake asks for: those that calls of Pull want, less those that have come already. The
+// caller holds the lock.
 func (q *queue) ask() {
 	if q.in != nil {
 		n := max(q.wants-len(q.ready), 0)
@@ -366,8 +367,9 @@ func (q *queue) ask() {
 	}
 }
 
-// checkLists looks whether the consumers still have the queues that this process pulls from: NATS has no way to change
-// a list that another process changes at the same time, so a change may be lost. Then Pull makes it again.
+// checkLists checks that the consumers still have the queues that this process pulls from. A change to a list may be
+// lost, because NATS has no way to change a list that another process changes at the same time. Then the next Pull
+// makes the change again.
 func (t *Transport) checkLists(ctx context.Context) {
 	taken := map[int][]*queue{}
 	t.mu.Lock()
@@ -380,7 +382,7 @@ func (t *Transport) checkLists(ctx context.Context) {
 	for capacity, queues := range taken {
 		consumers, err := t.consumers(ctx, t.queueConfig(capacity).Name)
 		if err != nil {
-			continue // the next time
+			continue // try again next time
 		}
 		has := places(consumers)
 		for _, q := range queues {
@@ -393,7 +395,7 @@ func (t *Transport) checkLists(ctx context.Context) {
 	}
 }
 
-// places returns the number of the consumer that has each subject.
+// places returns, for each subject, the number of the consumer that has it.
 func places(consumers [][]string) map[string]int {
 	has := map[string]int{}
 	for number, filters := range consumers {
@@ -404,7 +406,7 @@ func places(consumers [][]string) map[string]int {
 	return has
 }
 
-// forgetOld forgets messages whose lease has ended: they are delivered again.
+// forgetOld forgets messages whose lease has ended, because they are delivered again.
 func (q *queue) forgetOld() {
 	q.ready = slices.DeleteFunc(q.ready, func(d *delivery) bool { return time.Since(d.came) > q.t.set.lease })
 }
@@ -415,7 +417,7 @@ func (q *queue) isEmpty(ctx context.Context) bool {
 	return err == nil && len(some) == 1
 }
 
-// empty returns those of the queues of one capacity that have no message, n at most.
+// empty returns up to n queues that have no message. The queues have the same capacity.
 func (t *Transport) empty(ctx context.Context, queues []*queue, n int) (some []*queue, err error) {
 	for together := range slices.Chunk(queues, maxFilters) {
 		more, err := t.emptyOf(ctx, together)
@@ -429,7 +431,7 @@ func (t *Transport) empty(ctx context.Context, queues []*queue, n int) (some []*
 	return some, nil
 }
 
-// emptyOf asks about all of the queues at the same time.
+// emptyOf is empty for a few queues. It asks about all of them at the same time.
 func (t *Transport) emptyOf(ctx context.Context, queues []*queue) (some []*queue, err error) {
 	ctx, cancel := coir.WithTimeout(ctx, countTime)
 	defer cancel()
@@ -453,10 +455,10 @@ func (t *Transport) emptyOf(ctx context.Context, queues []*queue) (some []*queue
 	return some, err
 }
 
-// countTime is how long the servers have to say how many messages are in queues.
+// countTime is the time limit for counting the messages of queues.
 const countTime = 5 * time.Second
 
-// count returns how many messages of the subject a stream has. The request asks for that.
+// count returns the number of messages of the subject. The request asks for the state of the stream.
 func (r *request) count(ctx context.Context, subject string) (uint64, error) {
 	out, err := r.wait(ctx)
 	if err != nil {
@@ -508,14 +510,14 @@ func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
 	return in, nil
 }
 
-// join makes keep accept messages.
+// join makes keep accept messages, until joined.
 func (q *queue) join() {
 	q.cond.Lock()
 	defer q.cond.Unlock()
 	q.joins++
 }
 
-// joined ends a join. If this process does not pull from the queue then, it gives back what has come.
+// joined ends a join. If this process does not pull from the queue, joined gives back the messages that have come.
 func (q *queue) joined() {
 	q.cond.Lock()
 	q.joins--
@@ -546,16 +548,17 @@ func (t *Transport) consumerName(number int) string {
 	return t.set.group + "=" + strconv.Itoa(number) // no group has this name
 }
 
-// list adds queues of one capacity to consumers. It is guarded by the lock of the transport.
+// list has the queues of one capacity that wait to be added to a consumer. It is guarded by the lock of the transport.
 //
-// A goroutine of the transport adds all that wait together, and goes on when their callers give up: it may take longer
-// than one of them waits, and a call that comes later finds what was done.
+// A goroutine of the transport adds all waiting queues together. It goes on when their callers give up, because it may
+// take longer than one of them waits; a later call finds the result.
 type list struct {
-	runs  bool // the goroutine
+	runs  bool // the goroutine runs
 	waits map[*queue]*coir.Promise[int]
 }
 
-// consumerOf returns the number of the consumer of the group that has the queue. It adds it to one if none has it.
+// consumerOf returns the number of the consumer of the group that has the queue. If none has it, consumerOf adds the
+// queue to one.
 func (t *Transport) consumerOf(ctx context.Context, q *queue) (int, error) {
 	if n := q.number.Load(); n > 0 {
 		return int(n) - 1, nil
@@ -597,7 +600,7 @@ func errStopped(q *queue) error {
 	return fmt.Errorf("nats: pull from %s: the transport was closed: %w", q.name, coir.ErrClosed)
 }
 
-// addAll adds the queues that wait to consumers, until none waits.
+// addAll adds the waiting queues to consumers, until none waits.
 func (t *Transport) addAll(l *list) {
 	for {
 		t.mu.Lock()
@@ -613,18 +616,18 @@ func (t *Transport) addAll(l *list) {
 			if n := q.number.Load(); n > 0 {
 				p.Resolve(int(n) - 1)
 			} else {
-				p.Reject(cmp.Or(err, remote.ErrUnavailable)) // a list was changed by another process since
+				p.Reject(cmp.Or(err, remote.ErrUnavailable)) // another process has changed a list since
 			}
 		}
 	}
 }
 
 // filter adds queues of one capacity to consumers of the group. Other processes may do so at the same time, and the
-// last to change a consumer wins: so it looks whether they are there.
+// last to change a consumer wins. So filter checks afterwards that the queues are there.
 //
-// NATS does not go back: a consumer that gets a queue delivers the messages of it that come after its position. So
-// only an empty queue is added to a consumer that is there, while that is paused. The others get a new consumer, which
-// begins with the first message of the stream.
+// NATS does not go back: a consumer that gets a queue delivers only messages after the consumer's position. So only an
+// empty queue is added to an existing consumer, while that consumer is paused. The other queues get a new consumer,
+// which begins with the first message of the stream.
 func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 	stream := t.queueConfig(queues[0].capacity).Name
 	for {
@@ -656,7 +659,7 @@ func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 		}
 		var api *jetstream.APIError
 		if errors.Is(err, jetstream.ErrConsumerExists) || errors.As(err, &api) && api.ErrorCode == codeNotUnique {
-			continue // another process of the group has made it, or has added one of them to another consumer
+			continue // another process of the group has made the consumer, or has added a queue to another one
 		}
 		if err != nil {
 			return apiError("receive from "+queues[0].name, err)
@@ -664,14 +667,14 @@ func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 	}
 }
 
-// pauseTime is how long a consumer is paused at most, if the process that changes it fails.
+// pauseTime is the longest pause of a consumer, in case the process that changes it fails.
 const pauseTime = 30 * time.Second
 
-// extend adds queues that are empty to a consumer, as many as it takes. It reports whether it has changed the consumer.
+// extend adds empty queues to a consumer, as many as it takes. It reports whether it has changed the consumer.
 //
-// The consumer is paused, so that its position stays where it is. A message that comes to an empty queue then is behind
-// that position. If another process has ended the pause, extend takes out the queues that are not empty any more: of
-// those the consumer has delivered nothing, because it is paused again.
+// The consumer is paused, so that its position stays where it is. A message that comes to an empty queue meanwhile is
+// behind that position. If another process has ended the pause, extend takes out the queues that are no longer empty.
+// The consumer has delivered none of their messages, because extend has paused it again.
 func (t *Transport) extend(ctx context.Context, stream string, number int, queues []*queue) (changed bool, err error) {
 	name, until := t.consumerName(number), time.Now().Add(pauseTime)
 	s, err := t.js.Stream(ctx, stream)
@@ -694,7 +697,7 @@ func (t *Transport) extend(ctx context.Context, stream string, number int, queue
 	info := c.CachedInfo()
 	has := filters(info.Config)
 	queues, err = t.empty(ctx, queues, maxFilters-len(has))
-	if err != nil || len(queues) == 0 || !info.Paused { // it is not if the clock of the server is that far ahead
+	if err != nil || len(queues) == 0 || !info.Paused { // not paused: the clock of the server is far ahead
 		return false, err
 	}
 	set := func(queues []*queue) (jetstream.Consumer, error) {
@@ -743,7 +746,7 @@ func filters(c jetstream.ConsumerConfig) []string {
 	return slices.Clone(c.FilterSubjects)
 }
 
-// fetched keeps a message that has come for the calls of Pull.
+// fetched keeps a message for the calls of Pull.
 func (t *Transport) fetched(m *client.Msg) {
 	d := &delivery{t: t, reply: m.Reply, msg: remote.Msg{Data: m.Data}, came: time.Now()}
 	meta, errMeta := m.Metadata()
@@ -752,7 +755,7 @@ func (t *Transport) fetched(m *client.Msg) {
 	}
 	text := m.Header.Get(jetstream.MsgIDHeader)
 	errID := d.msg.ID.UnmarshalText([]byte(text[max(0, len(text)-32):]))
-	if errID != nil && errMeta == nil { // a foreign message has none; no sender is 0
+	if errID != nil && errMeta == nil { // a foreign message has no ID; no sender is 0
 		d.msg.ID = remote.ID{Seq: meta.Sequence.Stream}
 	}
 	t.mu.Lock()
@@ -763,7 +766,8 @@ func (t *Transport) fetched(m *client.Msg) {
 	}
 }
 
-// keep keeps a message, if this process pulls from the queue, or is about to.
+// keep keeps a message if this process pulls from the queue, or is about to. It reports whether it has kept the
+// message.
 func (q *queue) keep(d *delivery) bool {
 	q.cond.Lock()
 	defer q.cond.Unlock()
@@ -788,13 +792,13 @@ func (t *Transport) Leave(name string) {
 	if in == nil {
 		return
 	}
-	if in.queues--; in.queues == 0 { // the server forgets what it has asked for
+	if in.queues--; in.queues == 0 { // the server forgets the open request of the intake
 		delete(t.intakes, in.key)
 		in.close()
 	}
 }
 
-// giveBack gives back what was fetched and not pulled. It returns the intake that the queue had.
+// giveBack gives back the messages that were fetched and not pulled. It returns the intake that the queue had.
 func (q *queue) giveBack() *intake {
 	q.cond.Lock()
 	q.forgetOld()

@@ -14,14 +14,14 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// BenchmarkRate measures how many values of 1 KiB 128 fibers of one process send to 128 of another, which acknowledge
-// each, and how much processor time that takes of both ends and of all servers: they are in one process, and so are on
-// the same processors. The queues are on one stream. It also measures tickets that are opened by one process and
-// completed by another.
+// BenchmarkRate measures how many values of 1 KiB 128 fibers of one process send to 128 fibers of another, which
+// acknowledge each value. It also measures the processor time of both ends and of all servers, which are in one process
+// and so on the same processors. The queues are on one stream. Finally it measures tickets that one process opens and
+// another completes.
 //
 //	go test -run '^$' -bench Rate -benchtime 10x .
 //
-// docs/SCALE.md has what comes out.
+// docs/SCALE.md has the results.
 func BenchmarkRate(b *testing.B) {
 	b.Run("durable", func(b *testing.B) { // on three servers that sync
 		servers := cluster(b, [3]bool{true, true, true})

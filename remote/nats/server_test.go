@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// The servers of a test, embedded in its process. Each stores in a directory of its own.
+// The servers of a test, embedded in its process. Each stores its data in a separate directory.
 
 const accounts = `
 system_account: SYS
@@ -34,7 +34,7 @@ accounts {
 }
 `
 
-// start starts a server, whose configuration has the text at its end.
+// start starts a server, with the text appended to its configuration.
 func start(t testing.TB, name string, always bool, text string) *server.Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func single(t testing.TB, always bool) *server.Server {
 	return s
 }
 
-// cluster starts three servers, which sync or not.
+// cluster starts three servers, and sets whether they sync.
 func cluster(t testing.TB, always [3]bool) []*server.Server {
 	t.Helper()
 	var routes []string

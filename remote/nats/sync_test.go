@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// syncs answers for a server the question whether it syncs, as a test wants it.
+// syncs answers the question whether a server syncs, as a test wants it.
 type syncs struct {
 	says  atomic.Value // "true", "false", or "" for no answer
 	asked chan struct{}
@@ -25,7 +25,7 @@ type syncs struct {
 
 const syncSubject = "test.sync"
 
-// newSyncs answers that the server called single syncs.
+// newSyncs first answers that the server called single syncs.
 func newSyncs(t testing.TB, nc *client.Conn) *syncs {
 	t.Helper()
 	s := &syncs{asked: make(chan struct{}, 100)}
@@ -45,7 +45,7 @@ func newSyncs(t testing.TB, nc *client.Conn) *syncs {
 	return s
 }
 
-// syncing returns the transport of a server whose answer a test decides. The server syncs at first.
+// syncing returns the transport of a server whose answer the test decides. At first, the answer is that it syncs.
 func syncing(t testing.TB) (*nats.Transport, *syncs) {
 	t.Helper()
 	server := single(t, false)
@@ -62,7 +62,7 @@ func put(ctx context.Context, tr *nats.Transport, queue string, seq uint64) erro
 	return tr.Publish(ctx, queue, remote.Msg{ID: remote.ID{Sender: 1, Seq: seq}, Data: []byte(strconv.FormatUint(seq, 10))})
 }
 
-// A server that does not answer has not said that it does not sync: what it promised stays so.
+// A server that does not answer has not said that it does not sync: its last promise stays valid.
 func TestSilenceIsNotKnown(t *testing.T) {
 	tr, s := syncing(t)
 	if err := tr.Open(t.Context(), "orders", 10); err != nil {

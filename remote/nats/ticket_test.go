@@ -21,7 +21,7 @@ import (
 	"github.com/coir-go/coir/remote/ticket"
 )
 
-// replicas are the desks of some replicas of a service, each with a connection of its own.
+// replicas are the desks of some replicas of a service. Each has its own connection.
 type replicas struct {
 	desks []*ticket.Desk[int]
 	conns []*client.Conn
@@ -58,9 +58,9 @@ func service(t testing.TB, count int, f func(ctx context.Context, n *coir.Nurser
 	}
 }
 
-// Tickets of three replicas are answered at random replicas, some of them twice at the same time, some by another event
-// afterwards, and each with a forged token besides. Each is resumed once, with its own answer: 10,000 tickets, and a
-// million with COIR_SOAK=1.
+// Random replicas get the answers for the tickets of three replicas. Some answers come twice at the same time, some are
+// followed by an answer for another event, and with each comes a forged token. Each ticket is resumed once, with its
+// own answer. There are 10,000 tickets, and a million with COIR_SOAK=1.
 func TestTicketsOfThreeReplicas(t *testing.T) {
 	const window = 256 // tickets that are open at the same time
 	tickets := 10_000
@@ -142,7 +142,7 @@ func TestTicketsOfThreeReplicas(t *testing.T) {
 	})
 	t.Logf("%d tickets: %d resumed, %d done, %d duplicates, %d late, %d forged, %d stored", tickets, resumed.Load(),
 		done.Load(), same.Load(), late.Load(), forged.Load(), stored.Load())
-	if resumed.Load() != int64(tickets) || done.Load() > int64(tickets) { // some may be duplicates of a lost attempt
+	if resumed.Load() != int64(tickets) || done.Load() > int64(tickets) { // an answer may be a duplicate of a lost attempt
 		t.Error("not each ticket was resumed once")
 	}
 }
@@ -186,7 +186,7 @@ func TestCheckSendsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A valid answer is one message, which comes after all others that the replica has sent.
+		// A valid answer is one message, and comes after all others that the replica has sent.
 		if out, err := r.desks[1].Resolve(ctx, token, "1", 1); out != ticket.OutcomeDone || err != nil {
 			t.Error(out, err)
 		}
@@ -219,11 +219,11 @@ func TestStoredAnswers(t *testing.T) {
 	})
 }
 
-// BenchmarkTicket compares the completion of a ticket of another replica with a bare request and its answer, by turns.
+// BenchmarkTicket compares the completion of another replica's ticket with a bare request and its answer, by turns.
 //
-// A completion begins with the text of a token at a replica. It is parsed and checked there, the answer is passed to
-// the owner, which checks it again, and the wait ends. In the rows called whole, a ticket is opened and its token made
-// before that.
+// A completion begins with the text of a token at a replica. The replica parses and checks it, and passes the answer to
+// the owner, which checks it again and ends the wait. The rows called whole also include opening the ticket and making
+// the token.
 func BenchmarkTicket(b *testing.B) {
 	for _, flight := range []int{1, 16, 128} {
 		b.Run("complete/flight="+strconv.Itoa(flight), func(b *testing.B) { benchmarkTicket(b, flight, false) })

@@ -18,14 +18,14 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// Transport implements [remote.Transport]. It is made by [New].
+// Transport implements [remote.Transport]. [New] makes it.
 //
 // The subjects, below the prefix:
 //
 //	q.<capacity>.<queue>  the messages of a queue, in the stream of its capacity
 //	m.<queue>             the capacity of a queue, and e.<queue> its end, in the stream of all queues
-//	p.<key>               what Put has stored, in a stream of its own
-//	t.<subject>           Tell, and r.<subject> Request; a subject keeps its dots
+//	p.<key>               the data of Put, in a separate stream
+//	t.<subject>           for Tell, and r.<subject> for Request; a subject keeps its dots
 type Transport struct {
 	set     settings
 	nc      *client.Conn
@@ -37,18 +37,18 @@ type Transport struct {
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
-	reconnected chan struct{} // has a value when the connection was lost, and is there again
+	reconnected chan struct{} // has a value when a lost connection is back
 
-	mu       sync.Mutex       // guards what follows; not held while something waits
+	mu       sync.Mutex       // guards the fields below; not held during waits
 	weak     map[string]error // streams that now promise less
 	streams  map[string]bool
 	queues   map[string]*queue
-	subjects map[string]*queue // by those of messages and of ends
+	subjects map[string]*queue // by the subjects of their messages and their ends
 	intakes  map[consumerKey]*intake
-	lists    map[int]*list // by the capacity
+	lists    map[int]*list // by capacity
 }
 
-// New returns a transport that uses the connection, which it does not close. It makes a stream for the list of queues
+// New returns a transport that uses the connection nc, and does not close it. New makes a stream for the list of queues
 // if there is none, and reads what the servers promise.
 func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, error) {
 	t := &Transport{
@@ -91,7 +91,7 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 	return t, nil
 }
 
-// Close ends the transport. Its queues stay, and messages that it has fetched are given back.
+// Close ends the transport. The queues stay, and messages that the transport has fetched are given back.
 func (t *Transport) Close() {
 	t.mu.Lock()
 	t.stop()
@@ -114,12 +114,12 @@ func (t *Transport) Close() {
 	t.ended.Wait()
 }
 
-// checkEvery is how often the settings of the servers are read: NATS sends no event when a server restarts with
-// another setting, or takes the place of another.
+// checkEvery is the interval at which the settings of the servers are read. NATS sends no event when a server restarts
+// with another setting, or replaces another server.
 const checkEvery = 5 * time.Second
 
-// attend follows the state of the connection. While it is lost, requests fail at once: nats.go would keep them, and
-// send them when their callers have given up, and it holds its lock while it connects, so that a fiber would block.
+// attend follows the state of the connection. While it is lost, requests fail at once. nats.go would keep them, and
+// send them after their callers have given up. It also holds its lock while it connects, so that a fiber would block.
 func (t *Transport) attend(changed chan client.Status) {
 	defer t.ended.Done()
 	defer t.nc.RemoveStatusListener(changed)
@@ -146,7 +146,7 @@ func (t *Transport) attend(changed chan client.Status) {
 	}
 }
 
-// inspect looks again at what the servers promise, from time to time and when the connection was lost.
+// inspect checks again what the servers promise, from time to time and after a reconnect.
 func (t *Transport) inspect() {
 	defer t.ended.Done()
 	again := time.NewTicker(checkEvery)
@@ -162,8 +162,9 @@ func (t *Transport) inspect() {
 	}
 }
 
-// checkAgain checks the lists of consumers, and all streams. While one promises less than before, operations of queues
-// and Put return remote.ErrUnavailable. What it cannot read now, it takes to be as it was.
+// checkAgain checks the lists of consumers, and all streams. While a stream promises less than before, operations of
+// queues and Put return remote.ErrUnavailable. If checkAgain cannot read the promise of a stream, it keeps the last
+// one.
 func (t *Transport) checkAgain() {
 	ctx, cancel := context.WithTimeout(t.life, 2*checkEvery)
 	defer cancel()
@@ -179,7 +180,7 @@ func (t *Transport) checkAgain() {
 		t.mu.Lock()
 		switch {
 		case err == nil && m < t.meaning:
-			t.weak[name] = fmt.Errorf("nats: the stream %s was %v, and is only %v now: look at the settings of its servers",
+			t.weak[name] = fmt.Errorf("nats: the stream %s was %v, and is now only %v: check the settings of its servers",
 				name, t.meaning, m)
 		case err == nil:
 			delete(t.weak, name)
@@ -193,12 +194,12 @@ func (t *Transport) Info() remote.Info {
 	return remote.Info{Meaning: t.meaning, Lease: t.set.lease, Window: t.set.window}
 }
 
-// subject returns a subject. Each part is one token.
+// subject returns a subject made of the parts. Each part is one token.
 func (t *Transport) subject(parts ...string) string {
 	return t.set.prefix + "." + strings.Join(parts, ".")
 }
 
-// token returns a name as one token of a subject.
+// token returns a name, escaped so that it is one token of a subject.
 func token(name string) string {
 	if !strings.ContainsFunc(name, escaped) {
 		return name
@@ -214,12 +215,12 @@ func token(name string) string {
 	return b.String()
 }
 
-// escaped reports whether a byte, or a rune of several, is not written as it is.
+// escaped reports whether token must escape a byte, or a rune of several bytes.
 func escaped(c rune) bool {
 	return ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') && c != '-' && c != '_'
 }
 
-// path returns a subject of Tell and Request: each of its parts is a token, so that permissions can name them.
+// path returns a subject for Tell or Request. Each of its parts is a token, so that permissions can name them.
 func (t *Transport) path(kind, subject string) string {
 	parts := []string{kind}
 	for part := range strings.SplitSeq(subject, ".") {
@@ -240,7 +241,7 @@ func (t *Transport) listConfig() jetstream.StreamConfig {
 	}
 }
 
-// queueConfig returns the stream of the queues of one capacity.
+// queueConfig returns the stream of the queues with the capacity.
 func (t *Transport) queueConfig(capacity int) jetstream.StreamConfig {
 	n := strconv.Itoa(capacity)
 	return jetstream.StreamConfig{
@@ -251,7 +252,7 @@ func (t *Transport) queueConfig(capacity int) jetstream.StreamConfig {
 	}
 }
 
-// ensureStream makes a stream, unless there is one with this configuration.
+// ensureStream makes a stream, unless it exists with this configuration.
 func (t *Transport) ensureStream(ctx context.Context, config jetstream.StreamConfig) error {
 	_, err := coir.Blocking(ctx, func() (jetstream.Stream, error) { return t.js.CreateStream(ctx, config) })
 	if err != nil {
@@ -272,7 +273,8 @@ func apiError(what string, err error) error {
 	return fmt.Errorf("nats: %s: %w: %w", what, remote.ErrUnknown, err)
 }
 
-// check reads what a stored message of a stream means: the number of servers, and the setting of each of them.
+// check reads what a stored message of a stream means: it looks at the number of servers, and at the setting of each
+// server.
 func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, error) {
 	info, err := coir.Blocking(ctx, func() (*jetstream.StreamInfo, error) {
 		s, err := t.js.Stream(ctx, stream)
@@ -284,7 +286,7 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 	if err != nil {
 		return 0, apiError("look at the stream "+stream, err)
 	}
-	peers := map[string]bool{} // whether each is known to sync
+	peers := map[string]bool{} // the value says whether the server is known to sync
 	if c := info.Cluster; c != nil && c.Leader != "" {
 		peers[c.Leader] = false
 		for _, p := range c.Replicas {
@@ -293,7 +295,7 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 	} else {
 		peers[t.nc.ConnectedServerName()] = false
 	}
-	if len(peers) < info.Config.Replicas { // they are not known yet, or not all are there
+	if len(peers) < info.Config.Replicas { // some are not known yet, or not running
 		return 0, fmt.Errorf("nats: %d of the %d servers of the stream %s are known: %w", len(peers), info.Config.Replicas, stream,
 			remote.ErrUnavailable)
 	}
@@ -310,9 +312,9 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 	return remote.MeaningDurable, nil
 }
 
-// allSync asks all servers whether they sync, and reports whether all peers said so. It returns an error if servers
-// have answered, and not all of them: then they can be asked again. If none answers, there may be no such subject; but
-// if the servers have said before that they sync, that is an error too, because a link that stalls is silent as well.
+// allSync asks all servers whether they sync, and reports whether all peers said that they do. If only some servers
+// have answered, allSync returns an error, and the caller can ask again. If none answers, the subject may not exist.
+// But if the servers have said before that they sync, that is an error too, because a stalled link is silent as well.
 func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, error) {
 	got := coir.NewChan[*client.Msg](coir.Unbounded)
 	inbox := t.nc.NewInbox()
@@ -327,7 +329,7 @@ func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, e
 	for heard, left := false, len(peers); left > 0; heard = true {
 		m, err := got.RecvTimeout(ctx, 2*time.Second)
 		if err != nil && !heard && t.meaning == remote.MeaningStored && coir.Ended(ctx) == nil {
-			return false, nil // there is no such subject
+			return false, nil // the subject does not exist
 		}
 		if err != nil {
 			return false, fmt.Errorf("nats: ask the servers whether they sync: %w: %w", remote.ErrUnavailable, err)
@@ -341,7 +343,7 @@ func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, e
 			}
 		}
 		if json.Unmarshal(m.Data, &said) != nil {
-			return false, nil // no server can be asked
+			return false, nil // not an answer of a server
 		}
 		if done, ok := peers[said.Server.Name]; !ok || done {
 			continue
@@ -407,7 +409,8 @@ func (t *Transport) flush(ctx context.Context) error {
 	return err
 }
 
-// serveError returns the error of Serve. All pass but that of a connection that was closed, and of a wrong subject.
+// serveError returns the error of Serve. All errors are temporary, except those of a closed connection and of a wrong
+// subject.
 func serveError(subject string, err error) error {
 	for _, stays := range []error{client.ErrConnectionClosed, client.ErrConnectionDraining, client.ErrBadSubject} {
 		if errors.Is(err, stays) {
@@ -417,14 +420,14 @@ func serveError(subject string, err error) error {
 	return fmt.Errorf("nats: serve %s: %w: %w", subject, remote.ErrUnavailable, err)
 }
 
-// server is the subscriptions of a Serve.
+// server has the subscriptions of a Serve.
 type server [2]*client.Subscription
 
 // Close implements io.Closer.
 func (s server) Close() error {
 	for _, sub := range s {
 		if sub != nil {
-			_ = sub.Unsubscribe() // or the connection has ended
+			_ = sub.Unsubscribe() // fails only if the connection has ended
 		}
 	}
 	return nil
