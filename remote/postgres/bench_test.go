@@ -36,11 +36,11 @@ func (raw) Unmarshal(data []byte, to any) error {
 	return nil
 }
 
-// race measures both sides by turns, and reports the median of the ratios of a pair, and the rate of the channels.
+// race measures both sides by turns. It reports the median of the ratios of the pairs, and the rate of the channels.
 func race(b *testing.B, values int, channels, hand func() error) {
 	b.Helper()
 	var ratios, rates []float64
-	side := func(f func() error) time.Duration { // not in a fiber: those by hand would hold its worker
+	side := func(f func() error) time.Duration { // not in a fiber: statements by hand would hold its worker
 		took, err := coir.Blocking(b.Context(), func() (time.Duration, error) {
 			began := time.Now()
 			err := f()
@@ -66,7 +66,7 @@ func middle(xs []float64) float64 {
 	return xs[len(xs)/2]
 }
 
-// BenchmarkSend sends from a number of fibers at the same time. By hand, one statement has as many values.
+// BenchmarkSend sends from several fibers at the same time. By hand, one statement has as many values.
 func BenchmarkSend(b *testing.B) {
 	for _, fibers := range []int{1, 100} {
 		b.Run(fmt.Sprint(fibers), func(b *testing.B) {
@@ -92,7 +92,7 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// send sends a number of values from each of a number of fibers.
+// send sends values from fibers, the same number from each.
 func send(ctx context.Context, c *remote.Chan[[]byte], fibers, rounds int) error {
 	return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 		for i := range fibers {
@@ -158,7 +158,7 @@ func BenchmarkRecvTx(b *testing.B) {
 			return err
 		}
 		race(b, values, func() error {
-			if err := send(ctx, c, values, 1); err != nil { // which wakes the receiver
+			if err := send(ctx, c, values, 1); err != nil { // wakes the receiver
 				return err
 			}
 			for range values {
@@ -199,7 +199,7 @@ func BenchmarkRecvTx(b *testing.B) {
 	})
 }
 
-// BenchmarkWake measures the time from Send until a receiver that waits has the value.
+// BenchmarkWake measures the time from Send until a waiting receiver has the value.
 func BenchmarkWake(b *testing.B) {
 	dsn := database(b)
 	ts := []*postgres.Transport{transport(b, prepared(b, dsn)), transport(b, connect(b, dsn))}
@@ -222,7 +222,7 @@ func BenchmarkWake(b *testing.B) {
 				}
 				return it.Ack(ctx)
 			})
-			if err := coir.Sleep(ctx, 100*time.Millisecond); err != nil { // so that it waits in earnest
+			if err := coir.Sleep(ctx, 100*time.Millisecond); err != nil { // so that the receiver is waiting
 				return err
 			}
 			began := time.Now()

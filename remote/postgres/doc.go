@@ -1,5 +1,5 @@
-// Package postgres has a transport of package remote on PostgreSQL, and [RecvTx], which removes a value in the
-// transaction that has its effect: so the effect happens exactly once.
+// Package postgres has a transport of package remote on PostgreSQL. It also has [RecvTx], which removes a value in the
+// transaction that has its effect, so that the effect happens exactly once.
 //
 //	pool, err := pgxpool.New(ctx, url) // of pgx
 //	...
@@ -16,25 +16,26 @@
 //
 // # Queues
 //
-// The queues share five tables; a queue is a row, and so is a message. Messages are stored, leased and removed by
-// functions of the database, one call each. Calls that are made at the same time go together: while a statement is on
-// its way, messages for the same queue are gathered, and sent by the next. So many fibers that send are as fast as one
-// that sends many values in a statement.
+// The queues share five tables; each queue is a row, and each message is a row. Functions of the database store, lease
+// and remove messages, with one call each. Calls that are made at the same time share a statement: while a statement is
+// on its way, messages for the same queue gather, and the next statement sends them. So many fibers that send one value
+// each are as fast as one that sends many values in a statement.
 //
 // # Connections
 //
-// The transport uses connections of the pool for its statements, and takes one for itself, which listens. The pool
-// needs more connections than there are effects of RecvTx at a time. With a pooler between, that one connection must be
-// a session of its own (PgBouncer: pool_mode session).
+// The transport uses connections of the pool for its statements, and takes one connection for itself, which listens.
+// The pool needs more connections than the effects of RecvTx that run at a time. If the pool connects through a pooler,
+// the connection that listens needs its own session (PgBouncer: pool_mode session).
 //
 // # What stored means
 //
-// New reads the settings fsync, synchronous_commit and synchronous_standby_names, and each Publish checks in its own
+// New reads the settings fsync, synchronous_commit and synchronous_standby_names, and each Publish checks in its
 // transaction that they are the same. [remote.Info.Meaning] is stored and synced if the server writes its log to the
-// disk before it answers. It is durable if, in addition, synchronous_commit is on or remote_apply, and
-// synchronous_standby_names lists standbys by name, and a commit waits for enough of them: with the server itself they
-// are a majority, as with "ANY 1 (a, b)". Otherwise it is only stored.
+// disk before it answers. It is durable if two more conditions hold: synchronous_commit is on or remote_apply, and
+// synchronous_standby_names lists standbys by name and makes a commit wait for enough of them. They are enough if they
+// are a majority together with the server itself, as with "ANY 1 (a, b)". In all other cases the meaning is only
+// stored.
 //
-// Two things cannot be read from the server: whether the standbys sync their disks, and whether the one that takes the
-// server's place after a failure is one that has the message.
+// The server does not say whether the standbys sync their disks, nor whether the standby that takes its place after a
+// failure has the message.
 package postgres

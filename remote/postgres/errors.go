@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// outcome returns the error of a statement, with what it says about the effect. A statement that the server has refused
-// has had none. One that was not sent has had none. Otherwise the answer is missing, and it is not known.
+// outcome returns the error of a statement, with what is known about its effect. A statement that was not sent, or that
+// the server has refused, has had no effect. Otherwise the answer is missing, and the outcome is not known.
 func outcome(what string, err error) error {
 	var refused *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -43,7 +43,7 @@ type unsent struct{ error }
 
 func (e unsent) Unwrap() error { return e.error }
 
-// SafeToRetry is for [pgconn.SafeToRetry].
+// SafeToRetry makes [pgconn.SafeToRetry] return true.
 func (unsent) SafeToRetry() bool { return true }
 
 // acquire takes a connection from the pool.
@@ -78,9 +78,10 @@ func (t *Transport) scan(ctx context.Context, sql string, args []any, to ...any)
 
 const completionUnknown = "40003"
 
-// canPass reports whether an error of the server may be gone at the next attempt: of the connection (08), of a
-// transaction that was rolled back because of others (40), of resources (53), a lock (55), an operator (57) or the
-// system (58), or of a server that is a standby, because another has taken its place (25006).
+// canPass reports whether the next attempt may succeed after an error of the server with this code. That is so for
+// errors of the connection (08), of a transaction that was rolled back because of others (40), of resources (53), a
+// lock (55), an operator (57) or the system (58), and for a server that is a standby because another has taken its
+// place (25006).
 func canPass(code string) bool {
 	switch code[:min(2, len(code))] {
 	case "08", "40", "53", "55", "57", "58":

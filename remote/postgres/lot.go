@@ -13,25 +13,26 @@ import (
 
 // How requests become statements.
 //
-// A statement costs a round trip and, if it stores something, a sync of the server's disk. So requests of one kind form
-// a lot: while a statement is on its way, the requests that come are gathered, and the next statement has them all.
+// A statement costs a round trip and, if it stores something, a sync of the server's disk. So requests of one kind
+// share statements: while a statement is on its way, new requests gather in a lot, and the next statement carries them
+// all.
 //
-// The callers that a statement has answered often ask again, all at once. If the first of them began the next
-// statement, it would go alone, and the others after it: two statements instead of one. So the next statement waits
-// until as many requests have come as the last one had, for at most a tenth of the time that it took. After a statement
-// with one request it waits for none.
+// The callers whose requests a statement has answered often make their next requests all at once. If the first of these
+// requests began the next statement, it would go alone, and the others after it: two statements instead of one. So the
+// next statement waits until as many requests have come as the last one had, for at most a tenth of the time that the
+// last one took. After a statement with one request, the next does not wait.
 //
 // A statement runs in a goroutine, and does not end with the contexts of its requests. A request whose context ends
-// before it was sent is withdrawn; the outcome of one that was sent is not known then.
+// before it was sent is withdrawn. If it was sent, its outcome is not known.
 //
-// Rejected: a statement that ends with the context of its request. pgx would close the connection, and the server might
-// still wait for a lock on its side of it. Attempts of 250 ms, each with a new connection, would use up those of the
-// server.
+// Rejected: a statement that ends with the context of its request. pgx would close the connection, while the server
+// might still wait for a lock on it. Attempts of 250 ms, each with a new connection, would use up the connections of
+// the server.
 
 const (
-	statementTime = 10 * time.Second // that a statement may take
-	lotMost       = 500              // requests of a statement
-	lotBytes      = 4 << 20          // of a statement, unless one request has more: the server refuses large ones
+	statementTime = 10 * time.Second // time limit of a statement
+	lotMost       = 500              // largest number of requests of a statement
+	lotBytes      = 4 << 20          // largest size, unless one request is larger: the server has a limit
 )
 
 // lot gathers requests.
@@ -39,19 +40,19 @@ type lot[Q, A any] struct {
 	t    *Transport
 	what string
 	do   func(ctx context.Context, qs []Q) ([]A, error) // runs a statement, and returns the answers in the same order
-	size func(q Q) int                                  // the bytes of a request; nil: few
+	size func(q Q) int                                  // the bytes of a request; nil if they are few
 
 	mu      sync.Mutex
 	waiting []*entry[Q, A]
 	busy    bool          // a goroutine runs statements
-	want    int           // requests that gather waits for; 0: none
-	enough  chan struct{} // is closed when they have come
+	want    int           // requests that gather waits for; 0 if it does not wait
+	enough  chan struct{} // closed when they have come
 }
 
 // entry is a request of a lot.
 type entry[Q, A any] struct {
 	q    Q
-	done *coir.Promise[answer[A]] // nil: no caller waits
+	done *coir.Promise[answer[A]] // nil if no caller waits
 	sent bool
 }
 
@@ -80,7 +81,7 @@ func (l *lot[Q, A]) ask(ctx context.Context, q Q) (A, error) {
 	return none, fmt.Errorf("postgres: %s: %w: %w", l.what, remote.ErrUnknown, err)
 }
 
-// len returns how many requests have not been sent.
+// len returns the number of requests that have not been sent.
 func (l *lot[Q, A]) len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +110,7 @@ func (l *lot[Q, A]) add(e *entry[Q, A]) bool {
 	return true
 }
 
-// withdraw takes back a request. It reports false if it was sent.
+// withdraw takes back a request. It reports false if the request was sent.
 func (l *lot[Q, A]) withdraw(e *entry[Q, A]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,7 +177,7 @@ func (l *lot[Q, A]) statement(qs []Q) ([]A, error) {
 	return as, outcome(l.what, err)
 }
 
-// fit returns how many of the requests that wait fit into a statement.
+// fit returns the number of waiting requests that fit into a statement.
 func (l *lot[Q, A]) fit() int {
 	most := min(len(l.waiting), lotMost)
 	for n, bytes := 0, 0; l.size != nil && n < most; n++ {
@@ -187,7 +188,7 @@ func (l *lot[Q, A]) fit() int {
 	return most
 }
 
-// take takes the next requests. It returns nil if there are none; then the goroutine ends.
+// take returns the next requests. If there are none, it returns nil, and the goroutine ends.
 func (l *lot[Q, A]) take() []*entry[Q, A] {
 	l.mu.Lock()
 	defer l.mu.Unlock()

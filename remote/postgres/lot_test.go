@@ -10,12 +10,12 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// statements is a lot whose statements wait until the test lets them go on. A request is a number of bytes, and its
+// statements is a lot whose statements wait until the test lets them continue. A request is a number of bytes, and its
 // answer is the same number.
 type statements struct {
 	lot[int, int]
 	begun chan []int // the requests of a statement that has begun
-	end   chan error // lets it end
+	end   chan error // lets the statement end
 }
 
 func newStatements(t *testing.T) *statements {
@@ -76,7 +76,7 @@ func TestALotGathers(t *testing.T) {
 	}
 }
 
-// A request whose context ends before it was sent has no effect. The outcome of one that was sent is not known.
+// A request whose context ends before it was sent has no effect. If it was sent, its outcome is not known.
 func TestALotWithdraws(t *testing.T) {
 	s := newStatements(t)
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {

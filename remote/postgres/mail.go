@@ -18,16 +18,16 @@ import (
 
 // How messages that are not stored find their processes.
 //
-// Each transport is a node with a number. A table has the nodes that serve a subject, and another one has the messages
-// for each node. A node is woken by NOTIFY, on a channel of its own, and takes its messages out of the table: so they
-// may be of any size, and NOTIFY has no content. Both tables are unlogged, and lost if the server crashes; then the
-// connection is lost too, and the node registers again.
+// Each transport is a node with a number. One table has the nodes that serve each subject, and another table has the
+// messages for each node. NOTIFY wakes a node, on a separate channel for each node, and the node takes its messages out
+// of the table. So messages may have any size, and NOTIFY carries no data. Both tables are unlogged, and are lost if
+// the server crashes. Then the connection is lost too, and the node registers again.
 //
-// A node is connected for as long as its connection has an advisory lock with its number. If a process is killed, the
-// server releases the lock, and Request no longer chooses the node. The other nodes delete what belonged to it.
+// A node counts as connected while its connection has an advisory lock with the node's number. If a process is killed,
+// the server releases the lock, and Request no longer chooses the node. The other nodes delete its rows.
 
 const (
-	beatTime    = 5 * time.Second // after which a node looks whether its connection still works
+	beatTime    = 5 * time.Second // interval at which a node checks that its connection works
 	reconnectIn = 100 * time.Millisecond
 )
 
@@ -56,7 +56,7 @@ func (t *Transport) connect(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	conn := c.Hijack()
-	// Shared, because the server may not have noticed yet that the connection before it has ended.
+	// Shared, because the server may not have noticed yet that the previous connection has ended.
 	if _, err = conn.Exec(ctx, "select pg_advisory_lock_shared($1)", t.node); err == nil {
 		_, err = conn.Exec(ctx, "listen coir_"+strconv.FormatUint(uint64(t.node), 16))
 	}
@@ -70,10 +70,10 @@ func (t *Transport) connect(ctx context.Context) (*pgx.Conn, error) {
 func hangUp(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = conn.Close(ctx) // if it fails, the connection is closed all the same
+	_ = conn.Close(ctx) // if Close fails, the connection is closed nevertheless
 }
 
-// attend takes the messages for this node, and connects again when the connection is lost.
+// attend takes the messages for this node. When the connection is lost, it connects again.
 func (t *Transport) attend(ctx context.Context, conn *pgx.Conn) {
 	defer t.running.Done()
 	for {
@@ -92,7 +92,7 @@ func (t *Transport) attend(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// listen takes messages until the connection is lost. At the beginning, and now and then, it cleans the tables and
+// listen takes messages until the connection is lost. First, and then from time to time, it cleans the tables and
 // registers the subjects again.
 func (t *Transport) listen(ctx context.Context, conn *pgx.Conn) {
 	every := max(t.set.window/4, beatTime)
@@ -147,7 +147,7 @@ func (t *Transport) fetch(ctx context.Context, conn *pgx.Conn) ([]letter, error)
 		l.kind = byte(kind)
 		return l, err
 	})
-	slices.SortFunc(letters, func(a, b letter) int { return cmp.Compare(a.id, b.id) }) // a delete has no order
+	slices.SortFunc(letters, func(a, b letter) int { return cmp.Compare(a.id, b.id) }) // a delete keeps no order
 	return letters, err
 }
 
@@ -181,7 +181,7 @@ type note struct {
 	data    []byte
 }
 
-// tellMost is how many messages of Tell wait for the server. More are lost.
+// tellMost is the largest number of messages of Tell that wait for the server. Further messages are lost.
 const tellMost = 10_000
 
 // Tell implements [remote.Transport].
@@ -278,7 +278,7 @@ func (t *Transport) Serve(ctx context.Context, subject string, f func(data []byt
 	return s, nil
 }
 
-// Close ends it. It does not wait.
+// Close ends the serving. It does not wait.
 func (s *server) Close() error {
 	t := s.t
 	t.mu.Lock()
@@ -293,8 +293,7 @@ func (s *server) Close() error {
 	return nil
 }
 
-// register writes whether this node serves the subjects, as it is now. One statement runs at a time, so the last one is
-// right.
+// register records which of the subjects this node serves now. One statement runs at a time, so the last one is right.
 func (t *Transport) register(ctx context.Context, subjects []string) ([]struct{}, error) {
 	var served, unserved []string
 	t.mu.Lock()
@@ -312,8 +311,8 @@ func (t *Transport) register(ctx context.Context, subjects []string) ([]struct{}
 	return make([]struct{}, len(subjects)), err
 }
 
-// registerAgain registers all subjects: other nodes may have deleted its rows. It does not wait: if it fails, the next
-// cycle repeats it. It adds nothing while the subjects of an earlier cycle wait.
+// registerAgain registers all subjects, because other nodes may have deleted the rows of this node. It does not wait:
+// if it fails, the next cycle repeats it. It adds nothing while the subjects of an earlier cycle wait.
 func (t *Transport) registerAgain() {
 	t.mu.Lock()
 	subjects := make([]string, 0, len(t.servers))

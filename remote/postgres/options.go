@@ -17,8 +17,8 @@ type settings struct {
 	window time.Duration
 }
 
-// WithSchema sets the schema that has the tables, as given to [SQL]. The default is "coir". Transports with different
-// schemas do not see each other.
+// WithSchema sets the schema that has the tables, which is also the argument of [SQL]. The default is "coir".
+// Transports with different schemas do not see each other.
 func WithSchema(schema string) Option {
 	checkSchema("WithSchema", schema)
 	return func(s *settings) { s.schema = schema }
@@ -27,8 +27,8 @@ func WithSchema(schema string) Option {
 // WithLease sets how long a message is leased without progress. The default is 30 seconds.
 func WithLease(d time.Duration) Option { return func(s *settings) { s.lease = d } }
 
-// WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. It is the same for all
-// processes.
+// WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. All processes must use the same
+// window.
 func WithWindow(d time.Duration) Option { return func(s *settings) { s.window = d } }
 
 //go:embed schema.sql
@@ -48,7 +48,7 @@ func checkSchema(of, schema string) {
 	}
 }
 
-// inSchema returns statements about another schema.
+// inSchema returns the statements, changed to use another schema.
 func inSchema(text, schema string) string {
 	text = strings.ReplaceAll(text, "create schema if not exists coir;", "create schema if not exists "+schema+";")
 	return strings.ReplaceAll(text, "coir.", schema+".")

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shared is the server of the tests that need no settings of their own.
+// shared is the server of the tests that need no special settings.
 var shared struct {
 	sync.Mutex
 	s    *server.Server
@@ -133,7 +133,7 @@ func exec(t testing.TB, pool *pgxpool.Pool, sql string, args ...any) {
 	}
 }
 
-// number returns the number that a query yields.
+// number returns the number that a query returns.
 func number(t testing.TB, pool *pgxpool.Pool, sql string) (n int) {
 	t.Helper()
 	if err := pool.QueryRow(context.Background(), sql).Scan(&n); err != nil {
@@ -209,7 +209,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// What stored means is read from the server. If it becomes weaker, Publish fails, and stores nothing.
+// The transport reads the meaning of a stored message from the server. If it becomes weaker, Publish fails, and stores
+// nothing.
 func TestMeaning(t *testing.T) {
 	s := own(t)
 	pool := prepared(t, s.DSN)
@@ -226,7 +227,7 @@ func TestMeaning(t *testing.T) {
 	exec(t, pool, "alter system set synchronous_commit = off")
 	exec(t, pool, "select pg_reload_conf()")
 	stored := 0
-	for seq := uint64(1); ; seq++ { // a session sees the change soon
+	for seq := uint64(1); ; seq++ { // a session notices the change soon
 		err := tr.Publish(t.Context(), "q", remote.Msg{ID: remote.ID{Sender: 1, Seq: seq}})
 		if err == nil {
 			stored++
@@ -264,7 +265,7 @@ func TestDurableSurvivesTheServer(t *testing.T) {
 	}
 	tr := transport(t, prepared(t, s.DSN))
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
-		c, err := remote.Durable[string](ctx, n, tr, "orders", 4) // which needs MeaningDurable
+		c, err := remote.Durable[string](ctx, n, tr, "orders", 4) // needs MeaningDurable
 		if err != nil {
 			return err
 		}
@@ -367,7 +368,7 @@ func TestTheWindow(t *testing.T) {
 	}
 }
 
-// A value of a volatile channel may be large. NOTIFY alone would not carry it.
+// A value of a volatile channel may be large, although NOTIFY alone would not carry it.
 func TestLargeRequest(t *testing.T) {
 	dsn := database(t)
 	a, b := transport(t, prepared(t, dsn)), transport(t, connect(t, dsn))
@@ -385,7 +386,7 @@ func TestLargeRequest(t *testing.T) {
 	}
 }
 
-// A statement for which the pool has no connection was not sent.
+// A statement that gets no connection from the pool was not sent.
 func TestTheWaitForAConnectionEnds(t *testing.T) {
 	dsn := database(t)
 	prepared(t, dsn)
@@ -429,7 +430,7 @@ func TestTheWaitForAConnectionEnds(t *testing.T) {
 		ended.Go(func() { errs[i] = op() })
 		<-begun
 	}
-	tr.Close() // which ends the statements
+	tr.Close() // ends the statements
 	ended.Wait()
 	for i, err := range errs {
 		if !errors.Is(err, remote.ErrUnavailable) || errors.Is(err, remote.ErrUnknown) {
@@ -438,7 +439,7 @@ func TestTheWaitForAConnectionEnds(t *testing.T) {
 	}
 }
 
-// acquires has an element for each call that has asked a pool for a connection.
+// acquires gets an element for each call that asks a pool for a connection.
 type acquires chan struct{}
 
 func (a acquires) TraceAcquireStart(
@@ -456,7 +457,7 @@ func (acquires) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 
 func (acquires) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A process that has ended serves nothing, although it could not say so, and what belonged to it is deleted.
+// A process that has ended serves nothing, although it could not say so, and its rows are deleted.
 func TestANodeThatIsGone(t *testing.T) {
 	dsn := database(t)
 	pool := prepared(t, dsn)
@@ -468,7 +469,7 @@ func TestANodeThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Close()
-	for gone := false; !gone; { // the server sees the end of a connection a moment later; until then there is no answer
+	for gone := false; !gone; { // the server notices the end of a connection a moment later; until then there is no answer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		_, err := a.Request(ctx, "echo", nil)
 		cancel()
@@ -482,7 +483,7 @@ func TestANodeThatIsGone(t *testing.T) {
 	}
 }
 
-// A transport whose connections are lost connects again, and serves what it has served.
+// A transport whose connections are lost connects again, and serves the same subjects as before.
 func TestConnectionsAreLost(t *testing.T) {
 	dsn := database(t)
 	a, b := transport(t, prepared(t, dsn)), transport(t, connect(t, dsn))
@@ -490,7 +491,7 @@ func TestConnectionsAreLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	operator := connect(t, dsn)
-	// The rows too, as if another node had deleted them.
+	// Delete the rows too, as another node might have done.
 	exec(t, operator, "select pg_terminate_backend(pid) from pg_stat_activity "+
 		"where datname = current_database() and pid <> pg_backend_pid()")
 	exec(t, operator, "delete from coir.serving")
@@ -543,7 +544,7 @@ func TestANodeThatComesBack(t *testing.T) {
 	}
 }
 
-// servesAgain waits until a request to echo is answered.
+// servesAgain waits until a request to the subject echo is answered.
 func servesAgain(t *testing.T, tr *postgres.Transport) {
 	t.Helper()
 	for {

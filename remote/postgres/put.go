@@ -7,8 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Put implements [remote.Transport]. What is stored stays until the program deletes it from the table kept of the
-// schema.
+// Put implements [remote.Transport]. The data stays until the program deletes it from the table kept of the schema.
 func (t *Transport) Put(ctx context.Context, key string, data []byte) ([]byte, error) {
 	type result struct {
 		settings string

@@ -17,12 +17,12 @@ import (
 
 // How a receiver waits.
 //
-// A receiver that finds nothing sets a mark at the queue, looks once more, and waits. The process that stores the next
-// message takes the mark away, and tells all receivers, when its transaction has committed. So a queue whose receivers
-// are busy has no messages about it, and a transaction that stores values never has a NOTIFY: those take a lock of the
-// whole database until their commit is on the disk.
+// A receiver that finds no message sets a mark at the queue, looks once more, and waits. The process that stores the
+// next message removes the mark, and tells all receivers after its transaction has committed. So there are no messages
+// about a queue whose receivers are busy. And a transaction that stores values never has a NOTIFY, which would lock the
+// whole database until the commit is on the disk.
 //
-// Telling may fail, because the process ends in between. So a receiver looks again after a second, and when the next
+// The process may end before it has told the receivers. So a receiver looks again after a second, and when the next
 // lease ends.
 
 // queue holds what a transport knows about a queue.
@@ -33,17 +33,17 @@ type queue struct {
 	capacity int
 	publish  lot[remote.Msg, error]
 
-	cond   coir.Cond // guards what follows
+	cond   coir.Cond // guards the fields below
 	looks  uint64    // counts reasons to look for messages
-	served io.Closer // of the messages about it; nil: this process does not pull
+	served io.Closer // ends the messages about the queue; nil if this process does not pull
 }
 
 const (
-	pollTime  = time.Second           // after which a receiver looks again
-	pollEnded = 50 * time.Millisecond // the same, if the queue was ended, and is not empty
+	pollTime  = time.Second           // interval at which a receiver looks again
+	pollEnded = 50 * time.Millisecond // the same if the queue was ended and is not empty
 )
 
-// opened returns a queue that was opened.
+// opened returns the queue with the name. It fails if the queue has not been opened.
 func (t *Transport) opened(name string) (*queue, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,8 +83,8 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	return nil
 }
 
-// call runs f in a goroutine, and waits until it has ended, or ctx has. orphan, if it is not nil, is called with a
-// result that comes later.
+// call runs f in a goroutine, and waits until f has returned or ctx has ended. If the result comes later, call passes
+// it to orphan, unless orphan is nil.
 func call[R any](ctx context.Context, t *Transport, what string,
 	f func(ctx context.Context) (R, error), orphan func(R),
 ) (R, error) {
@@ -95,7 +95,7 @@ func call[R any](ctx context.Context, t *Transport, what string,
 	if !t.begin() {
 		return none, errClosed
 	}
-	var left atomic.Bool // by the goroutine, which has a result, or by the caller, which does not want one
+	var left atomic.Bool // the goroutine has a result, or the caller no longer wants one
 	done := new(coir.Promise[answer[R]])
 	go func() {
 		defer t.running.Done()
@@ -114,7 +114,7 @@ func call[R any](ctx context.Context, t *Transport, what string,
 		if !left.Swap(true) {
 			return none, fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnknown, err)
 		}
-		a, _ = done.Wait(context.WithoutCancel(ctx)) // it comes at the same moment
+		a, _ = done.Wait(context.WithoutCancel(ctx)) // the result comes at this moment
 	}
 	return a.value, a.err
 }
@@ -132,11 +132,11 @@ func (t *Transport) Publish(ctx context.Context, name string, m remote.Msg) erro
 	return err
 }
 
-// store stores messages by one statement. Messages with the same ID are one.
+// store stores messages with one statement. It sends messages with the same ID once.
 func (q *queue) store(ctx context.Context, ms []remote.Msg) ([]error, error) {
 	var senders, numbers []int64
 	var contents [][]byte
-	of := make([]int, len(ms)) // the place of each in the statement
+	of := make([]int, len(ms)) // the position of each message in the statement
 	at := make(map[remote.ID]int, len(ms))
 	for i, m := range ms {
 		n, ok := at[m.ID]
@@ -144,7 +144,7 @@ func (q *queue) store(ctx context.Context, ms []remote.Msg) ([]error, error) {
 			n = len(senders)
 			at[m.ID] = n
 			senders, numbers = append(senders, int64(m.ID.Sender)), append(numbers, int64(m.ID.Seq))
-			contents = append(contents, append([]byte{}, m.Data...)) // not nil, which is null
+			contents = append(contents, append([]byte{}, m.Data...)) // not nil, which would be null
 		}
 		of[i] = n
 	}
@@ -206,7 +206,7 @@ func (t *Transport) End(ctx context.Context, name string) error {
 	return err
 }
 
-// subject is that of messages to the receivers of the queue.
+// subject returns the subject of messages to the receivers of the queue.
 func (q *queue) subject() string { return "queue/" + q.name }
 
 // look wakes the receivers of this process.
@@ -248,7 +248,7 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 	}
 }
 
-// pull leases what there is. If the caller no longer waits, it is given back.
+// pull leases the messages that are there. If the caller no longer waits, pull gives them back.
 func (q *queue) pull(ctx context.Context, credit int) ([]remote.Delivery, error) {
 	t := q.t
 	return call(ctx, t, "pull from "+q.name, func(ctx context.Context) (ds []remote.Delivery, err error) {
@@ -268,7 +268,7 @@ func (q *queue) pull(ctx context.Context, credit int) ([]remote.Delivery, error)
 			d.msg.ID = remote.ID{Sender: uint64(sender), Seq: uint64(number)}
 			return d, err
 		})
-		slices.SortFunc(found, func(a, b *delivery) int { return cmp.Compare(a.seq, b.seq) }) // an update has no order
+		slices.SortFunc(found, func(a, b *delivery) int { return cmp.Compare(a.seq, b.seq) }) // an update keeps no order
 		for _, d := range found {
 			ds = append(ds, d)
 		}
@@ -300,13 +300,14 @@ func (q *queue) serve(ctx context.Context) error {
 		q.served, s = s, nil
 	}
 	q.cond.Unlock()
-	if s != nil { // another Pull was faster
+	if s != nil { // another Pull serves the subject already
 		return s.Close()
 	}
 	return nil
 }
 
-// idle notes that a receiver waits. It returns how long at most, and an error if the queue was ended and is empty.
+// idle records that a receiver waits. It returns how long the receiver may wait, and an error if the queue was ended
+// and is empty.
 func (q *queue) idle(ctx context.Context) (time.Duration, error) {
 	t, what := q.t, "pull from "+q.name
 	type state struct {
@@ -330,7 +331,7 @@ func (q *queue) idle(ctx context.Context) (time.Duration, error) {
 	return wait, err
 }
 
-// wait waits until there is another reason to look than at the given count, or the time has passed.
+// wait waits until looks differs from the given count, or the time has passed.
 func (q *queue) wait(ctx context.Context, looks uint64, limit time.Duration) error {
 	short, cancel := coir.WithTimeout(ctx, limit)
 	defer cancel()
@@ -344,7 +345,7 @@ func (q *queue) wait(ctx context.Context, looks uint64, limit time.Duration) err
 	return nil
 }
 
-// Leave implements [remote.Transport]. Nothing was fetched ahead.
+// Leave implements [remote.Transport]. No messages were fetched ahead.
 func (t *Transport) Leave(name string) {
 	q, err := t.opened(name)
 	if err != nil {
@@ -371,7 +372,7 @@ type delivery struct {
 // The states of a delivery.
 const (
 	isLeased = iota
-	isBound  // to a transaction that removes it, and has locked it
+	isBound  // a transaction that removes the message has locked it
 	isReturned
 	isRemoved
 )
@@ -380,13 +381,13 @@ func (d *delivery) Msg() remote.Msg { return d.msg }
 
 func (d *delivery) Tries() int { return d.tries }
 
-// place is where a message is.
+// place says where a message is.
 type place struct{ queue, seq int64 }
 
 func (d *delivery) place() place { return place{d.q.id, d.seq} }
 
-// Ack also removes a message whose lease has ended. One that a transaction of another receiver is about to remove is
-// not available.
+// Ack also removes a message whose lease has ended. It returns remote.ErrUnavailable if a transaction of another
+// receiver is about to remove the message.
 func (d *delivery) Ack(ctx context.Context) error {
 	switch d.state.Load() {
 	case isRemoved:
@@ -405,7 +406,7 @@ func (d *delivery) Ack(ctx context.Context) error {
 	return nil
 }
 
-// remove removes messages by one statement. It returns which of them are locked.
+// remove removes messages with one statement. It reports for each message whether it is locked.
 func (t *Transport) remove(ctx context.Context, ps []place) ([]bool, error) {
 	queues, seqs := make([]int64, len(ps)), make([]int64, len(ps))
 	for i, p := range ps {
@@ -441,7 +442,7 @@ type renewal struct {
 	back  bool // the message is given back
 }
 
-// renew changes leases by one statement. The last request for a message counts.
+// renew changes leases with one statement. The last request for a message counts.
 func (t *Transport) renew(ctx context.Context, rs []renewal) ([]struct{}, error) {
 	last := map[place]renewal{}
 	for _, r := range rs {

@@ -6,7 +6,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// Only a list of names says how many machines there are.
+// The number of machines is known only if the setting lists names.
 func TestMeaningOfSettings(t *testing.T) {
 	const stored, synced, durable = remote.MeaningStored, remote.MeaningStoredSynced, remote.MeaningDurable
 	for settings, want := range map[string]remote.Meaning{
@@ -29,7 +29,7 @@ func TestMeaningOfSettings(t *testing.T) {
 		"on on ANY 1 (*)":                      synced,
 		"on on *":                              synced,
 		"on on ANY 1 (\"a b\", \"c\")":         durable,
-		"on on ANY 3 (a, b)":                   synced, // it waits for ever
+		"on on ANY 3 (a, b)":                   synced, // a commit waits for ever
 		"off off ":                             stored,
 		"on on \n ANY 1 (\n one,\n two ) \n\t": durable,
 	} {

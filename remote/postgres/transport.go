@@ -18,14 +18,14 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// Transport implements [remote.Transport]. It is made by [New].
+// Transport implements [remote.Transport]. [New] makes it.
 type Transport struct {
 	set     settings
 	pool    *pgxpool.Pool
 	node    int64 // the number of this transport, for messages that are not stored
 	meaning remote.Meaning
 
-	ctx     context.Context // of statements
+	ctx     context.Context // the context of statements
 	cancel  context.CancelFunc
 	unhook  context.CancelFunc // ends the connection that listens
 	running sync.WaitGroup     // goroutines
@@ -36,19 +36,19 @@ type Transport struct {
 	answers  lot[reply, struct{}]
 	registry lot[string, struct{}]
 
-	mu       sync.Mutex // guards what follows; not held while something waits
+	mu       sync.Mutex // guards the fields below; not held during waits
 	closed   bool
-	expected string // the settings that have the meaning
+	expected string // the settings behind the meaning
 	queues   map[string]*queue
 	servers  map[string][]*server
 	requests map[int64]*coir.Promise[letter]
-	last     int64 // request
+	last     int64 // the number of the last request
 }
 
 // errClosed is the error of an operation of a transport that was closed.
 var errClosed = fmt.Errorf("postgres: the transport was closed: %w", coir.ErrClosed)
 
-// New returns a transport that uses the pool, which it does not close. The tables of [SQL] must be there.
+// New returns a transport that uses the pool, and does not close it. The tables of [SQL] must exist.
 func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Transport, error) {
 	t := &Transport{
 		set:  settings{schema: "coir", lease: 30 * time.Second, window: 2 * time.Minute},
@@ -61,7 +61,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Transport, e
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	t.node = int64(binary.BigEndian.Uint64(b[:]))
-	t.ctx, t.cancel = context.WithCancel(context.Background()) // its statements outlive those that ask for them
+	t.ctx, t.cancel = context.WithCancel(context.Background()) // statements may outlive the calls that make them
 	t.removals = lot[place, bool]{t: t, what: "remove messages", do: t.remove}
 	t.renewals = lot[renewal, struct{}]{t: t, what: "renew leases", do: t.renew}
 	t.tells = lot[note, struct{}]{t: t, what: "tell", do: t.tell, size: func(n note) int { return len(n.data) }}
@@ -85,10 +85,10 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Transport, e
 	return t, nil
 }
 
-// closeTime is how long Close waits for statements that are on their way.
+// closeTime is the longest time for which Close waits for statements that are on their way.
 const closeTime = time.Second
 
-// Close ends the transport. Its queues stay.
+// Close ends the transport. The queues stay.
 func (t *Transport) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -103,7 +103,7 @@ func (t *Transport) Close() {
 	t.cancel()
 }
 
-// begin counts a goroutine that begins. It reports false if the transport was closed.
+// begin counts a goroutine that starts. It reports false if the transport was closed.
 func (t *Transport) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *Transport) begin() bool {
 	return true
 }
 
-// sql returns a statement about the tables of this transport.
+// sql returns a statement, changed to use the tables of this transport.
 func (t *Transport) sql(text string) string { return inSchema(text, t.set.schema) }
 
 // Info implements [remote.Transport].
@@ -122,7 +122,7 @@ func (t *Transport) Info() remote.Info {
 	return remote.Info{Meaning: t.meaning, Lease: t.set.lease, Window: t.set.window}
 }
 
-// meaningOf returns what a commit means, by the settings of the server.
+// meaningOf returns the meaning of a commit under the settings of the server.
 func meaningOf(settings string) remote.Meaning {
 	fsync, rest, _ := strings.Cut(settings, " ")
 	commit, standbys, _ := strings.Cut(rest, " ")
@@ -137,8 +137,8 @@ func meaningOf(settings string) remote.Meaning {
 
 var standbyList = regexp.MustCompile(`(?is)^\s*(?:(?:any|first)?\s*(\d+)\s*\((.*)\)|(.*))\s*$`)
 
-// isMajority reports whether the standbys that a commit waits for are, with the server, a majority of three machines or
-// more. How many machines "*" stands for is not known.
+// isMajority reports whether the standbys that a commit waits for are, together with the server, a majority of at least
+// three machines. A list with "*" is not a majority, because the number of its machines is not known.
 func isMajority(standbys string) bool {
 	m := standbyList.FindStringSubmatch(standbys)
 	if m == nil {
@@ -155,10 +155,10 @@ func isMajority(standbys string) bool {
 	return machines >= 3 && waits < machines && 2*(waits+1) > machines
 }
 
-// strengthen accepts other settings than before, if they mean as much.
+// strengthen accepts changed settings if they mean at least as much as before.
 func (t *Transport) strengthen(settings string) error {
 	if m := meaningOf(settings); m < t.meaning {
-		return fmt.Errorf("postgres: a message is only %v since the settings of the server have changed to %q: it was %v: "+
+		return fmt.Errorf("postgres: a message is only %v after the settings of the server changed to %q; it was %v: "+
 			"change them back, or make a new transport", m, settings, t.meaning)
 	}
 	t.mu.Lock()

@@ -11,26 +11,25 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// RecvTx receives a value of c, a durable channel on a [Transport], and calls effect with it and a transaction, in
-// which the value has been removed. When effect has returned nil, RecvTx commits. So the effect of a value, as far as
-// effect has written it by tx, happens exactly once, whatever fails: if the transaction does not commit, the value is
-// still there, and comes again; if it does, the value is gone. There is nothing to acknowledge, and no mark to look
-// for.
+// RecvTx receives a value of c, a durable channel on a [Transport], and calls effect with it and a transaction in which
+// the value has been removed. When effect has returned nil, RecvTx commits. So the changes that effect makes through tx
+// happen exactly once, whatever fails. If the transaction does not commit, the value is still there, and comes again;
+// if it commits, the value is gone. There is nothing to acknowledge, and no need to look for the ID of the value.
 //
 // While the transaction is open, no other receiver gets the value, even if this process is stopped for longer than a
 // lease. Set idle_in_transaction_session_timeout on the server, so that a process that hangs does not hold a value for
 // ever. If this process ends, the server rolls back.
 //
-// effect does not end the transaction. Its item has the value, and cannot settle it: Ack, Fail and Reject return
-// [remote.ErrSettled]. To make the value a dead letter, let effect return an error that matches [remote.ErrPoison].
+// effect must not end the transaction. Its item has the value, and cannot settle it: Ack, Fail and Reject return
+// [remote.ErrSettled]. To make the value a dead letter, effect returns an error that matches [remote.ErrPoison].
 //
-// effect calls the server, which blocks: start a receiver that mostly does so with coir.OnGoroutine, or call tx inside
-// coir.Blocking.
+// effect calls the server, which blocks: start a receiver that mostly does this with coir.OnGoroutine, or call tx
+// inside coir.Blocking.
 //
-// If effect fails, RecvTx rolls back and returns its error, and the value is delivered again, after a delay that grows
-// with its tries. RecvTx returns an error that matches [remote.ErrUnknown] if the answer to the commit is missing: then
-// either the effect has happened and the value is gone, or neither. A value that another receiver has removed, because
-// the lease of this one had ended, is skipped.
+// If effect fails, RecvTx rolls back and returns the error of effect, and the value is delivered again, after a delay
+// that grows with its tries. RecvTx returns an error that matches [remote.ErrUnknown] if the answer to the commit is
+// missing: then either the effect has happened and the value is gone, or neither. RecvTx skips a value that another
+// receiver has removed after the lease of this one had ended.
 func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 	effect func(ctx context.Context, tx pgx.Tx, it *remote.Item[T]) error,
 ) error {
@@ -48,7 +47,7 @@ func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 			return err
 		})
 		switch {
-		case gone: // look for the next
+		case gone: // receive the next value
 		case committed:
 			return nil // also if the value was given back meanwhile, because ctx has ended
 		default:
@@ -57,7 +56,7 @@ func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 	}
 }
 
-// settle removes the message in a transaction with an effect. It reports whether the message had been removed before.
+// settle removes the message in a transaction with an effect. It reports whether the message was gone already.
 func (d *delivery) settle(ctx context.Context, effect func(tx pgx.Tx) error) (gone bool, err error) {
 	what := "receive from " + d.q.name
 	tx, err := coir.Blocking(ctx, func() (pgx.Tx, error) { return d.lock(ctx) })
@@ -69,7 +68,7 @@ func (d *delivery) settle(ctx context.Context, effect func(tx pgx.Tx) error) (go
 		return true, nil
 	}
 	d.state.Store(isBound)
-	defer func() { // after a commit it does nothing
+	defer func() { // does nothing after a commit
 		_, _ = coir.Blocking(ctx, func() (struct{}, error) { return struct{}{}, rollBack(tx) })
 	}()
 	if err := effect(tx); err != nil {
@@ -99,14 +98,14 @@ func (d *delivery) lock(ctx context.Context) (pgx.Tx, error) {
 	return nil, err
 }
 
-// rollBack rolls back, also if the context of the transaction has ended.
+// rollBack rolls back the transaction, even if its context has ended.
 func rollBack(tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return tx.Rollback(ctx)
 }
 
-// notCommitted returns the error of a statement before the commit: it has no effect.
+// notCommitted returns the error of a statement before the commit, which has no effect.
 func notCommitted(what string, err error) error {
 	return fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnavailable, err)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/remote/postgres"
 )
 
-// Result is what the driver has found.
+// Result has the findings of the driver.
 type Result struct {
 	Kills        int
 	Acknowledged int // payments whose Send returned nil
@@ -31,7 +31,7 @@ func (r Result) String() string {
 		"whose senders ended before they could say so", r.Kills, r.Acknowledged, r.Doubtful)
 }
 
-// tables are those of the effects.
+// tables has the statements that create the tables of the effects.
 const tables = `
 	create table booking (payment bigint not null, cents bigint not null);
 	create table account (id bigint primary key, cents bigint not null);
@@ -69,8 +69,8 @@ type driver struct {
 	n    *coir.Nursery
 	next int64             // the first payment of the next sender
 	all  [4]*child         // two senders, two receivers
-	acks *coir.Chan[int64] // what senders say
-	seen map[int64]bool    // what they have said
+	acks *coir.Chan[int64] // acknowledged payments, as reported by the senders
+	seen map[int64]bool    // the acknowledged payments so far
 }
 
 // child is a process.
