@@ -11,24 +11,24 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// Broker stores the queues, and passes messages on between nodes. It is made by [New].
+// Broker stores the queues, and passes messages between nodes. [New] makes it.
 //
 // One lock guards the broker, its queues and its nodes. It is a coir.Cond, so that package sim sees which operations
-// conflict. Between Lock and Unlock there is no operation that lets other fibers run: what follows from a change is
-// collected in effects, and done after Unlock.
+// conflict. No operation between Lock and Unlock lets other fibers run: the consequences of a change are collected in
+// effects, and happen after Unlock.
 type Broker struct {
 	info remote.Info
 	ctx  context.Context // never ends; identifies the simulation where no fiber runs
 
 	cond    *coir.Cond
-	queues  []*queue // in the order in which they were opened: a map has no order that replays
+	queues  []*queue // in the order of opening: a map would not replay
 	servers []*server
-	kept    map[string][]byte // by Put
+	kept    map[string][]byte // the data of Put
 	left    int               // faults that may still happen
-	turn    int               // of servers, for Request
+	turn    int               // chooses the next server for Request
 }
 
-// effects are what is done after Unlock: waits end, and functions of Serve are called.
+// effects are the calls to make after Unlock: they end waits, and call functions of Serve.
 type effects []func()
 
 // Option is an option of [New].
@@ -40,14 +40,14 @@ func WithLease(d time.Duration) Option { return func(b *Broker) { b.info.Lease =
 // WithWindow sets how long the ID of a message is remembered. The default is 2 minutes.
 func WithWindow(d time.Duration) Option { return func(b *Broker) { b.info.Window = d } }
 
-// WithMeaning sets what the broker says a stored message means. The default is [remote.MeaningDurable], because the
-// broker stands for one that is durable: no fault takes what it has stored.
+// WithMeaning sets the meaning of a stored message that the broker promises. The default is [remote.MeaningDurable]: no
+// fault takes a message that the broker has stored.
 func WithMeaning(m remote.Meaning) Option { return func(b *Broker) { b.info.Meaning = m } }
 
 // WithFaults sets how many faults may happen in a schedule of a simulation. The default is 10.
 func WithFaults(n int) Option { return func(b *Broker) { b.left = n } }
 
-// New returns a broker without queues. In a simulation it is made in each schedule.
+// New returns a broker without queues. A simulation makes one in each schedule.
 func New(opts ...Option) *Broker {
 	b := &Broker{
 		info: remote.Info{Meaning: remote.MeaningDurable, Lease: 30 * time.Second, Window: 2 * time.Minute},
@@ -62,7 +62,7 @@ func New(opts ...Option) *Broker {
 	return b
 }
 
-// Len returns how many messages the queue holds, with those that are leased.
+// Len returns the number of messages that the queue holds, including those that are leased.
 func (b *Broker) Len(name string) int {
 	b.cond.Lock()
 	defer b.cond.Unlock()
@@ -72,7 +72,7 @@ func (b *Broker) Len(name string) int {
 	return 0
 }
 
-// unlock unlocks the broker, and does what follows.
+// unlock unlocks the broker, and then makes the calls of e.
 func (b *Broker) unlock(e effects) {
 	b.cond.Unlock()
 	for _, f := range e {
@@ -92,17 +92,17 @@ func (b *Broker) fault(name string) bool {
 	return true
 }
 
-// choose returns a number below n, which the schedule decides.
+// choose returns a number below n, chosen by the schedule.
 func (b *Broker) choose(n int) int { return coir.Simulated(b.ctx).Intn(n) }
 
-// later calls f when d has passed, with the lock.
+// later calls f after d, with the lock held.
 func (b *Broker) later(d time.Duration, f func(e *effects)) *alarm {
 	a := &alarm{b: b, f: f}
 	a.Start(b.ctx, a, d)
 	return a
 }
 
-// alarm is a call of a function at a time.
+// alarm calls a function at a given time.
 type alarm struct {
 	coir.Alarm
 	b *Broker
@@ -123,22 +123,22 @@ type queue struct {
 	name     string
 	capacity int
 	ended    bool
-	entries  []*entry // in the order in which they were stored
-	ids      []stored // those of the last messages, in the order in which they were stored
+	entries  []*entry // in the order of storing
+	ids      []stored // of the last messages, in the order of storing
 	late     int      // removed messages that still take a place
-	pulls    []*pull  // that wait
-	alarm    *alarm   // for the next message that can be delivered; nil: there is none
+	pulls    []*pull  // the waiting calls of Pull
+	alarm    *alarm   // for the next message that can be delivered; nil if there is none
 }
 
 // entry is a message of a queue.
 type entry struct {
 	msg   remote.Msg
 	tries int
-	due   time.Duration // from then on it can be delivered
-	lease int           // counts the leases: a stale one changes nothing
+	due   time.Duration // the message can be delivered from this time on
+	lease int           // counts the leases, so that an earlier one changes nothing
 }
 
-// stored is the ID of a message, and when it was stored.
+// stored has the ID of a message, and the time at which it was stored.
 type stored struct {
 	id remote.ID
 	at time.Duration
@@ -158,7 +158,7 @@ func (b *Broker) queue(name string) *queue {
 	return nil
 }
 
-// open makes a queue, unless there is one.
+// open makes a queue, unless it exists.
 func (b *Broker) open(name string, capacity int) error {
 	q := b.queue(name)
 	if q == nil {
@@ -171,7 +171,7 @@ func (b *Broker) open(name string, capacity int) error {
 	return nil
 }
 
-// notOpened is the error of an operation on a queue that is not there.
+// notOpened returns the error of an operation on a queue that does not exist.
 func notOpened(name string) error {
 	return fmt.Errorf("memory: there is no queue %s: call Open first", name)
 }
@@ -209,7 +209,7 @@ func (q *queue) remove(e *effects, x *entry) {
 	q.deliver(e)
 }
 
-// deliver leases messages to the pulls that wait, as long as there are both.
+// deliver leases messages to waiting pulls, while there are both.
 func (q *queue) deliver(e *effects) {
 	now := q.b.now()
 	for len(q.pulls) > 0 {
@@ -236,17 +236,17 @@ func (q *queue) deliver(e *effects) {
 	q.arm(now)
 }
 
-// answer ends the first pull that waits.
+// answer ends the first waiting pull.
 func (q *queue) answer(e *effects, ds []remote.Delivery, err error) {
 	p := q.pulls[0]
 	q.pulls = q.pulls[1:]
 	p.reply(e, ds, err)
 }
 
-// arm sets the alarm to the time at which the next message can be delivered to a pull that waits.
+// arm sets the alarm to the time at which the next message can be delivered to a waiting pull.
 func (q *queue) arm(now time.Duration) {
 	if q.alarm != nil {
-		q.alarm.Stop() // or its call changes nothing
+		q.alarm.Stop() // if it is too late, the call changes nothing
 		q.alarm = nil
 	}
 	if len(q.pulls) == 0 || len(q.entries) == 0 {
@@ -256,7 +256,7 @@ func (q *queue) arm(now time.Duration) {
 	q.alarm = q.b.later(max(next.due-now, 0), q.deliver)
 }
 
-// restart ends the broker at once, and starts it again: leases are lost, and so is what it has not answered.
+// restart ends the broker at once, and starts it again. Leases and unanswered requests are lost.
 func (b *Broker) restart(e *effects) {
 	for _, q := range b.queues {
 		q.pulls = nil

@@ -1,5 +1,5 @@
-// Package memory has a transport of package remote that is in memory, for tests. It needs no broker, and the processes
-// of a distributed program are parts of one test:
+// Package memory has an in-memory transport of package remote, for tests. It needs no broker, and the processes of a
+// distributed program are parts of one test:
 //
 //	broker := memory.New()
 //	n.Go("replica", func(ctx context.Context) error {
@@ -10,21 +10,21 @@
 //
 // # In a simulation
 //
-// In a simulation by package sim the network loses messages, delays them, reorders them and passes them on twice, nodes
-// are cut off, and nodes and the broker crash and start again. Each of them is a fault, which sim.WithFaults names, and
-// whether it happens is a decision of the schedule: a token replays it, and shrinking keeps the faults that matter.
+// In a simulation by package sim, the network loses, delays, reorders and repeats messages, nodes are cut off, and
+// nodes and the broker crash and start again. Each of these is a fault that sim.WithFaults names. The schedule decides
+// whether it happens, so a token replays it, and shrinking keeps the faults that matter.
 //
 //	remote lose        a message between a node and the broker is lost
-//	remote duplicate   it arrives twice
-//	remote delay       it arrives later, up to 10 seconds, and others overtake it
-//	remote refuse      the broker cannot be reached for one request, and the node is told so
+//	remote duplicate   such a message arrives twice
+//	remote delay       such a message arrives later, up to 10 seconds, and others overtake it
+//	remote refuse      the broker cannot be reached for one request, and the request fails
 //	remote partition   nothing passes between a node and the broker for some time, up to a minute
 //	remote crash       a node ends at once, and starts again
 //	remote late room   the removal of a message is stored, and its place becomes free some milliseconds later
-//	remote restart     the broker ends at once, and starts again with what is stored: leases, and what is under way, are
-//	                   lost
+//	remote restart     the broker ends at once, and starts again with what is stored: leases and messages on their way
+//	                   are lost
 //
-// A schedule has at most as many faults as [WithFaults] says, so that what must happen in the end can be checked. What
+// [WithFaults] limits the faults of a schedule, so that a test can check what must happen in the end. A message that
 // the broker has stored is never lost.
 //
 // Outside of a simulation no fault happens.

@@ -32,7 +32,7 @@ func TestSimTransport(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			n := 100
 			if c.Name == "ChanExchange" {
-				n = 5 // it has thousands of steps
+				n = 5 // the case has thousands of steps
 			}
 			sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 				broker := memory.New()

@@ -18,11 +18,11 @@ type Node struct {
 	b    *Broker
 	name string
 
-	// What follows is guarded by the lock of the broker.
+	// The lock of the broker guards the fields below.
 	dead   bool
-	life   int           // operations until it crashes; negative: never
-	cut    time.Duration // until then nothing passes
-	cancel func(error)   // of the process; nil if it is not run by Run
+	life   int           // operations until the node crashes; negative if it does not
+	cut    time.Duration // no message passes before this time
+	cancel func(error)   // cancels the process; nil if Run does not run it
 }
 
 // ErrCrashed is the error of operations of a node that has crashed.
@@ -31,11 +31,11 @@ var ErrCrashed = errors.New("memory: the node has crashed")
 // Node returns the transport of a process that does not crash.
 func (b *Broker) Node(name string) *Node { return &Node{b: b, name: name, life: -1} }
 
-// Run runs f as a process, with a transport of its own. If the node crashes, the context of f ends, and nothing that f
-// does with the transport from then on has an effect; when f has returned, Run calls it again. Run returns the result
-// of a call without a crash.
+// Run runs f as a process, with its own transport. If the node crashes, the context of f ends, and later calls on the
+// transport have no effect; when f has returned, Run calls it again. Run returns the result of the first call without a
+// crash.
 //
-// What f does with other things must stop too: see [Node.Alive].
+// Other effects of f must stop too: see [Node.Alive].
 func (b *Broker) Run(ctx context.Context, name string, f func(ctx context.Context, t *Node) error) error {
 	for {
 		t := b.Node(name)
@@ -63,8 +63,9 @@ func (b *Broker) once(ctx context.Context, t *Node, f func(ctx context.Context, 
 	return err
 }
 
-// Alive reports whether the node has not crashed. Code of a process that changes what other processes see, and not by
-// its transport, does so only if the node is alive, and in the same step: without an operation of coir in between.
+// Alive reports whether the node has not crashed. If code of a process changes something that other processes see,
+// other than by its transport, it must do so only while the node is alive, and in the same step: without an operation
+// of coir after the call of Alive.
 func (n *Node) Alive() bool {
 	n.b.cond.Lock()
 	defer n.b.cond.Unlock()
@@ -93,7 +94,7 @@ func (n *Node) crash(e *effects) {
 	}
 }
 
-// step counts a step of the node, and reports whether it is still alive.
+// step counts an operation of the node, and reports whether the node is still alive.
 func (n *Node) step(e *effects) bool {
 	if n.life == 0 {
 		n.crash(e)
@@ -102,8 +103,8 @@ func (n *Node) step(e *effects) bool {
 	return !n.dead
 }
 
-// hop is what happens to a message between the node and the broker: it arrives as often as the result has elements,
-// each of them after that time.
+// hop decides what happens to a message between the node and the broker. The message arrives once for each element of
+// the result, after that delay.
 func (n *Node) hop() []time.Duration {
 	b := n.b
 	now := b.now()
@@ -128,7 +129,7 @@ func (b *Broker) latency() time.Duration {
 	return [...]time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second}[b.choose(4)]
 }
 
-// send passes a message over the network: arrive is called for each time that it arrives.
+// send passes a message over the network: it calls arrive each time the message arrives.
 func (n *Node) send(e *effects, arrive func(e *effects)) {
 	for _, d := range n.hop() {
 		if d == 0 {
@@ -139,21 +140,21 @@ func (n *Node) send(e *effects, arrive func(e *effects)) {
 	}
 }
 
-// answer is what a node gets from the broker.
+// answer is an answer of the broker to a node.
 type answer[R any] struct {
 	value R
 	err   error
 }
 
-// ask sends a request to the broker, and waits for its answer. do is called with the lock, for each time the request
-// arrives. It calls reply, then or later, with the answer. gone, if it is not nil, is called when the caller no longer
-// waits.
+// ask sends a request to the broker, and waits for its answer. Each time the request arrives, do is called with the
+// lock held. It calls reply with the answer, at once or later. If gone is not nil, it is called when the caller no
+// longer waits.
 func ask[R any](ctx context.Context, n *Node, what string,
 	do func(e *effects, reply func(e *effects, value R, err error)), gone func(),
 ) (R, error) {
 	var none R
 	var e effects
-	var got answer[R] // if it came
+	var got answer[R] // if came is set
 	came := false
 	p := coir.NewEvent(coir.WithName("answer to " + what + " of " + n.name))
 	n.b.cond.Lock()
@@ -184,7 +185,7 @@ func ask[R any](ctx context.Context, n *Node, what string,
 	})
 	alive := n.step(&e)
 	n.b.unlock(e)
-	if !alive { // what was sent may still arrive
+	if !alive { // the request may still arrive
 		return none, fmt.Errorf("%w: %w", remote.ErrUnknown, ErrCrashed)
 	}
 	err := p.Wait(ctx)
@@ -193,13 +194,13 @@ func ask[R any](ctx context.Context, n *Node, what string,
 	if gone != nil {
 		gone()
 	}
-	if !came { // also if it came at the same moment
+	if !came { // checked even after an error: the answer may have come at the same moment
 		return none, fmt.Errorf("memory: %s: %w: %w", what, remote.ErrUnknown, err)
 	}
 	return got.value, got.err
 }
 
-// askQueue is ask for a queue, and an answer without a value.
+// askQueue is ask for a request about a queue whose answer has no value.
 func (n *Node) askQueue(ctx context.Context, name, what string, do func(e *effects, q *queue) error) error {
 	_, err := ask(ctx, n, what, func(e *effects, reply func(*effects, struct{}, error)) {
 		err := notOpened(name)
@@ -246,7 +247,7 @@ func (n *Node) End(ctx context.Context, name string) error {
 	})
 }
 
-// Leave implements [remote.Transport]: there is nothing that was fetched ahead.
+// Leave implements [remote.Transport]. No messages were fetched ahead.
 func (n *Node) Leave(string) {}
 
 // Pull implements [remote.Transport].
@@ -286,7 +287,7 @@ func (d *delivery) Msg() remote.Msg { return d.msg }
 
 func (d *delivery) Tries() int { return d.tries }
 
-// Ack accepts a lease that has ended, as NATS does.
+// Ack also removes a message whose lease has ended, as NATS does.
 func (d *delivery) Ack(ctx context.Context) error {
 	return d.n.askQueue(ctx, d.q.name, "acknowledge "+d.q.name, func(e *effects, q *queue) error {
 		q.remove(e, d.x)
@@ -321,8 +322,8 @@ type server struct {
 	closed  atomic.Bool
 }
 
-// Close ends it. It takes no lock, because a cancel may call it: the decision of a schedule that fails cancels all
-// fibers, and decisions are made under the lock.
+// Close ends the serving. It takes no lock, because a cancel may call it: when a schedule fails at a decision, all
+// fibers are cancelled, and decisions are made under the lock.
 func (s *server) Close() error {
 	s.closed.Store(true)
 	return nil
@@ -333,7 +334,7 @@ func (n *Node) unserve() {
 	n.b.servers = slices.DeleteFunc(n.b.servers, func(s *server) bool { return s.n == n })
 }
 
-// serving returns those that serve a subject.
+// serving returns the servers of a subject.
 func (b *Broker) serving(subject string) (found []*server) {
 	b.servers = slices.DeleteFunc(b.servers, func(s *server) bool { return s.closed.Load() })
 	for _, s := range b.servers {
@@ -362,7 +363,7 @@ func (n *Node) Serve(ctx context.Context, subject string, f func(data []byte) []
 	return s, nil
 }
 
-// call calls the function of a server that is still there, with the lock.
+// call adds to e a call of the server's function. The caller holds the lock.
 func (s *server) call(e *effects, data []byte, then func(answer []byte)) {
 	data = slices.Clone(data)
 	*e = append(*e, func() {
@@ -405,7 +406,7 @@ func (n *Node) Request(ctx context.Context, subject string, data []byte) ([]byte
 		s := all[b.turn%len(all)]
 		s.n.send(e, func(e *effects) {
 			if passed || !s.there() {
-				return // it has come before, or the server has gone meanwhile
+				return // the request has come before, or the server has gone meanwhile
 			}
 			passed = true
 			s.call(e, data, func(answer []byte) {

@@ -19,7 +19,7 @@ func open[T any](
 	return remote.Durable[T](ctx, n, t, name, capacity, remote.WithMeaning(remote.MeaningStored))
 }
 
-// Two senders and two receivers: every value has its effect once.
+// With two senders and two receivers, every value has its effect once.
 func chanExchange(ctx context.Context, e *Env) error {
 	const senders, values = 4, 50
 	var mu sync.Mutex
@@ -92,8 +92,8 @@ func chanExchange(ctx context.Context, e *Env) error {
 	return nil
 }
 
-// Values wait for the first receiver of their channel, while others are received: from a channel that has waited for a
-// receiver, and from one that is empty when its receiver begins.
+// Values wait for the first receiver of their channel, while other channels are received from. One channel has waited
+// for a receiver, and one is empty when its receiver begins.
 func chanWaits(ctx context.Context, e *Env) error {
 	const channels, values = 3, 4
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -110,7 +110,7 @@ func chanWaits(ctx context.Context, e *Env) error {
 			}
 			defer to[i].Leave()
 		}
-		for v := range values { // the last channel is empty meanwhile
+		for v := range values { // meanwhile the last channel is empty
 			for _, c := range from[:channels-1] {
 				if err := c.Send(ctx, v); err != nil {
 					return err
@@ -137,7 +137,7 @@ func chanWaits(ctx context.Context, e *Env) error {
 	})
 }
 
-// A channel that no process receives from holds its senders at its capacity, and each removal lets one go on.
+// A channel without a receiver holds its senders at its capacity, and each removal lets one sender go on.
 func chanBound(ctx context.Context, e *Env) error {
 	const capacity, more = 5, 4
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -196,7 +196,7 @@ func chanBound(ctx context.Context, e *Env) error {
 	})
 }
 
-// Close ends a channel for all its ends, after the values in it. Leave ends one of them.
+// Close closes a channel for all its ends, after its values are received. Leave gives up one end.
 func chanClose(ctx context.Context, e *Env) error {
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		a, err := open[string](ctx, n, e.A, e.Name, 3)
@@ -233,7 +233,7 @@ func chanClose(ctx context.Context, e *Env) error {
 	})
 }
 
-// A value that is rejected, and one that cannot be decoded, are dead letters, and no longer in the channel.
+// A value that is rejected, and a value that cannot be decoded, become dead letters, and are no longer in the channel.
 func chanDead(ctx context.Context, e *Env) error {
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		a, err := open[any](ctx, n, e.A, e.Name, 3)
@@ -273,7 +273,7 @@ func chanDead(ctx context.Context, e *Env) error {
 	})
 }
 
-// A receive stands in a select.
+// A receive is a case of a select.
 func chanSelect(ctx context.Context, e *Env) error {
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		c, err := open[int](ctx, n, e.A, e.Name, 3)
@@ -304,7 +304,7 @@ func chanSelect(ctx context.Context, e *Env) error {
 	})
 }
 
-// A volatile channel has back pressure, and keeps the order of a sender.
+// A volatile channel has back pressure, and keeps the order of each sender.
 func volatile(ctx context.Context, e *Env) error {
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		a, err := remote.Volatile[int](ctx, n, e.A, e.Name, 4)

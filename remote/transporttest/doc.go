@@ -21,7 +21,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// Env is what a case works with: the transports of two processes, and a name for a queue or a subject.
+// Env has the transports of two processes for a case, and a name for a queue or a subject.
 type Env struct {
 	A, B remote.Transport
 	Name string
@@ -33,7 +33,7 @@ type Case struct {
 	Run  func(ctx context.Context, e *Env) error
 }
 
-// Run runs all cases. open is called for each. It returns the transports of two processes that pull from the same
+// Run runs all cases. It calls open for each. open returns the transports of two processes that pull from the same
 // queues, and from no others. The lease should be short, because cases wait for its end.
 func Run(t *testing.T, open func(t testing.TB) (a, b remote.Transport)) {
 	for _, c := range Cases() {
@@ -110,7 +110,7 @@ func first(errs ...error) error {
 	return nil
 }
 
-// until repeats an operation whose outcome is not known: a transport does not repeat it.
+// until repeats an operation until its outcome is known, because a transport does not repeat it.
 func until(ctx context.Context, f func(ctx context.Context) error) error {
 	for {
 		try, cancel := coir.WithTimeout(ctx, 5*time.Second)
@@ -126,14 +126,14 @@ func until(ctx context.Context, f func(ctx context.Context) error) error {
 	}
 }
 
-// publish publishes a message whose sender has the number 1 and whose data is its number.
+// publish publishes a message of the sender 1. Its data is its number.
 func publish(ctx context.Context, t remote.Transport, queue string, seq uint64) error {
 	return until(ctx, func(ctx context.Context) error {
 		return t.Publish(ctx, queue, remote.Msg{ID: remote.ID{Sender: 1, Seq: seq}, Data: fmt.Appendf(nil, "%d", seq)})
 	})
 }
 
-// openQueue opens a queue in one process, or in both.
+// openQueue opens a queue in one process.
 func openQueue(ctx context.Context, t remote.Transport, queue string, capacity int) error {
 	return until(ctx, func(ctx context.Context) error { return t.Open(ctx, queue, capacity) })
 }

@@ -27,7 +27,7 @@ func get(ctx context.Context, t remote.Transport, key string) (stored []byte, er
 	return stored, err
 }
 
-// What was put first is kept, for all processes, and each key has its own.
+// The first data that is put under a key is kept, for all processes. Each key has its own data.
 func firstPutCounts(ctx context.Context, e *Env) error {
 	none, err := get(ctx, e.A, e.Name)
 	if err := first(err, differs("found before Put", none == nil, true)); err != nil {
@@ -55,7 +55,7 @@ func firstPutCounts(ctx context.Context, e *Env) error {
 	return nil
 }
 
-// Of many calls at the same time one stores its data, and all return it.
+// If many calls put data at the same time, one of them stores its data, and all return that data.
 func oneOfManyPuts(ctx context.Context, e *Env) error {
 	const calls = 20
 	results := coir.NewChan[string](calls)
@@ -82,7 +82,7 @@ func oneOfManyPuts(ctx context.Context, e *Env) error {
 	return err
 }
 
-// A promise that one process waits for is resolved by another, once, and read again.
+// One process waits for a promise, and another resolves it, once. The result can be read again.
 func promise(ctx context.Context, e *Env) error {
 	a, err := remote.NewPromise[string](e.A, e.Name, remote.WithMeaning(remote.MeaningStored))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// Messages come in the order in which they were stored, from any process to any.
+// Messages come in the order in which they were stored, whichever processes send and receive.
 func inOrder(ctx context.Context, e *Env) error {
 	if err := e.open(ctx, e.Name, 10); err != nil {
 		return err
@@ -30,7 +30,7 @@ func inOrder(ctx context.Context, e *Env) error {
 	return nil
 }
 
-// A message that is published again is stored once, also if it has been removed meanwhile.
+// A message that is published again is stored once, also if it was removed in between.
 func oneIDOneMessage(ctx context.Context, e *Env) error {
 	return first(
 		e.open(ctx, e.Name, 10),
@@ -56,8 +56,8 @@ func idsAreOfTheirQueue(ctx context.Context, e *Env) error {
 		takeSeq(ctx, e.B, e.Name+".dead", 1, 1))
 }
 
-// A queue holds as many messages as its capacity says, with those that are leased. When it is full, a message that is
-// in it is still recognized.
+// A queue holds as many messages as its capacity, including those that are leased. When it is full, it still recognizes
+// a message that it has.
 func full(ctx context.Context, e *Env) error {
 	if err := first(
 		e.open(ctx, e.Name, 2),
@@ -104,7 +104,7 @@ func pullWaits(ctx context.Context, e *Env) error {
 	})
 }
 
-// Pull returns what there is, and at most as much as its credit.
+// Pull returns the messages that are there, at most as many as its credit.
 func pullCredit(ctx context.Context, e *Env) error {
 	if err := e.open(ctx, e.Name, 10); err != nil {
 		return err
@@ -177,7 +177,7 @@ func pullGivesUp(ctx context.Context, e *Env) error {
 		if err := publish(ctx, e.A, e.Name, 2); err != nil {
 			return err
 		}
-		// The transport may have asked for this one before. The next it must ask for.
+		// The transport may have asked for this message before. It must ask for the next one.
 		if _, err := coir.Select(ctx, got[0].DoneCase(nil), got[1].DoneCase(nil)); err != nil {
 			return err
 		}
@@ -229,11 +229,11 @@ func progressRenews(ctx context.Context, e *Env) error {
 		if again.State() == coir.StateEnded {
 			return errors.New("it was delivered again although its lease was renewed")
 		}
-		return again.Wait(ctx) // when it is no longer renewed
+		return again.Wait(ctx) // set when the lease is no longer renewed
 	})
 }
 
-// A message that is given back is delivered again, after its delay.
+// A message that is given back is delivered again after its delay.
 func nak(ctx context.Context, e *Env) error {
 	if err := first(e.open(ctx, e.Name, 2), publish(ctx, e.A, e.Name, 1)); err != nil {
 		return err
@@ -257,7 +257,7 @@ func nak(ctx context.Context, e *Env) error {
 	return nil
 }
 
-// A message can be removed by a delivery whose lease has ended, and by both.
+// A delivery whose lease has ended can remove its message. So can both deliveries of a message.
 func lateAck(ctx context.Context, e *Env) error {
 	if err := first(e.open(ctx, e.Name, 1), publish(ctx, e.A, e.Name, 1)); err != nil {
 		return err
@@ -288,8 +288,8 @@ func end(ctx context.Context, e *Env) error {
 		isNot("publish after End", publish(ctx, e.A, e.Name, 2), coir.ErrClosed)); err != nil {
 		return err
 	}
-	for { // the other process hears of it soon
-		err := publish(ctx, e.B, e.Name, 1) // which is stored
+	for { // the other process hears of the end soon
+		err := publish(ctx, e.B, e.Name, 1) // still stored
 		if errors.Is(err, coir.ErrClosed) {
 			break
 		}
@@ -297,7 +297,7 @@ func end(ctx context.Context, e *Env) error {
 			return err
 		}
 	}
-	d.Nak(0) // it is not over while a message is leased
+	d.Nak(0) // a leased message keeps the queue from being over
 	if err := takeSeq(ctx, e.A, e.Name, 1, 2); err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func end(ctx context.Context, e *Env) error {
 	return nil
 }
 
-// End ends the calls of Pull that wait.
+// End ends the waiting calls of Pull.
 func endWakesPull(ctx context.Context, e *Env) error {
 	if err := e.open(ctx, e.Name, 2); err != nil {
 		return err
@@ -324,7 +324,7 @@ func endWakesPull(ctx context.Context, e *Env) error {
 	})
 }
 
-// Tell reaches all that serve a subject, and none that has stopped.
+// Tell reaches all that serve a subject, and none that has stopped serving.
 func tellReachesAll(ctx context.Context, e *Env) error {
 	got := coir.NewChan[string](coir.Unbounded)
 	serve := func(t remote.Transport, as string) (func() error, error) {
@@ -351,7 +351,7 @@ func tellReachesAll(ctx context.Context, e *Env) error {
 		for len(seen) < len(want) {
 			text, err := got.RecvTimeout(ctx, time.Second)
 			if err != nil {
-				e.A.Tell(e.Name, []byte("!")) // it may be lost
+				e.A.Tell(e.Name, []byte("!")) // the message may be lost
 				continue
 			}
 			seen[text] = true
@@ -366,13 +366,14 @@ func tellReachesAll(ctx context.Context, e *Env) error {
 	if err := first(hear("a!", "b!"), closeA()); err != nil {
 		return err
 	}
-	for err == nil { // what was told before
+	for err == nil { // drop the earlier messages
 		_, err = got.TryRecv()
 	}
 	return first(hear("b!"), closeB())
 }
 
-// Request reaches one of those that serve a subject, and returns its answer. If there is none, it says so.
+// Request reaches one of those that serve a subject, and returns its answer. If nothing serves the subject, Request
+// fails.
 func requestReachesOne(ctx context.Context, e *Env) error {
 	request := func(text string) (string, error) {
 		try, cancel := coir.WithTimeout(ctx, 10*time.Second)
