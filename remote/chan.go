@@ -18,11 +18,11 @@ import (
 	"github.com/coir-go/coir/remote/internal/unique"
 )
 
-// Chan is one end of a channel whose other ends may be in other processes. It is made by [Durable] or [Volatile], which
-// say what is promised. Any number of fibers and goroutines may use it.
+// Chan is one end of a channel whose other ends may be in other processes. [Durable] and [Volatile] make a Chan, and
+// say what they promise. Any number of fibers and goroutines may use it.
 //
-// It is not a Go channel over a network. A network loses requests and answers, so an operation has three outcomes: it
-// was done, it was not done, or that is not known ([ErrUnknown]). Each operation says what its return means.
+// A Chan does not behave like a Go channel. A network loses requests and answers, so an operation has three outcomes:
+// it was done, it was not done, or the outcome is not known ([ErrUnknown]). Each operation says what its return means.
 type Chan[T any] struct {
 	name    string
 	t       Transport
@@ -34,22 +34,22 @@ type Chan[T any] struct {
 	watch   coir.Watch
 	leaving atomic.Bool // Leave was called
 
-	line  line                 // the senders that wait for room
-	aside aside.Fibers         // that receive
+	line  line                 // the sends that wait for room
+	aside aside.Fibers         // the fibers that receive
 	posts posts                // of a volatile channel: the values on their way to a receiving process
 	in    *coir.Chan[*Item[T]] // the values on their way to a receiver of this process
 
-	cond    coir.Cond // guards what follows
+	cond    coir.Cond // guards the fields below
 	seq     uint64
 	closers []io.Closer
-	left    error              // of operations, since Leave was called, or the context has ended
-	failed  error              // of receives, since the transport has failed for good
+	left    error              // error of operations after Leave or the end of the context
+	failed  error              // error of receives after the transport has failed for good
 	begun   bool               // receiving has begun
 	resting bool               // pull waits until a fiber of this process receives
-	calls   int                // of Recv, that have no value yet
-	giveUp  context.CancelFunc // lets pull give back the values that it offers; nil: it has not begun
+	calls   int                // calls of Recv that have no value yet
+	giveUp  context.CancelFunc // makes pull give back the values that it offers; nil before pull begins
 	stop    []context.CancelFunc
-	held    map[ID]*list.Element // of order: the values that are leased to this process
+	held    map[ID]*list.Element // elements of order: the values that are leased to this process
 	order   list.List            // *Item[T], the oldest first
 	seen    seen                 // the values whose effect is done
 	wants   wants                // the senders that wait for credit
@@ -57,45 +57,44 @@ type Chan[T any] struct {
 	stats   Stats
 }
 
-// Limits of single requests; package attempt has those of attempts. The caller's context bounds the operation.
+// Time limits. Package attempt limits single attempts, and the context of the caller limits the whole operation.
 const (
-	onceTime = 5 * time.Second       // of a request that cannot be repeated: a late answer is better than none
-	openTime = 5 * time.Second       // of one request that makes or ends a queue
-	pullTime = 5 * time.Second       // of one request for values, which waits at the broker
-	pollMin  = 50 * time.Millisecond // after which the first of the waiting senders tries without credit
-	pollMax  = time.Second
-	lateMin  = 200 * time.Microsecond // the same after credit: room may come late
-	lateMax  = 5 * time.Millisecond   // the same after spare credit
-	failTime = 250 * time.Millisecond // after which a value comes again that has failed, at first
+	onceTime = 5 * time.Second        // of a request that cannot be repeated: a late answer is better than none
+	openTime = 5 * time.Second        // of one request that makes or ends a queue
+	pullTime = 5 * time.Second        // of one request for values, which waits at the broker
+	pollMin  = 50 * time.Millisecond  // shortest time after which the first waiting send tries without credit
+	pollMax  = time.Second            // the longest
+	lateMin  = 200 * time.Microsecond // the same for a send that had credit: room may come late
+	lateMax  = 5 * time.Millisecond   // the same for a send that had spare credit
+	failTime = 250 * time.Millisecond // first redelivery delay after a failure
 )
 
-// crashes is how many times as many deliveries as failures make a value a dead letter.
+// A value becomes a dead letter after crashes*tries deliveries, because it may have crashed its receivers.
 const crashes = 5
 
-// Durable opens a channel whose values are stored by the transport. The channel has a name, by which all its ends find
-// each other, and a capacity, which is the same for all: that many values are stored in it, with those that receivers
-// hold.
+// Durable opens a channel whose values are stored by the transport. All ends of the channel find each other by its
+// name, and have the same capacity: the number of values that can be stored, including those that receivers hold.
 //
-//   - A Send that returned nil has stored its value. It is delivered at least once.
-//   - A value is removed when a receiver has said so: see [Item.Ack].
+//   - A Send that returned nil has stored its value, and the value is delivered at least once.
+//   - A value stays stored until a receiver removes it: see [Item.Ack].
 //   - Values that a sender sends one after the other are stored in that order, and one receiver gets them in that
 //     order. A value that is delivered again may come after later ones, and a value whose Send returned [ErrUnknown]
 //     may be stored after later ones.
 //
 // Durable fails if the transport promises less than [MeaningDurable], unless [WithMeaning] accepts that. It panics if
-// the name is empty, or the capacity less than 1.
+// the name is empty or the capacity is less than 1.
 //
-// ctx and n are those of the part of the program that uses the channel: when ctx ends, the end is left, as by
-// [Chan.Leave]; a receiving end has fibers in n. They need a place of [coir.Nursery.Limit] to begin, which Recv gives
-// them, and none afterwards.
+// ctx and n belong to the part of the program that uses the channel. When ctx ends, the end is left, as by
+// [Chan.Leave]. A receiving end runs fibers in n. If n has a limit (see [coir.Nursery.Limit]), these fibers need a
+// place to start, which Recv gives them, and none afterwards.
 func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int,
 	opts ...Option,
 ) (*Chan[T], error) {
 	c := newChan[T](ctx, n, t, name, capacity, opts)
 	c.stored = true
 	if m := t.Info().Meaning; m < c.set.meaning {
-		return nil, fmt.Errorf("remote: %s: a message is only %v by this transport, not %v: change the settings of the "+
-			"server that the transport's package names, or accept it by WithMeaning", name, m, c.set.meaning)
+		return nil, fmt.Errorf("remote: %s: this transport promises only that a message is %v, not %v: change the server "+
+			"settings that the transport's package names, or accept it with WithMeaning", name, m, c.set.meaning)
 	}
 	if lease := t.Info().Lease; lease <= 0 {
 		return nil, fmt.Errorf("remote: %s: the transport's lease of %v must be positive: change its option", name, lease)
@@ -119,12 +118,12 @@ func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name stri
 // Volatile opens a channel whose values are not stored. Each receiving process has a buffer of the given capacity.
 //
 //   - A Send that returned nil has put its value into the buffer of one receiving process. The value is lost if that
-//     process ends before it has received it.
+//     process ends before it receives the value.
 //   - A value is received at most once: a Send whose outcome is not known returns [ErrUnknown], and does not try again.
 //   - Values that a sender sends one after the other are received in that order if there is one receiving process. A
 //     value whose Send returned ErrUnknown may be received after later ones.
 //
-// ctx and n are as for [Durable]; an end that sends has a fiber in n while it does.
+// ctx and n are as for [Durable]. While an end sends, it runs a fiber in n.
 func Volatile[T any](ctx context.Context, n *coir.Nursery, t Transport, name string, capacity int,
 	opts ...Option,
 ) (*Chan[T], error) {
@@ -152,8 +151,8 @@ func newChan[T any](
 	return c
 }
 
-// join makes the end reachable for receivers: for those that give credit, and for those that begin. If it fails, it
-// leaves the end.
+// join makes the end reachable for receivers that give credit and for receivers that begin. If join fails, it leaves
+// the end.
 func (c *Chan[T]) join(ctx context.Context) error {
 	if err := c.watch.Start(ctx, (*leaver[T])(c)); err != nil {
 		return fmt.Errorf("remote: open %s: %w", c.name, err)
@@ -182,14 +181,14 @@ func (c *Chan[T]) join(ctx context.Context) error {
 // want tells the receivers how many sends wait.
 func (c *Chan[T]) want() { c.t.Tell(wantSubject(c.name), c.line.message(c.sender, false)) }
 
-// pass gives credit that a send had to the next, or back to the receivers.
+// pass gives the credit of a send to the next send, or back to the receivers.
 func (c *Chan[T]) pass() {
 	if !c.line.credit(1, true) {
 		c.t.Tell(wantSubject(c.name), c.line.message(c.sender, true))
 	}
 }
 
-// serve serves a subject until the end is left. It tries again while the transport cannot be reached.
+// serve serves a subject until the end is left. While the transport cannot be reached, serve tries again.
 func (c *Chan[T]) serve(ctx context.Context, subject string, f func(data []byte) []byte) error {
 	var s io.Closer
 	err := attempt.Repeat(ctx, openTime, func(ctx context.Context) (err error) {
@@ -228,7 +227,7 @@ func (c *Chan[T]) String() string {
 
 // Stats are the counters of one end of a channel.
 type Stats struct {
-	Meaning Meaning // what a stored value means; of a durable channel
+	Meaning Meaning // of stored values; only on a durable channel
 
 	Sent    uint64 // sends that returned nil
 	Dropped uint64 // values that OverflowDropNewest dropped
@@ -238,7 +237,7 @@ type Stats struct {
 
 	Received   uint64 // values that were handed to receivers of this process
 	Acked      uint64 // values that were removed
-	Duplicates uint64 // deliveries that were not handed over, because the value is held, or its effect is done
+	Duplicates uint64 // deliveries not handed over, because the value was held or its effect was done
 	Dead       uint64 // values that became dead letters
 }
 
@@ -262,16 +261,16 @@ func (c *Chan[T]) count(f func(st *Stats)) {
 	f(&c.stats)
 }
 
-// Close ends the channel for all its ends. It returns nil if the end is stored. Values that are stored are still
+// Close closes the channel for all its ends. It returns nil when the closing is stored. Stored values are still
 // delivered; then every Recv returns an error that matches [coir.ErrClosed]. Send returns such an error too: at this
-// end from now on, at others when they have heard of it. So close a channel when no other end sends any longer: a value
-// that another end sends at the same time may be stored when the last receiver has left. Close may be repeated. It
-// returns [ErrUnknown] if ctx ends before the outcome is known.
+// end from now on, at other ends when they have heard of the closing. So close a channel when no other end sends any
+// longer: a value that another end sends at the same time may be stored after the last receiver has left. Close may be
+// repeated. It returns [ErrUnknown] if ctx ends before the outcome is known.
 //
-// A volatile channel has no place to store that it has ended, and Close returns an error: use [Chan.Leave].
+// A volatile channel cannot store that it was closed, so Close returns an error: use [Chan.Leave].
 func (c *Chan[T]) Close(ctx context.Context) error {
 	if !c.stored {
-		return fmt.Errorf("remote: %s is volatile: it cannot be closed for all its ends; leave it", c.name)
+		return fmt.Errorf("remote: %s is volatile: it cannot be closed for all its ends: use Leave", c.name)
 	}
 	if err := attempt.Repeat(ctx, openTime, func(ctx context.Context) error { return c.t.End(ctx, c.name) }); err != nil {
 		return fmt.Errorf("remote: close %s: %w", c.name, err)
@@ -279,9 +278,9 @@ func (c *Chan[T]) Close(ctx context.Context) error {
 	return nil
 }
 
-// Leave gives up this end. Its fibers end, values that it has not acknowledged are delivered again, and its operations
-// return an error that matches [coir.ErrClosed]. If the end is left because its context has ended, that error is also
-// the error of the context. The other ends are not affected.
+// Leave gives up this end. The fibers of the end stop, values that it has not acknowledged are delivered again, and its
+// operations return an error that matches [coir.ErrClosed]. The end is also left when its context ends; then that error
+// also matches the error of the context. The other ends are not affected.
 func (c *Chan[T]) Leave() {
 	if c.leaving.CompareAndSwap(false, true) { // a watch is stopped once
 		c.watch.Stop()
@@ -316,15 +315,15 @@ func (l *leaver[T]) Ended(err error) {
 	(*Chan[T])(l).leave(fmt.Errorf("%w, because its context has ended: %w", errLeft, err))
 }
 
-// hasLeft returns the error of operations if this end was left.
+// hasLeft returns an error if this end was left.
 func (c *Chan[T]) hasLeft() error {
 	c.cond.Lock()
 	defer c.cond.Unlock()
 	return c.left
 }
 
-// All iterates over the values until the channel is closed, like [coir.Chan.All]. If it ends for another reason, the
-// last pair has an error.
+// All iterates over the values until the channel is closed, like [coir.Chan.All]. If it stops for another reason, the
+// last pair has the error.
 func (c *Chan[T]) All(ctx context.Context) iter.Seq2[*Item[T], error] {
 	return func(yield func(*Item[T], error) bool) {
 		for {

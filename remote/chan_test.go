@@ -15,7 +15,7 @@ import (
 	"github.com/coir-go/coir/remote/memory"
 )
 
-// A Send whose context ends says whether it waited for room, or for the broker.
+// A Send whose context ends says whether it waited for room or for the broker.
 func TestSendSaysWhatItWaitedFor(t *testing.T) {
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		b := memory.New()
@@ -57,7 +57,7 @@ type unreachable struct{ remote.Transport }
 
 func (unreachable) Publish(context.Context, string, remote.Msg) error { return remote.ErrUnavailable }
 
-// Each end has one codec; a value goes through it and back.
+// Each end has one codec. A value goes through the codec and back.
 func TestCodecs(t *testing.T) {
 	type value struct{ Text string }
 	for _, codec := range []remote.Codec{remote.JSON, remote.Gob} {
@@ -82,7 +82,8 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
-// A channel of []byte sends its values as they are, and keeps no slice of its user's. Bytes is a codec of nothing else.
+// A channel of []byte sends its values unchanged, and does not keep a slice of its user. The codec Bytes refuses values
+// of other types.
 func TestBytesAreSentAsTheyAre(t *testing.T) {
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		c, err := remote.Durable[[]byte](ctx, n, memory.New().Node("only"), orders, 1)
@@ -121,7 +122,7 @@ func TestBytesAreSentAsTheyAre(t *testing.T) {
 	}
 }
 
-// A buffer of package buf does not leave its process: its send fails, and the sender still has it.
+// A buffer of package buf cannot leave its process: the send fails, and the sender still has the buffer.
 //
 // Spec: BU-07 (missing descriptor support is ErrUnsupported)
 func TestBufferIsNotSent(t *testing.T) {
@@ -160,7 +161,7 @@ func TestBufferIsNotSent(t *testing.T) {
 	}
 }
 
-// A full channel fails, or drops and counts, if it is told to.
+// A full channel fails, or drops and counts, if an option says so.
 func TestOverflow(t *testing.T) {
 	for over, want := range map[coir.OverflowPolicy]error{coir.OverflowFail: remote.ErrFull, coir.OverflowDropNewest: nil} {
 		err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -187,7 +188,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// A transport that promises less than is asked for is refused.
+// A transport that promises less than the channel needs is refused.
 func TestMeaningIsAskedFor(t *testing.T) {
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		node := memory.New(memory.WithMeaning(remote.MeaningStored)).Node("only")
@@ -209,8 +210,8 @@ func TestMeaningIsAskedFor(t *testing.T) {
 	}
 }
 
-// The operations of an end that was left because its context has ended return the error of that context too, whichever
-// context they have: they cannot know which of the two the end has heard of first.
+// An end whose context has ended is left. Its operations return the error of that context too, whichever context they
+// have, because they cannot know which of the two the end noticed first.
 func TestLeftByItsContext(t *testing.T) {
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		short, cancel := coir.WithCancel(ctx)
@@ -295,11 +296,11 @@ func TestIDText(t *testing.T) {
 	}
 }
 
-// broken is a transport whose pulls fail, or whose serving of wants fails some times.
+// broken is a transport whose pulls fail, or where serving the subject of wants fails a few times.
 type broken struct {
 	remote.Transport
 	pull   error
-	serves *atomic.Int32 // that still fail
+	serves *atomic.Int32 // failures that are left
 }
 
 func (b broken) Pull(ctx context.Context, queue string, credit int) ([]remote.Delivery, error) {
@@ -316,8 +317,8 @@ func (b broken) Serve(ctx context.Context, subject string, f func(data []byte) [
 	return b.Transport.Serve(ctx, subject, f)
 }
 
-// An error of the transport that does not pass ends the receives of an end, and they return it. It does not look like
-// the end of the channel.
+// If the transport fails for good, the receives of an end return its error. That error does not look like the end of
+// the channel.
 func TestAnErrorThatStaysIsReceived(t *testing.T) {
 	refused := errors.New("pulls are not permitted")
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -345,7 +346,7 @@ func TestAnErrorThatStaysIsReceived(t *testing.T) {
 	}
 }
 
-// A receiving end that cannot begin now begins later.
+// A receiving end that cannot begin at first begins later.
 func TestReceivingBeginsLater(t *testing.T) {
 	for _, open := range []func(context.Context, *coir.Nursery, remote.Transport, string, int, ...remote.Option,
 	) (*remote.Chan[int], error){remote.Durable[int], remote.Volatile[int]} {
@@ -370,7 +371,7 @@ func TestReceivingBeginsLater(t *testing.T) {
 	}
 }
 
-// halved is a transport that can serve a number of subjects, and counts those that are served.
+// halved is a transport that can serve only a few subjects, and counts the subjects that are served.
 type halved struct {
 	remote.Transport
 	most int
@@ -416,7 +417,7 @@ func TestAFailedOpenLeavesNothing(t *testing.T) {
 	}
 }
 
-// A transport whose leases have no time is refused: nothing could renew them.
+// A transport whose leases have no duration is refused, because nothing could renew them.
 func TestALeaseHasATime(t *testing.T) {
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
 		_, err := remote.Durable[int](ctx, n, memory.New(memory.WithLease(-1)).Node("only"), orders, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/remote/memory"
 )
 
-// Two processes, which are parts of this example. The receiver marks the values whose effect is done, so that one that
-// comes twice has one effect.
+// Two processes, which are parts of this example. The receiver records the IDs of the values whose effect is done, so
+// that a value that comes twice has one effect.
 func ExampleDurable() {
 	broker := memory.New()
 	sender, receiver := broker.Node("sender"), broker.Node("receiver")
@@ -23,7 +23,7 @@ func ExampleDurable() {
 			}
 			defer greetings.Leave()
 			for _, text := range []string{"hello", "good bye"} {
-				if err := greetings.Send(ctx, text); err != nil { // nil: it is stored
+				if err := greetings.Send(ctx, text); err != nil { // nil if the text is stored
 					return err
 				}
 			}
@@ -58,7 +58,7 @@ func ExampleDurable() {
 	// <nil>
 }
 
-// A receive of another process beside one of this process.
+// A select receives from a remote channel and from a local one.
 func ExampleChan_RecvCase() {
 	node := memory.New().Node("only")
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -75,7 +75,7 @@ func ExampleChan_RecvCase() {
 		if i, err := coir.Select(ctx, stop.DoneCase(), jobs.RecvCase(&job)); err != nil || i == 0 {
 			return err
 		}
-		job.Hold(ctx) // it belongs to this fiber
+		job.Hold(ctx) // binds the job to this fiber
 		fmt.Println(job.Value)
 		return job.Ack(ctx)
 	})
@@ -116,7 +116,7 @@ func ExampleItem_Reject() {
 	// Output: "square the circle": not possible
 }
 
-// A volatile channel stores nothing: a value is in the buffer of a receiving process, or not sent.
+// A volatile channel stores nothing: a sent value is in the buffer of a receiving process.
 func ExampleVolatile() {
 	broker := memory.New()
 	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {

@@ -1,6 +1,6 @@
 package remote_test
 
-// The code of docs/guide/remote.md that stands in no program. It is compiled and not run.
+// The code of docs/guide/remote.md that is not part of a program. It is compiled and not run.
 
 import (
 	"context"

@@ -11,7 +11,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// Children of a nursery with a limit send on a volatile channel: its fiber begins although they take all places.
+// Children of a nursery with a limit send on a volatile channel. The sending fiber of the channel starts although the
+// children have all the places.
 func TestSimSendsUnderALimit(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b := memory.New()
@@ -48,7 +49,8 @@ func TestSimSendsUnderALimit(t *testing.T) {
 	}, sim.WithSchedules(200))
 }
 
-// A child of a nursery with a limit receives, and takes longer than a lease: the value does not come again.
+// A child of a nursery with a limit receives a value, and has it for longer than a lease. The value does not come
+// again.
 func TestSimAReceiveUnderALimit(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b := memory.New()

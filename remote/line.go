@@ -13,37 +13,37 @@ import (
 // How a sender waits for room, and who wakes it.
 //
 // A send that is refused because the channel is full takes a place in the line of its end, and tells the receivers how
-// many places there are ("want"). A receiver that has removed a value gives credit to one sender, in turn: only when
-// the removal is stored, because credit that overtakes it wakes the sender in vain. Credit wakes the first of the line,
-// which tries again.
+// many places the line has ("want"). A receiver that has removed a value gives credit to one sender, in turn. It does
+// so only when the removal is stored, because credit that overtakes the removal wakes the sender in vain. Credit wakes
+// the first send of the line, which tries again.
 //
-// A removal that finds no want is noted as spare: a want that comes after it gets credit immediately. Otherwise a want
-// that crosses the last removal would wait for the next, which may never come. How many such removals there were says
-// nothing, because other senders use the room. So spare credit says "more": if the send succeeds, it wakes the next of
-// its line, until one is refused. If its line is empty, that goes back to the receivers, for another sender. So does
-// the credit of a send that gives up. Credit that finds an empty line is dropped: with several receivers a want gets
-// credit of each, and what is not needed would go round for as long as the channel is full.
+// A removal that finds no want leaves spare credit: a want that comes later gets credit immediately. Otherwise a want
+// that crosses the last removal would wait for the next one, which may never come. The number of such removals does not
+// matter, because other senders use the room. So spare credit says "more": a send that succeeds with it wakes the next
+// send of its line, until one is refused. If the line is empty, the credit goes back to the receivers, for another
+// sender. So does the credit of a send that gives up. Credit that finds an empty line is dropped: with several
+// receivers, a want gets credit from each of them, and unused credit would go round for as long as the channel is full.
 //
-// A receiver that begins says so ("hello"), and the ends with a line tell it their wants.
+// A receiver that begins says so ("hello"), and the ends that have a line tell it their wants.
 //
-// All these are hints, and may be lost: by the network, or because the receiver that had the want has crashed. So the
-// first of a line tries from time to time without credit, and tells its want again. The others do not, so that 1000
-// waiting sends of a process do not ask the broker 1000 times. Wants have a number, so that an old one that comes late
-// changes nothing.
+// All these messages are hints, and may be lost: by the network, or because the receiver that had the want has crashed.
+// So the first send of a line tries from time to time without credit, and repeats the want. The other sends do not, so
+// that 1000 waiting sends of a process do not make 1000 requests. Wants are numbered, so that an old want that comes
+// late changes nothing.
 //
 // Invariants:
 //
-//	L1 order:  a send that comes while there is a line joins its end.
-//	L2 credit: credit that a send does not use, because it gives up, goes to the next of the line, or back.
+//	L1 order:  a send that begins while the line is not empty joins its end.
+//	L2 credit: the credit of a send that gives up goes to the next send of the line, or back to the receivers.
 //	L3 alive:  if the line is not empty, its first place has a timer, or is about to try.
 //
-// Rejected: credit to all senders. It woke all of them, for 3,540 refusals with 2,000 values. Rejected: a count of
-// spare removals: it is wrong as soon as a sender that does not wait uses the room.
+// Rejected: credit to all senders. It woke all of them, and 2,000 values had 3,540 refusals. Rejected: a count of spare
+// removals. The count is wrong as soon as a sender that does not wait uses the room.
 
 // line is the queue of sends of one end that wait for room.
 type line struct {
 	name   string
-	cond   coir.Cond // guards what follows
+	cond   coir.Cond // guards the fields below
 	places []*place
 	woken  uint64 // places that credit has woken
 	wants  uint64 // messages about the line
@@ -51,13 +51,13 @@ type line struct {
 
 // place is a place in the line.
 type place struct {
-	turn   *coir.Event // is set when it has credit
-	credit bool        // the same; it is written by line.credit, before that, and read when it has left the line
-	more   bool        // another may try after it
+	turn   *coir.Event // set when the place has credit
+	credit bool        // the same; line.credit writes it before it sets turn; read after the place has left the line
+	more   bool        // another send may try after this one
 }
 
-// late returns when a send that has credit, and is refused nevertheless, tries again: the removal that the credit is
-// for may not have made room yet. With spare credit the channel may really be full.
+// late returns how soon a send that had credit and was refused tries again. The removal that gave the credit may not
+// have made room yet. With spare credit, the channel may really be full.
 func (p *place) late() time.Duration {
 	if p.more {
 		return lateMax
@@ -67,7 +67,8 @@ func (p *place) late() time.Duration {
 
 func (l *line) init(name string) { l.name = name }
 
-// enter takes a place if there is a line, so that later sends do not overtake. It returns nil if there is none.
+// enter takes a place if the line is not empty, so that a send does not overtake those that wait. Otherwise it returns
+// nil.
 func (l *line) enter() *place {
 	l.cond.Lock()
 	defer l.cond.Unlock()
@@ -77,7 +78,7 @@ func (l *line) enter() *place {
 	return l.add(len(l.places))
 }
 
-// park takes a place for a send that was refused: the first, if it had credit, or else the last.
+// park takes a place for a send that was refused: the first place if the send had its turn, and otherwise the last.
 func (l *line) park(first bool) *place {
 	l.cond.Lock()
 	defer l.cond.Unlock()
@@ -106,7 +107,8 @@ func (l *line) credits() uint64 {
 	return l.woken
 }
 
-// message returns a message about the line for the receivers. unused says that it has credit that it does not need.
+// message returns a message about the line for the receivers. unused means that the line has credit that it does not
+// need.
 func (l *line) message(sender uint64, unused bool) []byte {
 	l.cond.Lock()
 	defer l.cond.Unlock()
@@ -114,7 +116,7 @@ func (l *line) message(sender uint64, unused bool) []byte {
 	return want{sender: sender, number: l.wants, places: uint32(len(l.places)), unused: unused}.message()
 }
 
-// credit wakes the first n of the line. It reports whether there were so many.
+// credit wakes the first n sends of the line. It reports whether the line had so many.
 func (l *line) credit(n int, more bool) (used bool) {
 	l.cond.Lock()
 	used = n <= len(l.places)
@@ -132,10 +134,10 @@ func (l *line) credit(n int, more bool) (used bool) {
 	return used
 }
 
-// end wakes all: the end was left. One that takes a place at this moment finds it out when it polls.
+// end wakes all sends, because the end was left. A send that takes a place at this moment finds that out when it polls.
 func (l *line) end() { l.credit(l.len(), true) }
 
-// remove takes a place out of the line. It has left already if it has credit.
+// remove takes a place out of the line. A place that has credit has left the line already.
 func (l *line) remove(p *place) {
 	l.cond.Lock()
 	defer l.cond.Unlock()
@@ -144,7 +146,7 @@ func (l *line) remove(p *place) {
 	}
 }
 
-// isFirst reports whether p is the first of the line. If so, it leaves the line.
+// isFirst reports whether p is the first place of the line. If so, p leaves the line.
 func (l *line) isFirst(p *place) bool {
 	l.cond.Lock()
 	defer l.cond.Unlock()
@@ -156,8 +158,8 @@ func (l *line) isFirst(p *place) bool {
 	return true
 }
 
-// wait waits until the place has credit, or is the first of the line and the poll time has passed. It returns an error
-// if ctx ends first. In each case the place has left the line, and p.credit says whether it has credit.
+// wait waits until the place has credit, or until it is the first of the line and the poll time has passed. It returns
+// an error if ctx ends first. In each case the place has left the line, and p.credit says whether it has credit.
 func (l *line) wait(ctx context.Context, p *place, poll time.Duration) error {
 	for {
 		i, err := coir.Select(ctx, p.turn.DoneCase(), coir.After(poll))
@@ -171,21 +173,21 @@ func (l *line) wait(ctx context.Context, p *place, poll time.Duration) error {
 	}
 }
 
-// wants are the senders that wait for credit of a receiver, by turns.
+// wants has the senders that wait for credit from a receiver. They get it in turn.
 type wants struct {
 	senders []want
 	spare   bool // a value was removed, and no sender wanted credit for it
 }
 
-// want is what a sender says about its line.
+// want says how many places the line of a sender has.
 type want struct {
 	sender uint64
 	number uint64 // of the message
 	places uint32
-	unused bool // it had credit that it did not need
+	unused bool // the sender had credit that it did not need
 }
 
-// set notes how many places a sender has. It returns a sender that gets credit.
+// set records a want. It returns the sender that gets credit, if there is one.
 func (w *wants) set(x want) (to uint64, ok bool) {
 	i := slices.IndexFunc(w.senders, func(y want) bool { return y.sender == x.sender })
 	switch {
@@ -203,7 +205,7 @@ func (w *wants) set(x want) (to uint64, ok bool) {
 	return w.take()
 }
 
-// take takes a want, in turn, or notes that there is spare credit.
+// take returns the sender whose turn it is, or records spare credit if no sender waits.
 func (w *wants) take() (to uint64, ok bool) {
 	if len(w.senders) == 0 {
 		w.spare = true

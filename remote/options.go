@@ -32,8 +32,8 @@ func settle[T any](opts []Option) settings {
 }
 
 // WithOverflow sets what Send does when the channel is full. With [coir.OverflowWait], the default, it waits. With
-// [coir.OverflowFail] it returns [ErrFull]. With [coir.OverflowDropNewest] it drops its value, which [Stats] counts.
-// There is no policy that drops the oldest: a receiver may hold it.
+// [coir.OverflowFail], it returns [ErrFull]. With [coir.OverflowDropNewest], it drops its value, and [Stats] counts
+// that. No policy drops the oldest value, because a receiver may hold it.
 func WithOverflow(p coir.OverflowPolicy) Option {
 	if p != coir.OverflowWait && p != coir.OverflowFail && p != coir.OverflowDropNewest {
 		panic(fmt.Sprintf("remote: WithOverflow(%v): a remote channel waits, fails, or drops the newest", p))
@@ -42,13 +42,13 @@ func WithOverflow(p coir.OverflowPolicy) Option {
 }
 
 // WithCodec sets how values become bytes. The default is [Bytes] for values of type []byte, and [JSON] for all others.
-// All ends of a channel have the same.
+// All ends of a channel must use the same codec.
 func WithCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 
-// WithPrefetch sets how many values an end asks for at a time, at most. They wait there until they are received, and
-// other ends do not get them, unless for the time of [Info.Lease] no fiber of this end has a value or receives one. An
-// end begins with one value, and asks for twice as many each time; after a value that was delivered before, it begins
-// with one again. The default is 32. n must be positive.
+// WithPrefetch sets the largest number of values that an end asks for at a time. The values wait at the end until they
+// are received, and other ends do not get them. But if no fiber of this end has a value or receives one for the time of
+// [Info.Lease], the end gives them back. An end first asks for one value, and asks for twice as many each time; after a
+// value that was delivered before, it starts with one again. The default is 32. n must be positive.
 func WithPrefetch(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("remote: WithPrefetch(%d): a receiver asks for at least one value", n))
@@ -56,12 +56,13 @@ func WithPrefetch(n int) Option {
 	return func(s *settings) { s.prefetch = n }
 }
 
-// WithTries sets how often a value may fail. If [Item.Fail] is called for a value that has been delivered n times or
-// more, or the effect of [Chan.RecvTx] fails for it, it becomes a [DeadLetter]. The default is 20: with the delays
-// between them that is after a quarter of an hour, so that a database may be away for some minutes. n must be positive.
+// WithTries sets how often a value may fail. A value that has been delivered n times or more becomes a [DeadLetter]
+// when [Item.Fail] is called for it, or the effect of [Chan.RecvTx] fails for it. The default is 20: with the delays
+// between the tries, that takes a quarter of an hour, so a database may be down for some minutes. n must be positive.
 //
-// A value may also end the processes that receive it. So it becomes a dead letter when it has been delivered 5n times
-// and was neither removed nor failed; and with it others that were received at the same time, each of these times.
+// A value may also crash the processes that receive it. So a value becomes a dead letter when it has been delivered 5n
+// times without being removed or failing. Values that were received together with it each of these times become dead
+// letters too.
 func WithTries(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("remote: WithTries(%d): a value is delivered at least once", n))
@@ -69,8 +70,8 @@ func WithTries(n int) Option {
 	return func(s *settings) { s.tries = n }
 }
 
-// WithMeaning accepts a transport whose stored messages have at least this meaning. Without it [Durable] fails if the
-// transport has a weaker one than [MeaningDurable].
+// WithMeaning accepts a transport whose stored messages have at least this meaning. Without it, [Durable] fails if the
+// transport promises less than [MeaningDurable].
 func WithMeaning(m Meaning) Option { return func(s *settings) { s.meaning = m } }
 
 // Codec turns values into bytes and back. A codec for protobuf, for example, calls proto.Marshal and proto.Unmarshal.
@@ -83,11 +84,11 @@ type Codec interface {
 var (
 	Bytes Codec = bytesCodec{} // values of type []byte, as they are
 	JSON  Codec = jsonCodec{}  // package encoding/json
-	Gob   Codec = gobCodec{}   // package encoding/gob; each value has the description of its type
+	Gob   Codec = gobCodec{}   // package encoding/gob; each value includes the description of its type
 )
 
-// bytesCodec copies: a caller may change its slice when Send has returned, and an attempt that was given up may still
-// use it then.
+// bytesCodec copies the bytes: a caller may change its slice after Send has returned, while an abandoned attempt may
+// still use it.
 type bytesCodec struct{}
 
 func (bytesCodec) Marshal(v any) ([]byte, error) {

@@ -14,30 +14,30 @@ import (
 // How values get into the buffer of a volatile channel.
 //
 // A send is a request to a receiving process, and its answer. The sends of one end that wait at the same time share a
-// request: while one is on its way, others gather, and go with the next. So 100 fibers that send cost one round trip,
-// not 100, and each of them still learns what became of its own value. A fiber makes the requests, and ends when there
-// is nothing to send.
+// request: while one request is on its way, more sends gather, and the next request carries them. So 100 fibers that
+// send cost one round trip, not 100, and each of them still learns the outcome for its own value. A fiber makes the
+// requests, and ends when there is nothing to send.
 //
 // Invariants:
 //
-//	P1 once:    a value is in one request, or in none.
-//	P2 outcome: a send that gives up before its value is in a request has not sent it; afterwards it does not know.
+//	P1 once:    a value is in at most one request.
+//	P2 outcome: a send that gives up before its value is in a request has not sent it; later, the outcome is not known.
 
-// posts are the sends of an end that wait for a request or for its answer.
+// posts has the sends of an end that wait for a request or for its answer.
 type posts struct {
-	cond   coir.Cond     // guards what follows
-	waits  []*post       // that are not in a request yet, the oldest first
-	flying *aside.Fibers // a fiber that makes requests; nil: there is none
+	cond   coir.Cond     // guards the fields below
+	waits  []*post       // not in a request yet, the oldest first
+	flying *aside.Fibers // the fiber that makes requests; nil if there is none
 }
 
 // post is a value on its way to a receiving process.
 type post struct {
 	m      Msg
-	answer coir.Promise[error] // is resolved with the outcome
-	gone   bool                // it is in a request; guarded by the lock of posts
+	answer coir.Promise[error] // resolved with the outcome
+	gone   bool                // in a request; guarded by the lock of posts
 }
 
-// The bounds of a request. One value may be larger.
+// The bounds of a request. A single value may be larger.
 const (
 	postValues = 1024
 	postBytes  = 128 << 10
@@ -93,7 +93,7 @@ func (c *Chan[T]) fly(ctx context.Context) {
 	}
 }
 
-// take takes what goes into one request.
+// take returns the values of the next request, or nil if there are none.
 func (ps *posts) take() []*post {
 	ps.cond.Lock()
 	defer ps.cond.Unlock()
@@ -128,7 +128,7 @@ func (c *Chan[T]) flyOnce(ctx context.Context, together []*post) {
 		return err
 	})
 	large := err != nil && !attempt.Open(err) && coir.Ended(ctx) == nil
-	if large && len(together) > 1 { // no request of this size is possible
+	if large && len(together) > 1 { // the transport refuses requests of this size
 		half := len(together) / 2
 		c.flyOnce(ctx, together[:half])
 		c.flyOnce(ctx, together[half:])
@@ -143,7 +143,7 @@ func (c *Chan[T]) flyOnce(ctx context.Context, together []*post) {
 	}
 }
 
-// The messages of a volatile channel: values, and the answer of a receiving process for each of them.
+// The messages of a volatile channel: values, and the answers of a receiving process, one for each value.
 
 func valueSubject(name string) string { return "value." + name }
 
@@ -153,7 +153,7 @@ const (
 	answerRefused = 'n' // followed by the reason
 )
 
-// valueHead is the size of what appendValue adds to the bytes of a value.
+// valueHead is the number of bytes that appendValue adds to those of a value.
 const valueHead = 8 + 8 + 4
 
 func appendValue(b []byte, m Msg) []byte {
@@ -162,12 +162,12 @@ func appendValue(b []byte, m Msg) []byte {
 	return appendBytes(b, m.Data)
 }
 
-// appendBytes adds some bytes, after their number.
+// appendBytes appends the length of data, and data.
 func appendBytes(b, data []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(data))), data...)
 }
 
-// cutBytes returns the bytes that appendBytes has added, and what follows.
+// cutBytes returns the bytes that appendBytes has appended, and the rest of b.
 func cutBytes(b []byte) (data, rest []byte, ok bool) {
 	if len(b) < 4 {
 		return nil, nil, false

@@ -13,12 +13,12 @@ import (
 	"github.com/coir-go/coir/remote/internal/unique"
 )
 
-// Promise is a result that comes later, and is stored under a key of the program, such as "payment 4711". Any process
-// may complete it, and any may wait for it, also one that starts after that: the result is read again. The first
-// completion wins, and the result does not change. It is made by [NewPromise]. Any number of fibers and goroutines may
-// use it.
+// Promise is a result that comes later and is stored under a key of the program, such as "payment 4711". Any process
+// may complete it. Any process may wait for it, even one that starts later, because the result is stored. The first
+// completion wins, and the result does not change. [NewPromise] makes a Promise. Any number of fibers and goroutines
+// may use it.
 //
-// It is not a [coir.Promise] over a network: completing it is a request, whose outcome may be unknown.
+// A Promise does not behave like a [coir.Promise]: completing it is a request, and the outcome may be unknown.
 type Promise[T any] struct {
 	key string
 	t   Transport
@@ -29,20 +29,21 @@ type Promise[T any] struct {
 // the returned error has the reason.
 var ErrRejected = errors.New("remote: rejected")
 
-// How often a wait looks without a message that the promise was completed. Such a message may be lost.
+// The shortest and the longest interval at which a wait looks for the result. The message that the promise was
+// completed may be lost.
 const (
 	lookMin = time.Second
 	lookMax = 10 * time.Second
 )
 
-// NewPromise returns the promise with the key. It makes no request. All processes use the same type and the same codec.
-// The options are [WithCodec] and [WithMeaning]: NewPromise fails if the transport promises less than [MeaningDurable],
-// unless WithMeaning accepts that.
+// NewPromise returns the promise with the key. It makes no request. All processes must use the same type and the same
+// codec. The options are [WithCodec] and [WithMeaning]: NewPromise fails if the transport promises less than
+// [MeaningDurable], unless WithMeaning accepts that.
 func NewPromise[T any](t Transport, key string, opts ...Option) (*Promise[T], error) {
 	p := &Promise[T]{key: key, t: t, set: settle[T](opts)}
 	if m := t.Info().Meaning; m < p.set.meaning {
-		return nil, fmt.Errorf("remote: promise %s: a result is only %v by this transport, not %v: change the setting of "+
-			"the server, or accept it by WithMeaning", key, m, p.set.meaning)
+		return nil, fmt.Errorf("remote: promise %s: this transport promises only that a result is %v, not %v: change the "+
+			"server settings, or accept it with WithMeaning", key, m, p.set.meaning)
 	}
 	return p, nil
 }
@@ -53,10 +54,10 @@ func (p *Promise[T]) Key() string { return p.key }
 // String returns a short description of the promise.
 func (p *Promise[T]) String() string { return "remote.Promise(" + p.key + ")" }
 
-// Resolve completes the promise with v. It reports whether this call has won: if it has not, the promise has another
-// result, which Wait returns. In both cases a result is stored. While the broker cannot be reached, or does not answer,
-// Resolve tries again until ctx ends, and then returns the error of ctx, or one that is also [ErrUnknown] if an attempt
-// may have stored v, or may still store it. Then call Resolve again: also in a later process.
+// Resolve completes the promise with v. It reports whether this call has won: if not, the promise has another result,
+// which Wait returns. In both cases a result is stored. While the broker cannot be reached, or does not answer, Resolve
+// tries again until ctx ends, and then returns the error of ctx. That error also matches [ErrUnknown] if an attempt may
+// have stored v, or may still store it. Then call Resolve again, even in a later process.
 func (p *Promise[T]) Resolve(ctx context.Context, v T) (won bool, err error) {
 	data, err := p.set.codec.Marshal(v)
 	if err != nil {
@@ -68,8 +69,8 @@ func (p *Promise[T]) Resolve(ctx context.Context, v T) (won bool, err error) {
 	return won, nil
 }
 
-// Reject completes the promise with an error, for the reason: Wait returns [ErrRejected]. It returns what
-// [Promise.Resolve] returns.
+// Reject completes the promise with an error that has the reason: Wait returns [ErrRejected]. Reject returns the same
+// as [Promise.Resolve].
 func (p *Promise[T]) Reject(ctx context.Context, reason string) (won bool, err error) {
 	if won, err = p.complete(ctx, resultError, []byte(reason)); err != nil {
 		return false, fmt.Errorf("remote: reject %s: %w", p.key, err)
@@ -77,7 +78,7 @@ func (p *Promise[T]) Reject(ctx context.Context, reason string) (won bool, err e
 	return won, nil
 }
 
-// A stored result is its kind, a number that identifies the call that has stored it, and the value or the reason.
+// A stored result has a kind, a number that identifies the call that has stored it, and the value or the reason.
 const (
 	resultValue = 'v'
 	resultError = 'e'
@@ -85,7 +86,7 @@ const (
 )
 
 func (p *Promise[T]) complete(ctx context.Context, kind byte, data []byte) (won bool, err error) {
-	call := unique.Number(ctx) // one for all attempts: an attempt may find what an earlier one has stored
+	call := unique.Number(ctx) // the same for all attempts: one may find the result of an earlier one
 	mine := append(binary.BigEndian.AppendUint64([]byte{kind}, call), data...)
 	var stored []byte
 	err = attempt.Repeat(ctx, 0, func(ctx context.Context) error {
@@ -106,11 +107,11 @@ func promiseSubject(key string) string { return "promise." + key }
 
 func storeKey(key string) string { return "promise." + key }
 
-// Wait waits until the promise is completed, in this process or another, also before this process began. It returns the
-// value, or an error that matches [ErrRejected]. It waits while the broker cannot be reached. If ctx ends first, it
-// returns the error of ctx.
+// Wait waits until any process has completed the promise, even before this process began. It returns the value, or an
+// error that matches [ErrRejected]. It waits while the broker cannot be reached. If ctx ends first, it returns the
+// error of ctx.
 //
-// In a select, use a fiber that waits, and its DoneCase.
+// To wait in a select, start a fiber that waits, and use its DoneCase.
 func (p *Promise[T]) Wait(ctx context.Context) (v T, err error) {
 	data, err := p.look(ctx)
 	if data == nil && err == nil {
@@ -140,12 +141,12 @@ func (p *Promise[T]) look(ctx context.Context) (data []byte, err error) {
 		return err
 	})
 	if ended := coir.Ended(ctx); err != nil && ended != nil {
-		err = ended // a look that has no answer changes nothing
+		err = ended // not ErrUnknown: a look changes nothing
 	}
 	return data, err
 }
 
-// await looks until there is a result: when a process says that there is one, and from time to time.
+// await looks for the result when a process says that there is one, and from time to time.
 func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
 	told := coir.NewChan[struct{}](coir.Conflated, coir.WithName("result of "+p.key))
 	poll := attempt.Backoff{Next: lookMin, Most: lookMax}
@@ -161,7 +162,7 @@ func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
 			})
 			if serving = err == nil; serving {
 				defer func() { _ = s.Close() }()
-			} // otherwise it looks from time to time, and tries again
+			} // otherwise look from time to time, and try to serve again
 		}
 		data, err := p.look(ctx)
 		if data != nil || err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// An order is waited for in one process, and paid in another. A process that starts later reads the result.
+// One process waits for an order, and another one pays it. A process that starts later reads the result.
 func ExamplePromise() {
 	broker := memory.New()
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
@@ -36,7 +36,7 @@ func ExamplePromise() {
 		if err != nil {
 			return err
 		}
-		_, err = paid.Resolve(ctx, 1995) // nil: a result is stored
+		_, err = paid.Resolve(ctx, 1995) // nil if a result is stored
 		return err
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func ExamplePromise() {
 	// later: 1995 <nil>
 }
 
-// Promises need a transport that stores durably, unless less is accepted by name.
+// Promises need a transport that stores durably, unless WithMeaning accepts less.
 func TestPromiseIsRefused(t *testing.T) {
 	node := memory.New(memory.WithMeaning(remote.MeaningStored)).Node("a")
 	if _, err := remote.NewPromise[int](node, "key"); err == nil {
@@ -69,7 +69,7 @@ func TestPromiseIsRefused(t *testing.T) {
 	}
 }
 
-// A rejected promise has the reason, and a result of another type is an error.
+// A rejected promise has the reason. A result of another type is an error.
 func TestPromiseResults(t *testing.T) {
 	node := memory.New().Node("a")
 	p, _ := remote.NewPromise[string](node, "key")
@@ -151,7 +151,7 @@ type attempts struct {
 	read  []int
 }
 
-// resolve is a process that resolves the promise, until it knows the outcome. Each call has a value of its own.
+// resolve is a process that resolves the promise, until it knows the outcome. Each call has a different value.
 func (a *attempts) resolve(ctx context.Context, s *sim.Sim, node *memory.Node) error {
 	p, err := remote.NewPromise[int](node, orders)
 	if err != nil {
@@ -198,8 +198,8 @@ func (a *attempts) wait(ctx context.Context, node *memory.Node) error {
 	return err
 }
 
-// The first completion wins, whatever the network, the processes and the broker do: all read the same value, now and
-// after a restart. A call that has won has stored it, and one that has not won, or failed, has not.
+// The first completion wins, whatever the network, the processes and the broker do: all processes read the same value,
+// now and after a restart. A call that has won has stored its value; a call that has not won, or has failed, has not.
 func TestSimPromiseFirstWins(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, a := memory.New(), &attempts{won: map[int]bool{}, what: map[int]outcome{}}
@@ -241,7 +241,7 @@ func TestSimPromiseFirstWins(t *testing.T) {
 		"remote refuse", "remote partition", "remote crash", "remote restart"))
 }
 
-// Without faults a wait ends when the promise is completed, and not when it looks again.
+// Without faults, a wait ends when the promise is completed, and not at its next look.
 func TestSimPromiseIsPrompt(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, a := memory.New(), &attempts{won: map[int]bool{}, what: map[int]outcome{}}

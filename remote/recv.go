@@ -14,38 +14,38 @@ import (
 
 // How a value comes out of a durable channel.
 //
-// One fiber of the end pulls deliveries and hands them to receivers, by a channel without a buffer. From the pull until
-// it is settled a value is held: it is in c.order, and another fiber renews its lease, until the fiber that received it
-// has ended. A value is settled by Ack, which removes it, by Nak, which gives it back, or by Reject, which removes it
-// when a dead letter is stored. If for the time of a lease no fiber has a value or receives one, the values that were
-// pulled are given back, and no more are pulled until a fiber receives: other processes may want them.
+// One fiber of the end pulls deliveries and hands them to receivers over an unbuffered channel. A value is held from
+// when it is pulled until it is settled: it is in c.order, and another fiber renews its lease until the fiber that
+// received it has ended. Ack settles a value by removing it, Nak by giving it back, and Reject by removing it after a
+// dead letter is stored. If no fiber has a value or receives one for the time of a lease, the end gives back the values
+// that it has pulled, and pulls no more until a fiber receives, because other processes may want them.
 //
 // Invariants:
 //
-//	R1 effect: a value is removed only after its receiver said so, or its dead letter is stored.
+//	R1 effect: a value is removed only after its receiver has acknowledged it, or its dead letter is stored.
 //	R2 once:   this process hands a value to a second receiver only after the first gave it back.
-//	R3 seen:   a value counts as seen from Ack on, not from its delivery: if it is given back, it must come again.
+//	R3 seen:   a value counts as seen from Ack on, not from its delivery: a value that is given back must come again.
 //	R4 credit: credit is given after the removal is stored.
 //
-// A delivery of a value that is held (its lease had ended, or the broker has restarted) replaces the delivery that is
-// held, and is not handed over. A delivery of a value that was seen is acknowledged again: the first acknowledgement
+// A delivery of a value that is held (its lease had ended, or the broker has restarted) replaces the earlier delivery,
+// and is not handed over. A delivery of a value that was seen is acknowledged again, because the first acknowledgement
 // was lost.
 
-// Item is a value that was received, and the right to settle it. One that was made in another way has no such right: it
-// counts as settled.
+// Item is a received value, and the right to settle it. Only a receive gives that right: the zero Item counts as
+// settled.
 type Item[T any] struct {
 	Value T
 	ID    ID  // the same for all deliveries of the value
-	Tries int // how often it has been delivered, with this delivery
+	Tries int // the number of deliveries of the value, including this one
 
 	c *Chan[T]
 
-	// What follows is guarded by the lock of c.
+	// The lock of c guards the fields below.
 	d       Delivery // nil on a volatile channel
 	state   itemState
 	handed  bool            // a receiver has it
-	holder  *coir.Fiber     // that received it; nil: it is not known
-	patient context.Context // of the receive; nil: it has not been received
+	holder  *coir.Fiber     // the fiber that received the value; nil if not known
+	patient context.Context // the context of the receive; nil before the receive
 }
 
 type itemState uint8
@@ -59,21 +59,21 @@ const (
 // because the fiber that received it has ended.
 var ErrSettled = errors.New("remote: the value was settled before")
 
-// ErrPoison is for errors of an effect: if the effect of [Chan.RecvTx] returns an error that is ErrPoison, because the
-// value is wrong in itself, the value becomes a [DeadLetter] at once, and is not tried again. See [Item.Fail].
-var ErrPoison = errors.New("remote: the value can have no effect")
+// ErrPoison marks a value that cannot be processed. If the effect of [Chan.RecvTx] returns an error that matches
+// ErrPoison, the value becomes a [DeadLetter] at once, and is not tried again. See [Item.Fail].
+var ErrPoison = errors.New("remote: the value cannot be processed")
 
-// Recv receives the next value. It waits while there is none. It returns an error that matches [coir.ErrClosed] if the
-// channel was closed and all its values have been removed, or if this end was left. While the transport cannot be
-// reached, Recv waits. An error of the transport that does not pass ends all receives of this end, which return it.
+// Recv receives the next value. It waits while there is none, and while the transport cannot be reached. It returns an
+// error that matches [coir.ErrClosed] if the channel was closed and all its values have been removed, or if this end
+// was left. If the transport fails for good, all receives of this end return its error.
 //
-// On a durable channel the value is not removed yet. It belongs to the caller, and is given to no other receiver, while
-// the calling fiber lives and ctx has not ended; a goroutine has it while ctx has not ended. It is removed by
-// [Item.Ack]. The value may be delivered a second time, here or in another process, if this process or the network is
-// stopped for longer than [Info.Lease], or fails, before the removal is stored. To have its effect once nevertheless,
-// see [Chan.RecvTx].
+// On a durable channel, Recv does not remove the value: [Item.Ack] does. The value belongs to the caller, and no other
+// receiver gets it, until the calling fiber or ctx ends. If the caller is a goroutine, only the end of ctx counts. The
+// value may be delivered a second time, here or in another process, if this process or the network stops for longer
+// than [Info.Lease], or fails, before the removal is stored. [Chan.RecvTx] says how the value can have its effect only
+// once.
 //
-// On a volatile channel the value is removed from the buffer, and Ack, Nak and Reject do nothing.
+// On a volatile channel, Recv removes the value from the buffer, and Ack, Nak and Reject do nothing.
 func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
 	var it *Item[T]
 	var err error
@@ -91,35 +91,36 @@ func (c *Chan[T]) Recv(ctx context.Context) (*Item[T], error) {
 	return it, nil
 }
 
-// RecvCase returns a case that receives into *dst, which must not be nil. The value belongs to this end until it is
-// settled, or the end is left: a case does not know which fiber receives it. Call [Item.Hold] to bind it to a fiber.
+// RecvCase returns a case that receives into *dst, which must not be nil. The value belongs to this end until the value
+// is settled or the end is left, because a case does not know which fiber receives. Call [Item.Hold] to bind the value
+// to a fiber.
 //
-// In a nursery with a limit, receiving begins when a place is free, for a moment: a select does not give up its own. A
-// Recv does.
+// In a nursery with a limit, starting to receive needs a free place for a moment. A Recv gives up its own place for
+// that; a select keeps its place.
 func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
 	c.begin(0) // if the end was left, the case finds a closed channel
 	return c.in.RecvCase(dst)
 }
 
 // RecvTx receives a value, calls effect with it, and removes the value when effect has returned nil. If effect fails,
-// RecvTx calls [Item.Fail], and returns the error of effect as it is.
+// RecvTx calls [Item.Fail], and returns the error of effect unchanged.
 //
 // The effect of each value happens once if effect writes it to a database in one transaction with the ID of the value,
-// and does nothing if the ID is there already. Then a value that is delivered again, because this process or the broker
-// has failed in between, changes nothing.
+// and does nothing if the database already has the ID. Then a value that is delivered again, because this process or
+// the broker has failed in between, changes nothing.
 //
-// RecvTx returns nil when the removal is stored. An error that is [ErrUnknown] means that effect has returned nil, and
-// that the value may be delivered again.
+// RecvTx returns nil when the removal is stored. An error that matches [ErrUnknown] means that effect has returned nil,
+// and that the value may be delivered again.
 //
-// If the value is wrong in itself, let effect return an error that matches [ErrPoison].
+// If the value cannot be processed at all, effect should return an error that matches [ErrPoison].
 func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, it *Item[T]) error) error {
 	it, err := c.Recv(ctx)
 	if err != nil {
 		return err
 	}
-	defer it.Nak(0) // if effect panics; otherwise it is settled
+	defer it.Nak(0) // if effect panics; otherwise the value is already settled
 	if err := effect(ctx, it); err != nil {
-		_ = it.Fail(ctx, err) // or it is delivered again
+		_ = it.Fail(ctx, err) // if it fails, the value is delivered again
 		return err
 	}
 	return it.Ack(ctx)
@@ -162,16 +163,16 @@ func (it *Item[T]) Hold(ctx context.Context) {
 	_, _ = it.whileHeld(func() { it.holder, it.patient = fiber, ctx }) // what is settled needs no holder
 }
 
-// Delivery returns the delivery of the value by the transport. It is for packages of transports that can do more than
-// [Transport] says, as package remote/postgres can: a program settles the value by the methods of the item. It is nil
-// on a volatile channel.
+// Delivery returns the transport's delivery of the value, or nil on a volatile channel. It is for packages of
+// transports that can do more than [Transport] requires, such as package remote/postgres. A program settles the value
+// by the methods of the item.
 func (it *Item[T]) Delivery() Delivery {
 	d, _ := it.whileHeld(func() {})
 	return d
 }
 
-// Ack removes the value from the channel: its effect is done. It returns nil when the removal is stored. While the
-// broker does not answer, Ack tries again until ctx ends, and then returns [ErrUnknown]: the value may be delivered
+// Ack removes the value from the channel, because its effect is done. It returns nil when the removal is stored. While
+// the broker does not answer, Ack tries again until ctx ends, and then returns [ErrUnknown]: the value may be delivered
 // again. It returns [ErrSettled] if the value was settled before.
 func (it *Item[T]) Ack(ctx context.Context) error {
 	c := it.c
@@ -206,9 +207,10 @@ func (it *Item[T]) Nak(delay time.Duration) {
 	d.Nak(delay)
 }
 
-// Fail says that the effect of the value has failed. The value is delivered again, after a delay that grows with its
-// tries. If it has been delivered as often as [WithTries] says, or if err is [ErrPoison], it becomes a [DeadLetter], as
-// by Reject, unless ctx has ended, or err is [ErrUnknown] or [ErrUnavailable]. Fail returns what Reject would.
+// Fail reports that the effect of the value has failed with err. The value is delivered again, after a delay that grows
+// with its tries. If the value has been delivered as often as [WithTries] allows, or if err matches [ErrPoison], Fail
+// calls Reject instead, and the value becomes a [DeadLetter]. But Fail does not reject a value if ctx has ended, or if
+// err matches [ErrUnknown] or [ErrUnavailable]. An error of Fail is one of Reject.
 func (it *Item[T]) Fail(ctx context.Context, err error) error {
 	if _, err := it.whileHeld(func() {}); err != nil {
 		return err
@@ -225,7 +227,8 @@ func (it *Item[T]) Fail(ctx context.Context, err error) error {
 }
 
 // Reject removes the value from the channel, and stores it as a [DeadLetter] with the reason. It returns nil when both
-// are stored. If it returns another error than [ErrSettled], the value is delivered again, and may be in both.
+// are stored. After an error other than [ErrSettled], the value is delivered again, and may also be stored as a dead
+// letter.
 func (it *Item[T]) Reject(ctx context.Context, reason string) error {
 	d, err := it.whileHeld(func() {})
 	if err != nil {
@@ -240,7 +243,7 @@ func (it *Item[T]) Reject(ctx context.Context, reason string) error {
 	return it.Ack(ctx)
 }
 
-// drop ends the hold of a value.
+// drop removes a value from those that are held.
 func (c *Chan[T]) drop(it *Item[T]) {
 	c.cond.Lock()
 	defer c.cond.Unlock()
@@ -260,8 +263,8 @@ func (c *Chan[T]) removed() {
 	}
 }
 
-// begin begins to receive, unless it has begun, or the end was left before. It reports whether receiving has begun.
-// calls is 1 for a call that receives.
+// begin starts the fibers that receive, unless they have been started before or the end was left. It reports whether
+// they have been started. calls is 1 for a receiving call, and 0 for a case.
 func (c *Chan[T]) begin(calls int) (begun bool) {
 	c.cond.Lock()
 	c.calls += calls
@@ -287,8 +290,8 @@ func (c *Chan[T]) begin(calls int) (begun bool) {
 	return true
 }
 
-// receive makes the end reachable for senders, and calls f, which hands values to receivers. It ends the receives when
-// f returns: nil says that the channel was closed.
+// receive makes the end reachable for senders, and calls f, which hands values to receivers. When f returns, receive
+// ends all receives. If f returned nil, the channel was closed.
 func (c *Chan[T]) receive(ctx context.Context, f func(ctx context.Context) error) {
 	err := c.meet(ctx)
 	if err == nil {
@@ -323,7 +326,7 @@ func (c *Chan[T]) meet(ctx context.Context) error {
 	return err
 }
 
-// served subtracts a receiving call. Selects are not counted, so the count may be 0.
+// served subtracts 1 from the count of receiving calls. Selects are not counted, so the count may be 0 already.
 func (c *Chan[T]) served() {
 	c.cond.Lock()
 	defer c.cond.Unlock()
@@ -346,7 +349,7 @@ func (c *Chan[T]) start(in *coir.Nursery, name string, f func(ctx context.Contex
 	})
 }
 
-// wanted notes that a sender waits.
+// wanted records the want of a sender. If there is spare credit, a sender gets it.
 func (c *Chan[T]) wanted(data []byte) {
 	x, ok := parseWant(data)
 	if !ok {
@@ -396,8 +399,8 @@ func (c *Chan[T]) pullOnce(ctx context.Context, credit int) ([]Delivery, error) 
 }
 
 // nextCredit returns how many values to pull next. A value that was delivered before may end this process, as it may
-// have ended another one, and the values that were pulled with it would have one delivery more without having been
-// received. So after such a value one is pulled at a time, when a fiber receives.
+// have ended another one. The values that were pulled with it would then count one more delivery, although no fiber
+// received them. So after such a value, the end pulls one value at a time, and only when a fiber receives.
 func (c *Chan[T]) nextCredit(credit int, ds []Delivery) int {
 	if slices.ContainsFunc(ds, func(d Delivery) bool { return d.Tries() > 1 }) {
 		return 1
@@ -408,8 +411,8 @@ func (c *Chan[T]) nextCredit(credit int, ds []Delivery) int {
 	return min(2*credit, c.set.prefetch)
 }
 
-// rest returns nil when values are to be pulled: at once, or, if pull rests, when a fiber receives. Reusing a case does
-// not call begin, so rest also polls.
+// rest waits until pull may pull values. If pull rests, that is when a fiber receives; otherwise rest returns at once.
+// A case that is used again does not call begin, so rest also polls.
 func (c *Chan[T]) rest(ctx context.Context) error {
 	for c.rests() && c.in.Stats().Recv.Waiting == 0 && coir.Ended(ctx) == nil {
 		in, cancel := coir.WithTimeout(ctx, pollMax)
@@ -432,14 +435,14 @@ func (c *Chan[T]) rests() bool {
 	return c.resting && c.calls == 0
 }
 
-// handOver hands deliveries to receivers. It gives back those that no receiver takes before ctx ends or pull rests. If
-// last is set, pull rests when it has handed them over.
+// handOver hands deliveries to receivers. It gives back the deliveries that no receiver takes before ctx ends or pull
+// rests. If last is set, pull rests when all are handed over.
 func (c *Chan[T]) handOver(ctx context.Context, ds []Delivery, last bool) {
 	if len(ds) == 0 {
 		return
 	}
 	var its []*Item[T]
-	for _, d := range ds { // all are held before the first is handed over, which may take long
+	for _, d := range ds { // hold all before handing over the first, which may take long
 		it := &Item[T]{ID: d.Msg().ID, Tries: d.Tries(), c: c, d: d}
 		if c.hold(ctx, it) {
 			its = append(its, it)
@@ -470,7 +473,7 @@ func (c *Chan[T]) hand(ctx context.Context, it *Item[T]) bool {
 		reason = fmt.Sprintf("delivered %d times, and not acknowledged", most)
 	}
 	if reason != "" {
-		_ = it.Reject(ctx, reason) // or it is delivered again
+		_ = it.Reject(ctx, reason) // if it fails, the value is delivered again
 		return true
 	}
 	if c.in.Send(ctx, it) != nil {
@@ -484,7 +487,8 @@ func (c *Chan[T]) hand(ctx context.Context, it *Item[T]) bool {
 	return true
 }
 
-// hold makes it the holder of its value. It reports false if the delivery is a duplicate, which is not handed over.
+// hold adds the item to those that are held. It reports false if its delivery is a duplicate, which must not be handed
+// over.
 func (c *Chan[T]) hold(ctx context.Context, it *Item[T]) bool {
 	c.cond.Lock()
 	if at, ok := c.held[it.ID]; ok {
@@ -507,11 +511,11 @@ func (c *Chan[T]) hold(ctx context.Context, it *Item[T]) bool {
 	return true
 }
 
-// keep renews the leases of the values that are held, and gives back those whose receiver has ended, and those that no
+// keep renews the leases of the held values. It gives back the values whose receiver has ended, and the values that no
 // fiber of this process wants.
 func (c *Chan[T]) keep(ctx context.Context) {
 	defer c.giveBack(func(*Item[T]) bool { return true })
-	const parts = 3 // of a lease
+	const parts = 3 // renewals in the time of a lease
 	var first *Item[T]
 	waits := 0
 	for c.waitForHeld(ctx) == nil && coir.Sleep(ctx, c.t.Info().Lease/parts) == nil {
@@ -531,7 +535,7 @@ func (c *Chan[T]) keep(ctx context.Context) {
 	}
 }
 
-// unwanted returns the first value that is held, if none of them has a receiver.
+// unwanted returns the oldest held value, or nil if a held value has a receiver.
 func (c *Chan[T]) unwanted() *Item[T] {
 	c.cond.Lock()
 	defer c.cond.Unlock()
@@ -560,7 +564,7 @@ func (c *Chan[T]) waitForHeld(ctx context.Context) error {
 	return nil
 }
 
-// leases returns the deliveries that are held.
+// leases returns the deliveries of the held values.
 func (c *Chan[T]) leases() (ds []Delivery) {
 	c.cond.Lock()
 	defer c.cond.Unlock()
@@ -570,7 +574,7 @@ func (c *Chan[T]) leases() (ds []Delivery) {
 	return ds
 }
 
-// giveBack gives back the values that are held and for which f is true.
+// giveBack gives back the held values for which f returns true.
 func (c *Chan[T]) giveBack(f func(it *Item[T]) bool) {
 	var back []*Item[T]
 	c.cond.Lock()
@@ -593,7 +597,7 @@ func (it *Item[T]) abandoned() bool {
 	return ctx != nil && (coir.Ended(ctx) != nil || fiber != nil && fiber.State() == coir.StateEnded)
 }
 
-// accept takes values of a volatile channel into the buffer, and returns the answer for each. It does not wait.
+// accept takes values of a volatile channel into the buffer, and returns an answer for each. It does not wait.
 func (c *Chan[T]) accept(data []byte) (answer []byte) {
 	ms, ok := parseValues(data)
 	if !ok {

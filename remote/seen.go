@@ -2,28 +2,28 @@ package remote
 
 import "container/list"
 
-// seen remembers which values had their effect, so that a second delivery in the same process can be hidden. It knows
-// the last values of each sender: a mark, and a bit for each of the values below it. What it does not know counts as
-// not seen, so it never hides a value that had no effect; it may fail to hide a very late duplicate.
+// seen remembers which values had their effect, so that a second delivery to the same process can be hidden. For each
+// sender it has the highest number seen, and a bit for each of the numbers just below. A value that it does not know
+// counts as not seen. So it never hides a value that had no effect, but it may fail to hide a very late duplicate.
 type seen struct {
 	senders map[uint64]*list.Element // of order
 	order   list.List                // *marks, the most recently used first
 }
 
-// The bounds of seen: values of a sender, and senders.
+// The bounds of seen: the values of each sender, and the senders.
 const (
 	seenValues  = 1024
 	seenSenders = 10_000
 )
 
-// marks are the values of one sender.
+// marks has the seen values of one sender.
 type marks struct {
 	sender uint64
-	high   uint64 // the highest that was seen
+	high   uint64 // the highest number seen
 	bits   [seenValues / 64]uint64
 }
 
-// add notes that a value was seen.
+// add records that a value was seen.
 func (s *seen) add(id ID) {
 	at, ok := s.senders[id.Sender]
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What seen knows, it knows exactly: it never says that it has seen a value that it has not, and it has seen the last
-// values of a sender.
+// seen is exact for the values that it knows: it never reports a value that was not seen, and it knows the last values
+// of each sender.
 func TestSeenAgainstAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s seen
@@ -33,7 +33,7 @@ func TestSeenAgainstAMap(t *testing.T) {
 	}
 }
 
-// The number of senders is bounded; the least recently used is forgotten.
+// The number of senders is bounded. The least recently used sender is forgotten.
 func TestSeenForgetsSenders(t *testing.T) {
 	var s seen
 	for i := range uint64(seenSenders) + 1 {

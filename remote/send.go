@@ -10,26 +10,26 @@ import (
 	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
-// Send sends v. It waits while the channel is full, unless [WithOverflow] says otherwise; sends of one end that wait
+// Send sends v. It waits while the channel is full, unless [WithOverflow] says otherwise; the waiting sends of an end
 // are served in order.
 //
-// On a durable channel it returns nil when v is stored. While the broker cannot be reached, or does not answer, Send
-// tries again, with the same [ID], so that v is stored once. If ctx ends meanwhile, it returns the error of ctx, which
-// is also [ErrFull] if it waited for room, [ErrUnavailable] if the broker could not be reached, and [ErrUnknown] if an
-// attempt may have stored v, or may still store it. It gives up with ErrUnknown after half of [Info.Window], because
-// the transport would not recognize a later attempt.
+// On a durable channel, Send returns nil when v is stored. While the broker cannot be reached, or does not answer, Send
+// tries again, with the same [ID], so that v is stored once. If ctx ends meanwhile, Send returns the error of ctx. That
+// error also matches [ErrFull] if Send waited for room, [ErrUnavailable] if the broker could not be reached, and
+// [ErrUnknown] if an attempt may have stored v, or may still store it. Send gives up with ErrUnknown after half of
+// [Info.Window], because the transport would not recognize a later attempt.
 //
-// On a volatile channel it returns nil when a receiving process has v in its buffer. It waits while there is no
+// On a volatile channel, Send returns nil when a receiving process has v in its buffer. It waits while there is no
 // receiving process. If an attempt may have succeeded, it returns ErrUnknown.
 //
-// Send waits for an answer of the broker, or of the receiving process. To send more values in the same time, send by
+// Send waits for an answer of the broker, or of the receiving process. To send more values in the same time, send from
 // several fibers: their requests are on the way at the same time, and on a volatile channel they share requests.
 //
-// In all other cases v has not been sent: an error that is neither nil nor ErrUnknown says so. It is [coir.ErrClosed]
-// if the channel was closed or left.
+// After any other error, v has not been sent. The error matches [coir.ErrClosed] if the channel was closed or this end
+// was left.
 //
-// There is no SendCase: a send that has begun cannot be taken back, as a select would have to. Start a fiber that
-// sends, and select on its end.
+// There is no SendCase, because a select would have to take back a send that has begun, and that is not possible. Start
+// a fiber that sends, and select on its end.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	data, err := c.set.codec.Marshal(v)
 	if err != nil {
@@ -60,16 +60,16 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 type sending struct {
 	m          Msg
 	post       func(ctx context.Context, m Msg) error // makes one attempt
-	window     time.Duration                          // how long attempts may be repeated that may have succeeded
-	atMostOnce bool                                   // they may not be repeated at all
+	window     time.Duration                          // how long an attempt that may have succeeded may be repeated
+	atMostOnce bool                                   // such an attempt may not be repeated at all
 
-	limit   attempt.Limit // of the next attempt
-	doubt   bool          // an attempt may have succeeded, or may still
+	limit   attempt.Limit // time limit of the next attempt
+	doubt   bool          // an attempt may have succeeded, or may still succeed
 	since   time.Duration // when the first such attempt began
 	dropped bool
 }
 
-// post returns how an attempt to send is made.
+// post returns the function that makes one attempt to send.
 func (c *Chan[T]) post() func(ctx context.Context, m Msg) error {
 	if c.stored {
 		return func(ctx context.Context, m Msg) error { return c.t.Publish(ctx, c.name, m) }
@@ -109,7 +109,7 @@ func (c *Chan[T]) send(ctx context.Context, s *sending) error {
 	}
 }
 
-// wait waits in the line until it is the turn of p. If ctx ends first, it passes on what p had.
+// wait waits in the line until it is the turn of p. If ctx ends first, it passes on the credit of p.
 func (c *Chan[T]) wait(ctx context.Context, p *place, poll *attempt.Backoff) error {
 	c.want()
 	err := c.line.wait(ctx, p, poll.Next)
@@ -121,12 +121,12 @@ func (c *Chan[T]) wait(ctx context.Context, p *place, poll *attempt.Backoff) err
 	case p.credit:
 		c.pass()
 	default:
-		c.want() // there is one less
+		c.want() // one send less waits
 	}
 	return err
 }
 
-// attempt makes one attempt.
+// attempt makes one attempt, and records when the first attempt began that may have succeeded.
 func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
 	if err := c.hasLeft(); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
 	return err
 }
 
-// goOn decides what follows an attempt that has failed with err. It returns nil if the next attempt may be made, or if
+// goOn decides what to do after an attempt that failed with err. It returns nil if the next attempt may be made, or if
 // the value was dropped.
 func (c *Chan[T]) goOn(ctx context.Context, s *sending, back *attempt.Backoff, err error) error {
 	switch {

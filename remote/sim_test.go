@@ -1,8 +1,8 @@
 package remote_test
 
-// The protocol under schedules of package sim: senders, receivers and the broker are parts of one program, and the
-// network and their crashes are decisions of the schedule. A program says what must hold in all schedules, and by
-// Sometimes what must be seen in some. Package internal/mutants plants mistakes that these tests must find.
+// Tests of the protocol under schedules of package sim. Senders, receivers and the broker are parts of one program, and
+// the schedule decides how the network behaves and when they crash. A program says what must hold in all schedules, and
+// with Sometimes what must happen in some. Package internal/mutants plants mistakes that these tests must find.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 
 const orders = "orders"
 
-// body is what a process does.
+// body is the code of a process.
 type body func(ctx context.Context, node *memory.Node, c *remote.Chan[int]) error
 
 // process runs f as a process with an end of the channel orders. It starts again when it crashes.
@@ -39,16 +39,16 @@ func process(ctx context.Context, b *memory.Broker, name string, capacity int, f
 	})
 }
 
-// outcome is what a sender knows about a value.
+// outcome is the knowledge of a sender about a value.
 type outcome int
 
 const (
-	unknown outcome = iota // its Send has returned ErrUnknown, or not at all
-	stored                 // it has returned nil
-	failed                 // it has returned another error
+	unknown outcome = iota // Send has returned ErrUnknown, or has not returned
+	stored                 // Send has returned nil
+	failed                 // Send has returned another error
 )
 
-// ledger has what senders know, and what receivers have done. It survives crashes, like a database.
+// ledger has the knowledge of the senders and the effects of the receivers. It survives crashes, like a database.
 type ledger struct {
 	mu       sync.Mutex // never held while a fiber waits
 	next     map[int]int
@@ -65,7 +65,7 @@ func newLedger() *ledger {
 	}
 }
 
-// takeOf returns the next of the values of a sender.
+// takeOf returns the next value of a sender.
 func (l *ledger) takeOf(sender, values int) (v int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,8 +84,8 @@ func (l *ledger) sent(v int, o outcome) {
 	l.outcomes[v] = o
 }
 
-// commit performs the effect of a value and marks its ID, in one transaction, unless it is marked. It reports whether
-// it did.
+// commit performs the effect of a value and marks its ID, in one transaction, unless the ID is marked. It reports
+// whether it has performed the effect.
 func (l *ledger) commit(id remote.ID, v int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *ledger) commit(id remote.ID, v int) bool {
 	return true
 }
 
-// firstOf reports whether it is the first call for a value.
+// firstOf reports whether this is the first call for a value.
 func (l *ledger) firstOf(id remote.ID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,8 @@ func (l *ledger) firstOf(id remote.ID) bool {
 	return !was
 }
 
-// check reports what must not be: a stored value without effect, a failed one with an effect, and two effects.
+// check reports mistakes: a stored value without an effect, a failed value with an effect, and a value with two
+// effects.
 func (l *ledger) check(s *sim.Sim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +123,7 @@ func (l *ledger) check(s *sim.Sim) {
 	}
 }
 
-// outcomeOf returns what an error of Send says.
+// outcomeOf returns the outcome that an error of Send means.
 func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:
@@ -133,7 +134,7 @@ func outcomeOf(err error) outcome {
 	return failed
 }
 
-// sendAll is a sending process: it sends the values of the ledger, some of them with little time.
+// sendAll is a sending process. It sends the values of the ledger, some of them with a short time limit.
 func sendAll(s *sim.Sim, l *ledger, sender, values int) body {
 	return func(ctx context.Context, node *memory.Node, c *remote.Chan[int]) error {
 		for {
@@ -158,8 +159,8 @@ func sendAll(s *sim.Sim, l *ledger, sender, values int) body {
 	}
 }
 
-// receiveAll is a receiving process: it performs the effects of values, which take some time, until the channel is
-// closed.
+// receiveAll is a receiving process. Until the channel is closed, it performs the effects of values, which take some
+// time.
 func receiveAll(s *sim.Sim, l *ledger, takes time.Duration) body {
 	return func(ctx context.Context, node *memory.Node, c *remote.Chan[int]) error {
 		for {
@@ -216,8 +217,8 @@ func exchange(ctx context.Context, s *sim.Sim, b *memory.Broker, l *ledger, send
 	}
 }
 
-// Every value whose Send returned nil has its effect, once. A value whose Send failed has none. Whatever the network,
-// the processes and the broker do.
+// Every value whose Send returned nil has its effect once, and a value whose Send failed has none, whatever the
+// network, the processes and the broker do.
 func TestSimEffectsHappenOnce(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(), newLedger()
@@ -233,7 +234,7 @@ func TestSimEffectsHappenOnce(t *testing.T) {
 	}, simtest.Schedules(5000), sim.WithFaults(append(memory.Faults(), "short of time", "effect fails")...))
 }
 
-// The same with a channel that fails when it is full: a failure is one.
+// The same with a channel that fails when it is full: a failed Send has not sent its value.
 func TestSimFullFails(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(), newLedger()
@@ -242,10 +243,10 @@ func TestSimFullFails(t *testing.T) {
 	}, simtest.Schedules(5000), sim.WithFaults("remote lose", "remote delay", "remote duplicate"))
 }
 
-// pollMin is when the first of the waiting senders tries without credit.
+// pollMin is the time after which the first waiting sender tries without credit.
 const pollMin = 50 * time.Millisecond
 
-// Without faults a sender waits for room and not for its poll: credit comes when the removal is stored, and no time
+// Without faults, a sender waits for room and not for its poll: credit comes when the removal is stored, and no time
 // passes, however often the channel is full.
 func TestSimCreditIsPrompt(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -258,7 +259,7 @@ func TestSimCreditIsPrompt(t *testing.T) {
 	}, simtest.Schedules(3000))
 }
 
-// The same with two senders, where one may take the room that the other has credit for, and that waits for it then.
+// The same with two senders. One may take the room for which the other has credit; the other then waits for room.
 func TestSimCreditOfTwoIsPrompt(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(), newLedger()
@@ -280,7 +281,7 @@ func TestSimLateRoom(t *testing.T) {
 	}, simtest.Schedules(1000), sim.WithFaults("remote late room"))
 }
 
-// Messages about room may be lost: a sender that waits goes on nevertheless.
+// Messages about room may be lost. A waiting sender goes on nevertheless.
 func TestSimLostCredit(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(), newLedger()
@@ -289,8 +290,8 @@ func TestSimLostCredit(t *testing.T) {
 	}, simtest.Schedules(2000), sim.WithSteps(3000), sim.WithFaults("remote lose"))
 }
 
-// Sends of one end wait in one line. Credit of one that gives up goes to the next, and room that a removal has made
-// before they came is used by all: none waits for its poll.
+// Sends of one end wait in one line. The credit of a send that gives up goes to the next. If a removal made room before
+// the sends came, all of them use that room: none waits for its poll.
 func TestSimOneLineIsServed(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b := memory.New()
@@ -339,8 +340,8 @@ func TestSimOneLineIsServed(t *testing.T) {
 	}, simtest.Schedules(20_000))
 }
 
-// An ID is remembered for a time. A Send that has not heard of its value stops before that has passed, so that a value
-// is not stored twice.
+// The broker remembers an ID for a limited time. A Send whose outcome is not known gives up before that time has
+// passed, so that a value is not stored twice.
 func TestSimNoAttemptAfterTheWindow(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(memory.WithWindow(30*time.Second)), newLedger()
@@ -349,7 +350,7 @@ func TestSimNoAttemptAfterTheWindow(t *testing.T) {
 	}, simtest.Schedules(3000), sim.WithFaults("remote lose", "remote partition"))
 }
 
-// Values that come for the first time come in the order in which a sender has sent them, if there is one receiver.
+// Values that come for the first time come in the order in which their sender sent them, if there is one receiver.
 func TestSimOrderOfASender(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, last := memory.New(), -1
@@ -386,8 +387,8 @@ func TestSimOrderOfASender(t *testing.T) {
 	}, simtest.Schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse"))
 }
 
-// A value is renewed while the fiber that has it lives, however long that takes, and so are the values that wait for
-// the same fiber: no other receiver gets them.
+// The lease of a value is renewed while the fiber that has the value lives, however long that takes. So are the leases
+// of the values that wait for the same fiber. No other receiver gets them.
 func TestSimAHeldValueIsGivenToNoOther(t *testing.T) {
 	const values = 3
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -433,7 +434,7 @@ func TestSimAHeldValueIsGivenToNoOther(t *testing.T) {
 	}, simtest.Schedules(300))
 }
 
-// An end that has received, and does so no more, keeps no value from others.
+// An end that no longer receives keeps no value from other ends.
 func TestSimAnEndThatDoesNotReceiveKeepsNothing(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b := memory.New()
@@ -452,7 +453,7 @@ func TestSimAnEndThatDoesNotReceiveKeepsNothing(t *testing.T) {
 					return err
 				}
 			}
-			it, err := ends[0].Recv(ctx) // it pulls all
+			it, err := ends[0].Recv(ctx) // this pulls all values
 			if err != nil {
 				return err
 			}
@@ -499,7 +500,8 @@ func TestSimAnEndThatDoesNotReceiveKeepsNothing(t *testing.T) {
 	}, simtest.Schedules(300), sim.WithSteps(20_000))
 }
 
-// A broker that restarts delivers a value again while a fiber has it. The process of that fiber does not hand it over.
+// A broker that restarts delivers a value again while a fiber has it. The process of that fiber does not hand the value
+// over again.
 func TestSimAHeldValueIsHandedOverOnce(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		var holders atomic.Int32
@@ -557,7 +559,7 @@ func inOneProcess(ctx context.Context, s *sim.Sim, capacity int,
 	}
 }
 
-// A fiber that ends with a value, and has not settled it, does not keep it: another receives it soon.
+// A fiber that ends without settling its value does not keep it: another fiber receives the value soon.
 func TestSimAnAbandonedValueComesAgain(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		inOneProcess(ctx, s, 1, func(ctx context.Context, n *coir.Nursery, c *remote.Chan[int]) error {
@@ -583,8 +585,8 @@ func TestSimAnAbandonedValueComesAgain(t *testing.T) {
 	}, simtest.Schedules(300), sim.WithSteps(2000))
 }
 
-// Two values are removed, and two sends that were refused before tell it later. There is one note of spare credit, and
-// room for both.
+// Two values are removed, and only then two refused sends tell the receiver that they wait. There is one record of
+// spare credit, and room for both sends.
 func TestSimSpareCreditIsForAll(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		inOneProcess(ctx, s, 2, func(ctx context.Context, _ *coir.Nursery, c *remote.Chan[int]) error {
@@ -617,7 +619,7 @@ func TestSimSpareCreditIsForAll(t *testing.T) {
 // A process that has lost an acknowledgement does not hand the value over again.
 func TestSimALostAckIsHidden(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
-		b, effects := memory.New(memory.WithWindow(time.Hour)), map[int]int{} // so that each Send succeeds in the end
+		b, effects := memory.New(memory.WithWindow(time.Hour)), map[int]int{} // long enough for each Send to succeed
 		err := process(ctx, b, "both", 2, func(ctx context.Context, _ *memory.Node, c *remote.Chan[int]) error {
 			for v := range 2 {
 				if err := c.Send(ctx, v); err != nil {
@@ -652,8 +654,8 @@ func TestSimALostAckIsHidden(t *testing.T) {
 	}, simtest.Schedules(2000), sim.WithFaults("remote lose", "remote partition"))
 }
 
-// A value that cannot be decoded, and one that is never acknowledged, become dead letters with their reason, once, and
-// the others are received.
+// A value that cannot be decoded, and a value that is never acknowledged, become dead letters with their reason, once.
+// The other values are received.
 func TestSimPoisonBecomesADeadLetter(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, good, dead := memory.New(), 0, map[string]int{}
@@ -761,7 +763,7 @@ func TestSimAValueThatEndsItsProcess(t *testing.T) {
 	}, simtest.Schedules(300), sim.WithSteps(20_000))
 }
 
-// volatile runs f as a process with an end of a volatile channel, whose buffer has one place.
+// volatile runs f as a process with an end of a volatile channel. The buffer of the end has one place.
 func volatile(ctx context.Context, b *memory.Broker, name string,
 	f func(ctx context.Context, c *remote.Chan[int]) error,
 ) error {
@@ -806,7 +808,7 @@ func TestSimVolatileAtMostOnce(t *testing.T) {
 				}
 				return nil
 			})
-			_ = coir.Sleep(ctx, time.Minute) // what is on its way arrives
+			_ = coir.Sleep(ctx, time.Minute) // values on their way arrive
 			return err
 		})
 		l.check(s)
@@ -814,7 +816,7 @@ func TestSimVolatileAtMostOnce(t *testing.T) {
 		"remote refuse", "remote partition"))
 }
 
-// Credit of a volatile channel comes when a receiver has taken a value: no sender waits for its poll.
+// On a volatile channel, credit comes when a receiver has taken a value: no sender waits for its poll.
 func TestSimVolatileCreditIsPrompt(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, got := memory.New(), 0
@@ -858,8 +860,8 @@ func TestSimVolatileCreditIsPrompt(t *testing.T) {
 	}, simtest.Schedules(3000))
 }
 
-// Fibers of one end share requests, and each learns what became of its own value: also one that gives up, before or
-// after its value is in a request. The values of each that were sent for certain come in order.
+// Fibers of one end share requests. Each fiber learns the outcome for its own value, even if it gives up, before or
+// after its value is in a request. The values of a fiber that were certainly sent come in order.
 func TestSimVolatileSharedRequests(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(), newLedger()
@@ -900,7 +902,7 @@ func TestSimVolatileSharedRequests(t *testing.T) {
 					return nil
 				})
 			})
-			_ = coir.Sleep(ctx, time.Minute) // what is on its way arrives
+			_ = coir.Sleep(ctx, time.Minute) // values on their way arrive
 			return err
 		})
 		l.check(s)

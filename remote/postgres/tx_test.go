@@ -35,8 +35,8 @@ func book(ctx context.Context, tx pgx.Tx, it *remote.Item[int]) error {
 	return err
 }
 
-// The effect and the removal commit together, and there is nothing to acknowledge. An effect that fails leaves nothing,
-// and its value comes again.
+// The effect and the removal commit together, and there is nothing to acknowledge. An effect that fails leaves nothing
+// behind, and its value comes again.
 func TestRecvTx(t *testing.T) {
 	_, pool := effects(t)
 	tr := transport(t, pool)
@@ -86,8 +86,8 @@ func TestRecvTx(t *testing.T) {
 	}
 }
 
-// A value whose transaction is open is given to no other receiver, also when a lease has passed several times. If the
-// server ends the transaction, the value comes again, and the effect is gone.
+// While a transaction has a value, no other receiver gets the value, even after several leases. If the server ends the
+// transaction, the value comes again, and the effect is gone.
 func TestRecvTxHoldsLongerThanALease(t *testing.T) {
 	dsn, pool := effects(t)
 	const lease = 200 * time.Millisecond
@@ -133,7 +133,7 @@ func TestRecvTxHoldsLongerThanALease(t *testing.T) {
 	}
 }
 
-// Receivers of two processes, whose leases end while they are at work: each value has one effect.
+// Receivers of two processes have leases that end while they work. Each value has one effect.
 func TestRecvTxOneEffect(t *testing.T) {
 	dsn, pool := effects(t)
 	const values = 60
@@ -225,7 +225,7 @@ func TestRecvTxItemsCannotSettle(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if it.Value.Reason != "7 is odd: remote: the value can have no effect" || string(it.Value.Data) != "7" {
+		if it.Value.Reason != "7 is odd: remote: the value cannot be processed" || string(it.Value.Data) != "7" {
 			t.Errorf("%+v", it.Value)
 		}
 		if n := number(t, pool, "select count(*) from effect"); n != 0 {

@@ -1,9 +1,9 @@
 // Package aside runs fibers of a nursery outside of its limit, for the packages of this module.
 //
 // A child that waits in an operation of a channel keeps its place under [coir.Nursery.Limit]. If the operation needs
-// another child to make progress, and all places are taken by such children, none goes on. So the fibers that serve
-// operations are children of a nursery inside, which has no limit. The fiber that opens it needs a place to begin, and
-// gives it up while it waits for them.
+// another child to make progress, and such children have all the places, none goes on. So the fibers that serve
+// operations are children of an inner nursery, which has no limit. The fiber that opens the inner nursery needs a place
+// to begin, and gives it up while it waits for them.
 package aside
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Fibers are fibers that serve others. The zero value is ready to use.
+// Fibers are the fibers of an inner nursery, which serve operations. The zero value is ready to use.
 type Fibers struct {
 	opener coir.Promise[*coir.Fiber]
 	begun  coir.Event

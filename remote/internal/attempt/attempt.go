@@ -30,7 +30,7 @@ func Within(ctx context.Context, limit time.Duration, f func(ctx context.Context
 	return err
 }
 
-// isLimit reports whether err is that of an attempt that had less time than ctx.
+// isLimit reports whether err comes from the time limit of an attempt, not from ctx.
 func isLimit(ctx context.Context, err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) && coir.Ended(ctx) == nil
 }
@@ -38,11 +38,11 @@ func isLimit(ctx context.Context, err error) bool {
 // A Limit is the time limit of the attempts of one operation. The zero value is ready to use.
 //
 // The first attempt is short, so that a leader that has failed costs little. But a broker that has too much to do must
-// not get more and more requests, all of whose answers come too late. So the limit doubles with each attempt that it
-// ends.
+// not get more and more requests, because their answers would all come too late. So an attempt that reaches the limit
+// doubles it.
 type Limit struct{ last time.Duration }
 
-// How long an attempt takes: the first one, and the longest.
+// The shortest and the longest time limit of an attempt.
 const (
 	Short = 250 * time.Millisecond
 	Long  = 5 * time.Second
@@ -58,8 +58,8 @@ func (l *Limit) Do(ctx context.Context, f func(ctx context.Context) error) error
 	return err
 }
 
-// Repeat calls f, an operation that may be repeated, until its outcome is known, or ctx ends. Each call has the time
-// limit, or that of a [Limit] if it is 0. An error is also ErrUnknown if a call may have had its effect.
+// Repeat calls f, an operation that may be repeated, until its outcome is known or ctx ends. Each call has the given
+// time limit, or that of a [Limit] if limit is 0. The error also matches ErrUnknown if a call may have had its effect.
 func Repeat(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
 	var growing Limit
 	back := NewBackoff()
@@ -81,7 +81,7 @@ func Repeat(ctx context.Context, limit time.Duration, f func(ctx context.Context
 }
 
 // Doubt returns the error of an operation that gives up because of err. If doubt is set, an earlier attempt may have
-// taken effect, or may still.
+// taken effect, or may still do so.
 func Doubt(doubt bool, err error) error {
 	if !doubt || err == nil || errors.Is(err, ErrUnknown) {
 		return err
@@ -92,7 +92,7 @@ func Doubt(doubt bool, err error) error {
 // Backoff is a time that doubles with each wait.
 type Backoff struct{ Next, Most time.Duration }
 
-// The waits after a request that failed at once.
+// The shortest and the longest wait after a request that failed at once.
 const (
 	backoffMin = 5 * time.Millisecond
 	backoffMax = 250 * time.Millisecond
@@ -101,7 +101,7 @@ const (
 // NewBackoff returns the backoff of requests that failed at once.
 func NewBackoff() Backoff { return Backoff{backoffMin, backoffMax} }
 
-// Wait waits.
+// Wait waits for the time Next, and then doubles it.
 func (b *Backoff) Wait(ctx context.Context) error {
 	d := b.Next
 	b.Grow()

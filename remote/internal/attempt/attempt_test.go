@@ -12,7 +12,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// ask is a request to a broker that takes so long.
+// ask is a request to a broker that takes the given time.
 func ask(ctx context.Context, long time.Duration) error {
 	if err := coir.Sleep(ctx, long); err != nil {
 		return fmt.Errorf("%w: %w", attempt.ErrUnknown, err)
@@ -20,7 +20,7 @@ func ask(ctx context.Context, long time.Duration) error {
 	return nil
 }
 
-// A broker that takes 3 seconds for an answer is asked five times, and not forever.
+// A broker that takes 3 seconds for an answer gets five requests, and not more and more of them.
 func TestALimitGrows(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		n := 0
@@ -52,7 +52,7 @@ func TestALimitStays(t *testing.T) {
 	})
 }
 
-// What ends the last attempt does not hide that an earlier one may have succeeded.
+// The error of the last attempt does not hide that an earlier attempt may have succeeded.
 func TestDoubtStays(t *testing.T) {
 	refused := errors.New("refused")
 	n := 0
