@@ -71,7 +71,7 @@ var table = []row{
 		"Fibers that run on goroutines of their own.", nil},
 		stat(func(s *coir.Stats) int64 { return s.OnGoroutine })},
 	{Metric{"coir_fibers_queued", KindUpDown, "{fiber}",
-		"Fibers in queues: they can run, and wait for a worker.", nil},
+		"Fibers in queues, which can run and wait for a worker.", nil},
 		stat(func(s *coir.Stats) int64 { return int64(s.Runnable) })},
 	{Metric{"coir_fibers", KindUpDown, "{fiber}",
 		"Fibers by state.", []string{"state"}},
@@ -85,14 +85,14 @@ var table = []row{
 		func(v *view, add adder) { add(float64(v.omitted)) }},
 
 	{Metric{"coir_waits", KindUpDown, "{fiber}",
-		"Fibers that wait, by what they wait for: select is any one of several.", []string{"kind"}},
+		"Waiting fibers, by kind of wait: select waits for any one of several things.", []string{"kind"}},
 		func(v *view, add adder) {
 			for _, kind := range waits {
 				add(float64(v.waits[kind].n), string(kind))
 			}
 		}},
 	{Metric{"coir_wait_oldest_seconds", KindGauge, "s",
-		"Age of the oldest wait, by what the fiber waits for; 0 if none does.", []string{"kind"}},
+		"Age of the oldest wait, by kind of wait; 0 if no fiber waits.", []string{"kind"}},
 		func(v *view, add adder) {
 			for _, kind := range waits {
 				add(v.age(v.waits[kind].oldest), string(kind))
@@ -112,17 +112,17 @@ var table = []row{
 		"Fibers that a worker took from another worker.", nil},
 		stat(func(s *coir.Stats) int64 { return s.Stolen })},
 	{Metric{"coir_queue_overflows_total", KindCounter, "{overflow}",
-		"Times that the queue of a worker was full, and half of it moved to the shared queue.", nil},
+		"Times that a worker's queue was full and half of it moved to the shared queue.", nil},
 		stat(func(s *coir.Stats) int64 { return s.Overflows })},
 	{Metric{"coir_coroutines_made_total", KindCounter, "{coroutine}",
-		"Coroutines made, on which fibers run one after the other.", nil},
+		"Coroutines made. Fibers run on them, one after the other.", nil},
 		stat(func(s *coir.Stats) int64 { return s.Coroutines })},
 	{Metric{"coir_coroutines_idle", KindUpDown, "{coroutine}",
 		"Coroutines in the shared pool.", nil},
 		stat(func(s *coir.Stats) int64 { return int64(s.IdleCoroutines) })},
 
 	{Metric{"coir_workers", KindUpDown, "{worker}",
-		"Workers by state: blocked in a call of Blocking, held up in native code without it.", []string{"state"}},
+		"Workers by state: blocked in a call of Blocking, or held up in native code outside of Blocking.", []string{"state"}},
 		func(v *view, add adder) {
 			add(float64(v.stats.Active), "active")
 			add(float64(v.stats.Idle), "idle")
@@ -136,7 +136,7 @@ var table = []row{
 		"Workers ended.", nil},
 		stat(func(s *coir.Stats) int64 { return s.Retired })},
 	{Metric{"coir_workers_replaced_total", KindCounter, "{worker}",
-		"Workers found held up in native code, and replaced.", nil},
+		"Workers that were found held up in native code and replaced.", nil},
 		stat(func(s *coir.Stats) int64 { return s.Replaced })},
 	{Metric{"coir_workers_capped_total", KindCounter, "{time}",
 		"Times that WithMaxWorkers prevented the start of a worker.", nil},
@@ -155,30 +155,30 @@ var table = []row{
 		stat(func(s *coir.Stats) int64 { return s.Stalls })},
 
 	{Metric{"coir_nurseries", KindUpDown, "{nursery}",
-		"Nurseries that have not ended: cancelled if their context has ended, else open.", []string{"state"}},
+		"Nurseries that have not ended: cancelled if their context has ended, otherwise open.", []string{"state"}},
 		func(v *view, add adder) {
 			add(float64(v.open), "open")
 			add(float64(v.cancelled), "cancelled")
 		}},
 	{Metric{"coir_explanations", KindUpDown, "{explanation}",
-		"Things that are wrong, as package snapshot explains them.",
+		"Problems that package snapshot explains.",
 		[]string{"kind", "certainty"}},
 		readExplanations},
 
 	{Metric{"coir_channel_length", KindUpDown, "{value}",
-		"Values in the channels with this name; missing while no fiber waits for one.", []string{"name"}},
+		"Values in the channels with this name; missing while no fiber waits for such a channel.", []string{"name"}},
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.length), g.objects > 0 })},
 	{Metric{"coir_channel_capacity", KindUpDown, "{value}",
-		"Values that these channels can hold; also missing if one of them has no bound.", []string{"name"}},
+		"Values that these channels can hold; also missing if one of them is unbounded.", []string{"name"}},
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.capacity), g.objects > 0 && !g.unbounded })},
 	{Metric{"coir_channel_sent_total", KindCounter, "{value}",
-		"Values sent to the channels with this name, up to when a fiber last waited for one.", []string{"name"}},
+		"Values sent to the channels with this name, as of the last wait for such a channel.", []string{"name"}},
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.sent), true })},
 	{Metric{"coir_channel_received_total", KindCounter, "{value}",
-		"Values received from the channels with this name, up to when a fiber last waited for one.", []string{"name"}},
+		"Values received from the channels with this name, as of the last wait for such a channel.", []string{"name"}},
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.received), true })},
 	{Metric{"coir_channel_dropped_total", KindCounter, "{value}",
-		"Values sent to the channels with this name that will not be delivered, up to when a fiber last waited for one.",
+		"Values sent to the channels with this name that will not be delivered, as of the last wait for such a channel.",
 		[]string{"name"}},
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.dropped), true })},
 	{Metric{"coir_channel_senders_waiting", KindUpDown, "{fiber}",
@@ -198,7 +198,7 @@ var table = []row{
 		object(func(v *view, g *group) float64 { return v.age(g.oldest) })},
 
 	{Metric{"coir_scrapes_total", KindCounter, "{scrape}",
-		"Scrapes, without those that shared the numbers of another.", nil},
+		"Scrapes, except those that shared the numbers of another scrape.", nil},
 		func(v *view, add adder) { add(float64(v.scrapes)) }},
 	{Metric{"coir_scrape_duration_seconds", KindGauge, "s",
 		"Time that the scrape took.", nil},
