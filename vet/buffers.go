@@ -35,13 +35,13 @@ its copies panics, and a slice that its Bytes returned belongs to another owner.
 	}
 	b.Release() // also if it was sent: move it into the if
 
-	_ = out.Send(ctx, b) // without a look at the error, b may be anyone's
+	_ = out.Send(ctx, b) // the error is ignored, so b may belong to the receiver
 	b.Bytes()
 
 	defer b.Release()
-	return b.Bytes() // the caller gets bytes of the next owner
+	return b.Bytes() // the caller gets the bytes of the next owner
 
-	coir.Select(ctx, out.SendCase(b)) // outside of HandOver it copies b
+	coir.Select(ctx, out.SendCase(b)) // outside of HandOver this copies b
 
 It follows a buffer within one function, and into function literals that are made after its end. A buffer that is given
 away on some paths to a use only is not reported, and neither is one that another function gives away.`,
@@ -160,9 +160,9 @@ func (r *bufReports) story(f fate) string {
 	}
 	switch f.is {
 	case unchecked:
-		return "may have been " + op.ends + at + ", where nothing looks at the error of " + lastWord(method)
+		return "may have been " + op.ends + at + ", where the error of " + lastWord(method) + " is ignored"
 	case perhaps:
-		return "was " + op.ends + at + " if " + lastWord(method) + " returned nil; it is still the sender's only if not"
+		return "was " + op.ends + at + " if " + lastWord(method) + " returned nil; otherwise the sender still has it"
 	default:
 		return "was " + op.ends + at
 	}

@@ -20,7 +20,7 @@ The iterators of coir that can be cut short yield a value and an error. If the c
 value and the error. coirrange reports a loop that has a variable for the value, and none for the error:
 
 	for v := range c.All(ctx) { // write for v, err := range c.All(ctx)
-		use(v) // on a cancel also of a zero value, which nobody has sent
+		use(v) // after a cancel, v is a zero value that nobody has sent
 	}
 
 A loop with _ for the error is reported too. A loop without variables is not: it uses no value.
@@ -49,7 +49,7 @@ func runRanges(pass *analysis.Pass) (any, error) {
 		}
 		v, of := types.ExprString(loop.Key), types.ExprString(call.Fun)
 		pass.Reportf(loop.Pos(), "the loop drops the error of %s: the %s that comes with an error is a zero value that "+
-			"nobody has sent; write for %s, err := range, and look at err first", of, v, v)
+			"nobody has sent; write for %s, err := range, and check err first", of, v, v)
 	})
 	return nil, nil
 }

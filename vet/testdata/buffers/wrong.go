@@ -65,7 +65,7 @@ func alsoIfSent(ctx context.Context, out *buf.Chan, b buf.Buf) {
 	if err := out.Send(ctx, b); err != nil {
 		log.Print(err)
 	}
-	b.Release() // want `Release of b, which was sent at line 65 if Send returned nil; it is still the sender's only if not`
+	b.Release() // want `Release of b, which was sent at line 65 if Send returned nil; otherwise the sender still has it`
 }
 
 func thenReturned(ctx context.Context, out *buf.Chan, b buf.Buf) error {
@@ -97,7 +97,7 @@ func onTheWrongSide(ctx context.Context, out *buf.Chan, b buf.Buf) error {
 
 func notChecked(out *buf.Chan, b buf.Buf) {
 	_ = out.TrySend(b)
-	b.Bytes()[0] = 1 // want `Bytes of b, which may have been sent at line 99, where nothing looks at the error of TrySend`
+	b.Bytes()[0] = 1 // want `Bytes of b, which may have been sent at line 99, where the error of TrySend is ignored`
 }
 
 func onAllPaths(ctx context.Context, out *buf.Chan, b buf.Buf, send bool) error {
@@ -147,7 +147,7 @@ func selects(ctx context.Context, p *buf.Pool, out *buf.Chan) error {
 func inAField(out *buf.Chan, f struct{ body buf.Buf }) {
 	body := f.body
 	_ = buf.HandOver(body, func(b buf.Buf) error { return errors.ErrUnsupported })
-	body.Release() // want `Release of body, which may have been handed over at line 149, where nothing looks at the error of HandOver`
+	body.Release() // want `Release of body, which may have been handed over at line 149, where the error of HandOver is ignored`
 }
 
 func inARange(ctx context.Context, in *buf.Chan) {

@@ -11,7 +11,7 @@ import (
 )
 
 func wrong(ctx context.Context, c *coir.Chan[int], o *coir.Ordered[int], p *coir.Reader[int]) (sum int) {
-	for v := range c.All(ctx) { // want `the loop drops the error of c.All: the v that comes with an error is a zero value that nobody has sent; write for v, err := range, and look at err first`
+	for v := range c.All(ctx) { // want `the loop drops the error of c.All: the v that comes with an error is a zero value that nobody has sent; write for v, err := range, and check err first`
 		sum += v
 	}
 	for v, _ := range o.All(ctx) { // want `the loop drops the error of o.All`
