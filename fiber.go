@@ -31,7 +31,7 @@ type Fiber struct {
 	id     uint64
 	pc     uintptr // where it was spawned
 	index  int32   // the index plus 1; 0: none
-	budget int32   // operations that need not wait that are left before the fiber yields
+	budget int32   // operations without a wait that are left until the fiber yields
 
 	outcome   xatomic.Uint32 // an outcome; addJoiner sets awaited, under mu; finish sets the last, after failed
 	role      role           // never changes

@@ -99,7 +99,7 @@ func NewRegion(bytes int, opts ...Option) (*Region, error) {
 	case r.mapped:
 		mem, err := mapMemory(bytes)
 		if err != nil {
-			return nil, fmt.Errorf("buf: NewRegion(%d): the system has no such piece of memory: %w", bytes, err)
+			return nil, fmt.Errorf("buf: NewRegion(%d): cannot map the memory: %w", bytes, err)
 		}
 		r.mem, r.free = mem, func() error { return unmapMemory(mem) }
 	case !r.checked: // buffers of a checked region have their own memory
@@ -146,7 +146,7 @@ func (r *Region) retire(n int) error {
 		return nil
 	}
 	if err := r.free(); err != nil {
-		return fmt.Errorf("buf: %v: the system does not take the memory back: %w", r, err)
+		return fmt.Errorf("buf: %v: cannot unmap the memory: %w", r, err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ var ErrTooMany = errors.New("pace: more tokens than the bucket holds")
 // [coir.WithName] gives it a name, which errors and reports show.
 func NewLimiter(interval time.Duration, burst int, opts ...coir.NameOption) *Limiter {
 	if interval <= 0 || burst <= 0 {
-		panic(fmt.Sprintf("pace: NewLimiter(%v, %d): the interval and the burst are positive", interval, burst))
+		panic(fmt.Sprintf("pace: NewLimiter(%v, %d): the interval and the burst must be positive", interval, burst))
 	}
 	if interval > maxTime/4/time.Duration(burst) {
 		panic(fmt.Sprintf("pace: NewLimiter(%v, %d): the bucket would take more than 70 years to fill", interval, burst))
@@ -97,7 +97,7 @@ func (l *Limiter) withoutWait(ctx context.Context, n int) error {
 		return err
 	}
 	if n > 0 {
-		return fmt.Errorf("%w: %swait for %d, and the burst is %d", ErrTooMany, l.of(""), n, l.bucket.burst)
+		return fmt.Errorf("%w: %s%d tokens requested, burst is %d", ErrTooMany, l.of(""), n, l.bucket.burst)
 	}
 	return nil
 }

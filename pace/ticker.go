@@ -24,7 +24,7 @@ type Ticker struct {
 // first call of Wait or TickCase. [coir.WithName] gives it a name, which reports show.
 func NewTicker(period time.Duration, opts ...coir.NameOption) *Ticker {
 	if period <= 0 {
-		panic(fmt.Sprintf("pace: NewTicker(%v): the period of a ticker is positive", period))
+		panic(fmt.Sprintf("pace: NewTicker(%v): the period must be positive", period))
 	}
 	t := &Ticker{beat: beat{period: period}}
 	t.timer = coir.NewTimer(&t.beat, true, opts...)

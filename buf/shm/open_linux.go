@@ -46,7 +46,7 @@ func offer(ctx context.Context, s *Sender, conn net.Conn, o options) error {
 	case o.onlyShared:
 		return errNotShared
 	case h.size != s.size || h.count != s.count:
-		return fmt.Errorf("%w: it answers with other buffers", ErrProtocol)
+		return fmt.Errorf("%w: its answer describes other buffers", ErrProtocol)
 	}
 	return newStreamSender(s, conn)
 }

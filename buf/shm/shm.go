@@ -108,7 +108,7 @@ type hello struct {
 	size, count int
 }
 
-// way is how bytes reach the other side.
+// way says how bytes reach the other side.
 type way uint32
 
 const (
@@ -130,7 +130,7 @@ func (h hello) encode() []byte {
 
 func decodeHello(b []byte) (h hello, err error) {
 	if len(b) != helloLen || [8]byte(b) != magic {
-		return h, fmt.Errorf("%w: it is no end of a link, or one of another version", ErrProtocol)
+		return h, fmt.Errorf("%w: it is not a link, or has an incompatible version", ErrProtocol)
 	}
 	h.way = way(binary.LittleEndian.Uint32(b[8:]))
 	size, count := binary.LittleEndian.Uint32(b[12:]), binary.LittleEndian.Uint32(b[16:])
