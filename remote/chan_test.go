@@ -282,7 +282,7 @@ func TestAValueIsSettledOnce(t *testing.T) {
 	}
 }
 
-// The text of an ID reads back, and no other text does.
+// An ID can be parsed from its text, and from no other text.
 func TestIDText(t *testing.T) {
 	id := remote.ID{Sender: 0xfedcba9876543210, Seq: 7}
 	var back remote.ID

@@ -142,7 +142,7 @@ func TestSimServingEndsWithItsContext(t *testing.T) {
 	}, sim.WithSchedules(1))
 }
 
-// attempts are the calls of Resolve, and what they have returned. They survive crashes.
+// attempts has the calls of Resolve, and their results. It survives crashes.
 type attempts struct {
 	mu    sync.Mutex // for the race detector
 	calls int

@@ -55,7 +55,7 @@ const (
 	itemSettled           // by Ack, Nak or Reject, or because the holder has ended
 )
 
-// ErrSettled is the error of Ack, Fail and Reject of a value that was settled before: by one of them, by Nak, or
+// ErrSettled is the error of Ack, Fail and Reject if the value was settled before: by Ack, Fail, Reject or Nak, or
 // because the fiber that received it has ended.
 var ErrSettled = errors.New("remote: the value was settled before")
 
@@ -156,8 +156,8 @@ func (it *Item[T]) whileHeld(f func()) (Delivery, error) {
 // settle is for whileHeld.
 func (it *Item[T]) settle() { it.state = itemSettled }
 
-// Hold binds the value to the calling fiber, and to ctx: when the fiber or ctx has ended, the value is given back. Recv
-// does so itself. It is for values that were received by a select, or are passed to another fiber.
+// Hold binds the value to the calling fiber and to ctx: when one of them ends, the value is given back. Recv does this
+// itself. Call Hold for a value that was received by a select, or that another fiber has passed on.
 func (it *Item[T]) Hold(ctx context.Context) {
 	fiber := coir.Self(ctx)
 	_, _ = it.whileHeld(func() { it.holder, it.patient = fiber, ctx }) // what is settled needs no holder
@@ -196,8 +196,8 @@ func (it *Item[T]) Ack(ctx context.Context) error {
 	return nil
 }
 
-// Nak gives the value back: it is delivered again, to any receiver, when the delay has passed. It does nothing if the
-// value was settled before.
+// Nak gives the value back: it is delivered again, to any receiver, after the delay. Nak does nothing if the value was
+// settled before.
 func (it *Item[T]) Nak(delay time.Duration) {
 	d, err := it.whileHeld(it.settle)
 	if d == nil || err != nil {

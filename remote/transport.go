@@ -59,10 +59,10 @@ type Transport interface {
 	// reached. It returns [ErrUnknown] if data may have been passed on, or may still be.
 	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
 
-	// Serve calls f for each message that Tell and Request pass to the subject, until it is closed. Request returns the
-	// result of f. f must not wait: it may run in no fiber. ctx bounds the call of Serve only, and what Serve returns
-	// without an error outlives it. After an error nothing is served. Serve returns [ErrUnavailable] if it may be tried
-	// again, and never [ErrUnknown].
+	// Serve calls f for each message that Tell and Request pass to the subject, until the returned Closer is closed.
+	// Request returns the result of f. f must not wait: it may run outside of any fiber. ctx bounds only the call of
+	// Serve; a Closer that Serve has returned outlives it. After an error, nothing is served. Serve returns
+	// [ErrUnavailable] if the caller may try again, and never [ErrUnknown].
 	Serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error)
 
 	// Put stores data under the key, unless something is stored there already. It returns the bytes that are stored

@@ -30,7 +30,7 @@ func TestSilentBroker(t *testing.T) {
 	})
 }
 
-// proxy passes connections on to a server, as well as the test wants.
+// proxy passes connections on to a server, over a network whose quality the test sets.
 type proxy struct {
 	to       string
 	listener net.Listener

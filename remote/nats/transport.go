@@ -385,7 +385,7 @@ func (t *Transport) Serve(ctx context.Context, subject string, f func(data []byt
 	}
 	asked, err := t.nc.QueueSubscribe(t.path("r", subject), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
 	s := server{told, asked}
-	if err == nil { // so that it is known to the server when Serve returns
+	if err == nil { // the server must know the subscriptions when Serve returns
 		err = t.flush(ctx)
 	}
 	if err == nil {

@@ -182,8 +182,8 @@ func TestRecvTxOneEffect(t *testing.T) {
 	}
 }
 
-// The item of an effect cannot settle its value: an effect that tries, and returns the error, is rolled back, and the
-// value comes again. One that rejects it makes it a dead letter, at once.
+// The item of an effect cannot settle its value: an effect that tries to, and returns the error, is rolled back, and
+// the value comes again. If the effect returns ErrPoison, the value becomes a dead letter at once.
 func TestRecvTxItemsCannotSettle(t *testing.T) {
 	_, pool := effects(t)
 	tr := transport(t, pool)

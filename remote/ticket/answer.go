@@ -207,8 +207,8 @@ func (d *Desk[T]) parse(m []byte) (a answer[T], problem reply) {
 	return a, 0
 }
 
-// asked is called with the request of another replica to complete a ticket.
-func (d *Desk[T]) asked(m []byte) []byte {
+// serveRequest is called with the request of another replica to complete a ticket.
+func (d *Desk[T]) serveRequest(m []byte) []byte {
 	a, problem := d.parse(m)
 	if problem == 0 {
 		problem = d.completeData(&a)

@@ -96,7 +96,7 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 		return nil, fmt.Errorf("ticket: open the store of %s: %w", audience, err)
 	}
 	err := attempt.Repeat(ctx, openTime, func(ctx context.Context) (err error) {
-		d.serves, err = t.Serve(ctx, ownerSubject(d.node, d.owner), d.asked)
+		d.serves, err = t.Serve(ctx, ownerSubject(d.node, d.owner), d.serveRequest)
 		return err
 	})
 	if err != nil {
@@ -188,7 +188,7 @@ func (d *Desk[T]) Open(ctx context.Context, limit time.Duration, opts ...coir.Na
 	return t, nil
 }
 
-// Token returns a token that has the rights on the ticket. Each call returns the same, as long as the same key signs.
+// Token returns a token that has the rights on the ticket. While the same key signs, each call returns the same token.
 func (t *Ticket[T]) Token(r Right) Token {
 	token := newToken(t.d.node, t.d.owner, t.slot, t.generation, t.expiry, r)
 	if !token.canonical() {
@@ -201,8 +201,8 @@ func (t *Ticket[T]) Token(r Right) Token {
 // skew is the largest difference between the clocks of two replicas. Only the owner knows exactly when its ticket ends.
 const skew = 5 * time.Second
 
-// Check returns nil if the token is valid for this audience and has the rights. It does not say whether its ticket is
-// still open: only the owner knows that. It sends no message. Otherwise the error is [ErrToken] or [ErrExpired].
+// Check returns nil if the token is valid for this audience and has the rights. Otherwise the error is [ErrToken] or
+// [ErrExpired]. Check sends no message, so it does not say whether the ticket is still open: only the owner knows that.
 func (d *Desk[T]) Check(token Token, r Right) error {
 	err := d.check(token, r)
 	switch {

@@ -49,7 +49,7 @@ const (
 	textLen      = 56
 )
 
-// Right is what a token allows: one of the rights, or several of them combined.
+// Right says what a token allows: one of the rights, or several of them combined.
 type Right byte
 
 // The rights.
@@ -118,7 +118,7 @@ func (t Token) expiry() time.Time {
 
 func (t Token) rights() Right { return Right(t.bytes()[25]) }
 
-// newToken returns a token without key and MAC.
+// newToken returns a token whose key and MAC are not written yet.
 func newToken(node uint16, owner uint64, slot, generation uint32, expiry time.Time, rights Right) Token {
 	b := new([tokenLen]byte)
 	b[0] = tokenVersion
