@@ -9,8 +9,8 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
-// Alarms that were false: of what earlier schedules did, and of objects that the tool itself kept. And verdicts that
-// depended on how long a schedule takes on this machine: it is bounded by its steps.
+// These tests once caused false alarms, because of earlier schedules or of objects that the tool itself kept. Others
+// got verdicts that depended on the speed of the machine: now the number of steps limits a schedule.
 func TestAlarms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -39,15 +39,15 @@ func TestAlarms(t *testing.T) {
 			t.Errorf("%s, each schedule in a process: %s, want %s\n%s", test, o.Action, action, o.Output)
 		}
 	}
-	// In a process of its own each schedule has the same bound, and is told in the same words.
+	// A schedule in a process of its own has the same limit, and its report the same words.
 	alone := explored(t, "-v", "-fresh", "-schedules=1", "-run=^TestTooManySteps$", "./testdata/alarms")["TestTooManySteps"]
 	if alone.Action != "skip" || !strings.Contains(alone.Output, sentence) {
 		t.Errorf("a schedule with too many steps, alone: %s\n%s", alone.Action, alone.Output)
 	}
 }
 
-// A lock that is collected gives its address to others. They are other objects, with other numbers, as they are if
-// nothing is collected.
+// After a lock is collected, other locks may get its address. They are other objects, with other numbers, as without a
+// collection.
 func TestCollectedLocksAreOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -61,7 +61,7 @@ func TestCollectedLocksAreOthers(t *testing.T) {
 	}
 }
 
-// A test that explores schedules by itself, with package sim, is run as under go test: its output is the same.
+// A test that itself explores schedules with package sim runs as under go test, with the same output.
 func TestSimulated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -93,8 +93,8 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// With -race a test of which each schedule has a process of its own is explored as far as without: the race detector
-// does not sleep at the end of each process.
+// With -race, as many schedules run as without, even if each has a process of its own: the race detector does not sleep
+// at the end of a process.
 func TestRaceDoesNotSleepAtExit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

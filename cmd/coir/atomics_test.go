@@ -55,7 +55,7 @@ func atomicOps(all bool) []atomicOp {
 type atomicPlace struct{ name, body, decls string }
 
 // atomicPlaces are the syntactic positions of an operation. TYPE is the type of the variable, OF the method or
-// function, ARGS are its arguments, OP is the call, and NAME is another for each operation.
+// function, ARGS are its arguments, OP is the call, and NAME is a name that differs for each operation.
 var atomicPlaces = []atomicPlace{
 	{"Function", `funcNAME(x)`, `func funcNAME(x *TYPE) { OP }`},
 	{"Noinline", `noinlineNAME(x)`, "//go:noinline\nfunc noinlineNAME(x *TYPE) { OP }"},
@@ -87,7 +87,7 @@ var atomicPlaces = []atomicPlace{
 	{"Field", `fieldNAME(hide(&struct{ x TYPE }{}))`, `func fieldNAME(s *struct { x TYPE }) { x := &s.x; OP }`},
 }
 
-// atomicMethodPlaces are those of methods alone.
+// atomicMethodPlaces are the positions that only a method can have.
 var atomicMethodPlaces = []atomicPlace{
 	{"Embedded", `x := hide(&embeddedNAME{}); OP`, `type embeddedNAME struct { TYPE }`},
 	{"EmbeddedValue", `x := hide(&embeddedValueNAME{}); f := OF; hide(f); fARGS`, `type embeddedValueNAME struct { TYPE }`},
@@ -135,7 +135,7 @@ func TestEachAtomicIsAPoint(t *testing.T) {
 	}
 	dir := module(t, map[string]string{"shop_test.go": strings.Join(lines, "\n")})
 	for _, flags := range [][]string{{}, {"-race"}, {"-trimpath"}} {
-		if slices.Contains(flags, "-trimpath") { // with a path like that of the standard library
+		if slices.Contains(flags, "-trimpath") { // the path looks like one of the standard library
 			if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module shop\n\ngo 1.26\n"), 0o666); err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestEachAtomicIsAPoint(t *testing.T) {
 		if o := got[""]; o.FailedBuild != "" || len(got) < 10 {
 			t.Fatalf("%q: %s", flags, o.Output)
 		}
-		seen := map[int]string{} // by lines
+		seen := map[int]string{} // by line
 		for _, o := range got {
 			if o.Failure != nil {
 				pointsIn(o.Failure.Report, seen)
@@ -183,7 +183,7 @@ func pointsIn(report string, seen map[int]string) {
 		for i, column := range columns {
 			if m := atomicStep.FindStringSubmatch(column); m != nil {
 				line := number(columns[len(columns)-1])
-				if i > 1 { // of a go statement: the operation itself has no line
+				if i > 1 { // a go statement: the operation itself has no line
 					line = number(head[i])
 				}
 				seen[line] += m[1] + " "
@@ -256,7 +256,7 @@ func (op atomicOp) replacer(name string) *strings.Replacer {
 		"TYPE", op.typ, "NAME", name)
 }
 
-// A package that uses sync/atomic is told of -atomics, if it passes without.
+// If a package that uses sync/atomic passes without -atomics, a note recommends -atomics.
 func TestAtomicsAreHintedAt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

@@ -14,12 +14,12 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
 
-// built is the test binary of a package, or why there is none.
+// built is the test binary of a package, or the reason why there is none.
 type built struct {
 	p      *pkg
 	binary string
-	output string   // of the go command
-	events []string // the same for -json, each a line
+	output string   // the output of the go command
+	events []string // the output as events of -json, one line each
 	failed string   // the package that could not be built, perhaps not p; empty if unknown
 	why    string   // if no binary was built: the text for the last line of the package
 }
@@ -34,12 +34,13 @@ type buildEvent struct {
 // noIntrinsics makes the compiler call the functions of package sync/atomic, instead of using single instructions.
 const noIntrinsics = "-d=ssa/intrinsics/off=1"
 
-// build builds the tests of a package. If it has none the package itself is built, as by go test, and binary is empty.
+// build builds the tests of a package. If there are none, it builds the package itself, as go test does, and binary is
+// empty.
 func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string, errs io.Writer) *built {
 	args := append([]string{"test", "-c", "-json", "-vet=off", "-overlay=" + t.overlay, "-o", binary}, o.build...)
 	if o.atomics {
-		// The standard library's own atomics are no points. But a method of sync/atomic that is not inlined, such as in a
-		// closure of a function that is, runs as it was compiled with its package.
+		// The standard library's own atomics are not points. But a method of sync/atomic runs as compiled in its own
+		// package if it is not inlined, such as in a closure of an inlined function.
 		args = append(args, "-gcflags=all="+noIntrinsics, "-gcflags=std=", "-gcflags=sync/atomic="+noIntrinsics)
 	}
 	c := exec.CommandContext(ctx, t.goCommand, append(args, p.args()...)...)
@@ -64,10 +65,10 @@ func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string, err
 		b.output = err.Error()
 	}
 	if err != nil && (strings.Contains(b.output, t.cache) || libraryBroken(b.output)) {
-		const fault = "The edited standard library does not build. That is a fault of coir test: report it with this " +
-			"output, and with what `go version` says.\n"
-		b.output = fault + b.output
-		line, _ := json.Marshal(buildEvent{ImportPath: b.failed, Action: "build-output", Output: fault})
+		const bug = "The edited standard library does not build. This is a bug in coir test: report it with this " +
+			"output and the output of `go version`.\n"
+		b.output = bug + b.output
+		line, _ := json.Marshal(buildEvent{ImportPath: b.failed, Action: "build-output", Output: bug})
 		b.events = slices.Insert(b.events, 0, string(line)+"\n")
 	}
 	if _, err := os.Stat(binary); err != nil {
@@ -79,8 +80,8 @@ func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string, err
 	return b
 }
 
-// read reads a line that go test -c -json has printed. It keeps events of the build, also as text unless quiet; coir
-// test writes the events of the package itself.
+// read reads a line that go test -c -json printed. It keeps the events of the build, and their text unless quiet is
+// set. It ignores the events of the package, because coir test writes its own.
 func (b *built) read(line string, quiet bool, text *bytes.Buffer) {
 	var e buildEvent
 	if json.Unmarshal([]byte(line), &e) != nil {
@@ -108,8 +109,7 @@ func jsonBuild(env []string) string {
 	return strings.TrimPrefix(setting(env, "GODEBUG", ",", "gotestjsonbuildtext=0"), "GODEBUG=")
 }
 
-// libraryBroken reports whether the go command says that a package of the standard library that has edits does not
-// build.
+// libraryBroken reports whether the go command could not build an edited package of the standard library.
 func libraryBroken(out string) bool {
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok && overlay.Edits(name) {

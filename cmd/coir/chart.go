@@ -28,7 +28,7 @@ func (r *result) page(to, dir, replay string) (string, error) {
 	return path, errors.Join(c.Write(w), w.Close())
 }
 
-// draw adds the steps to a trace that has the goroutines.
+// draw adds the steps to a trace that already has the goroutines.
 func (r *result) draw(t *report.Trace, dir string) {
 	t.Before, t.Complete = r.firstStep()-1, !r.cut()
 	columns, things := r.columns(), &things{result: r, dir: dir, index: map[string]int{}}
@@ -84,8 +84,8 @@ func (r *result) draw(t *report.Trace, dir string) {
 	t.Touch(func(i int) (int, bool) { return i, true })
 }
 
-// columns returns the place of each goroutine among the actors of the chart. The first goroutine is the harness, and
-// those that help have none.
+// columns returns the index of each goroutine among the actors of the chart. The first goroutine, which is the harness,
+// and goroutines that help have no column.
 func (r *result) columns() map[int]int {
 	columns := map[int]int{}
 	for _, id := range r.ids() {
@@ -96,8 +96,8 @@ func (r *result) columns() map[int]int {
 	return columns
 }
 
-// awaited finds out how long goroutines waited: until the step that an arrow leads from, if that is later; for time,
-// until the goroutine's next step.
+// awaited sets how long goroutines waited: until the step from which an arrow leads to the wait, if that step is later.
+// A wait for time lasts until the goroutine's next step.
 func awaited(c *report.Trace) {
 	for _, a := range c.Arrows {
 		if to := &c.Steps[a.To]; a.From > a.To {
@@ -120,7 +120,7 @@ func awaited(c *report.Trace) {
 	}
 }
 
-// things are the channels, locks and the like of a chart.
+// things are the channels, locks and other objects of a chart.
 type things struct {
 	*result
 	dir   string
@@ -128,7 +128,7 @@ type things struct {
 	index map[string]int
 }
 
-// of returns the place of the object of an operation. Of what an atomic or a map was used for nothing is known.
+// of returns the index of the object of an operation. Atomics and maps are omitted.
 func (t *things) of(op, id int) (place int, ok bool) {
 	name, kind := t.object(op, id), coir.Ops[op].On
 	if name == "" || kind == "atomic" || kind == "map" {
@@ -155,7 +155,8 @@ func (t *things) of(op, id int) (place int, ok bool) {
 	return place, true
 }
 
-// used returns what a step did to which object, or would do if it waits at the end. It has that row.
+// used returns the event of a step: what it did to which objects, or would do if it still waits at the end. row is the
+// row of the step, or negative if it has none.
 func (t *things) used(s *step, actor, row int) report.Event {
 	e := report.Event{Actor: actor, Step: s.n, Row: row, Did: -1}
 	switch {
@@ -229,9 +230,9 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	if s.switches > 0 {
 		d.Switch = [...]string{
 			coir.Keep:   "another goroutine gets the turn, although this one could continue",
-			coir.Free:   "of the goroutines that can run, another than the first gets the turn",
-			coir.GiveUp: "of the goroutines that can run, another than the next gets the turn",
-			coir.Case:   "of the cases that are ready, the select takes another than the first",
+			coir.Free:   "a goroutine other than the first that can run gets the turn",
+			coir.GiveUp: "a goroutine other than the next that can run gets the turn",
+			coir.Case:   "the select takes a ready case other than the first",
 			coir.Fault:  "it meets a fault",
 		}[min(s.kind, coir.Fault)]
 		if s.switches > 1 {
@@ -248,7 +249,7 @@ type arrow struct {
 	text     string
 }
 
-// shows reports whether a step is shown: it is no part of another one, and not only coir has a part in it.
+// shows reports whether a step is shown: it is not part of another step, and does not involve only coir.
 func (r *result) shows(s *step) bool { return s.inner == "" && !coirsOwn(s.place, s.via) }
 
 // happened reports whether an operation was completed: it does not wait at the end, and has not panicked.
@@ -257,13 +258,13 @@ func (r *result) happened(s *step) bool {
 	return !s.last || a == nil || a.state != coir.Waiting
 }
 
-// handOvers pairs each lock with the unlock before it, if another goroutine did that: the last one before the goroutine
-// itself unlocks again, because until then no other can.
+// handOvers pairs each lock operation with the unlock before it, if another goroutine did the unlock. That is the last
+// unlock before the goroutine itself unlocks again, because until then no other goroutine can.
 func (r *result) handOvers(order []*step) (all []arrow) {
 	type holding struct{ goroutine, object int }
-	held := map[holding]*step{} // the lock that a goroutine has not unlocked yet
-	last := map[int]*step{}     // unlocks of a lock, and of them those of a writer
-	lastWrite := map[int]*step{}
+	held := map[holding]*step{}  // the lock that a goroutine has not unlocked yet
+	last := map[int]*step{}      // the last unlock of each lock
+	lastWrite := map[int]*step{} // the last unlock of each lock by a writer
 	end := func(h holding) {
 		to := held[h]
 		delete(held, h)
@@ -322,10 +323,10 @@ func (r *result) moved(order []*step) (all []arrow) {
 	return all
 }
 
-// wakes finds what ended the waits for WaitGroups, which is the last Done before the goroutine continued, and for
-// conditions, which are a queue.
+// wakes finds the steps that ended waits. For a WaitGroup, that is the last Done before the goroutine continued. For a
+// condition, it is the Signal or Broadcast that reached the goroutine's place in the queue.
 func (r *result) wakes(order []*step) (all []arrow) {
-	after := make([]int, len(order)) // when the goroutine of a step continued: the place of its next step
+	after := make([]int, len(order)) // the index of the next step of the same goroutine: when it continued
 	next := map[int]int{}
 	for i, s := range slices.Backward(order) {
 		after[i] = len(order)

@@ -34,7 +34,7 @@ func TestWorkflowCommandsAreEscaped(t *testing.T) {
 	}
 }
 
-// The file of an annotation is relative to the workspace, if it is in there.
+// The file of an annotation is relative to the workspace, if it is inside.
 func TestAnnotatedLine(t *testing.T) {
 	for _, c := range []struct {
 		at        place
@@ -89,13 +89,13 @@ func TestTheSummaryIsBounded(t *testing.T) {
 		c.waits = strings.Repeat("a waits ```` for b\n", mostSummary/50)
 	}
 	text := s.summary()
-	if len(text) > mostSummary+1000 || !strings.HasSuffix(text, "\n1 failure more, which the log has.\n") ||
+	if len(text) > mostSummary+1000 || !strings.HasSuffix(text, "\n1 failure more: see the log.\n") ||
 		!strings.Contains(text, "\n`````\ndeadlock\na waits") {
 		t.Errorf("%d bytes, which end with %q", len(text), text[len(text)-100:])
 	}
 }
 
-// onGitHub makes the environment that of a job, with a workspace, and returns the name of the summary.
+// onGitHub sets the environment of a job with a workspace, and returns the name of the summary file.
 func onGitHub(t *testing.T, workspace string) string {
 	t.Helper()
 	summary := filepath.Join(t.TempDir(), "summary.md")
@@ -216,7 +216,7 @@ func TestExits(t *testing.T) { // here: TestExits
 }
 `
 
-// An annotation is at the line that tells the most.
+// An annotation is at the line that best explains the failure.
 func TestTellingLines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -425,15 +425,15 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// A report that cannot be written is an error before anything is built, and an older one does not stay when coir test
-// cannot run.
+// If the report cannot be written, coir test fails before it builds anything. If coir test cannot run, an older report
+// does not remain.
 func TestJUnitThatCannotBeWritten(t *testing.T) {
 	dir := module(t, map[string]string{"c/notes.txt": "", "report.xml": "old"})
 	for args, want := range map[string]string{
 		"-junit=c/notes.txt/x.xml .":  "-junit: ",
 		"-junit=x.xml -c -o=a.test .": "-junit cannot be combined with -c or -list",
 		"-junit=x.xml -list=. .":      "-junit cannot be combined with -c or -list",
-		"-junit=report.xml ./c/...":   "there are no packages to test",
+		"-junit=report.xml ./c/...":   "no packages match ./c/...",
 	} {
 		var out, errs bytes.Buffer
 		if code := run(append([]string{"test"}, strings.Fields(args)...), &out, &errs); code != 2 ||
@@ -442,12 +442,12 @@ func TestJUnitThatCannotBeWritten(t *testing.T) {
 		}
 	}
 	e := readJUnit(t, filepath.Join(dir, "report.xml")).find(t, "coir test", "the results are not complete").Error
-	if e == nil || !strings.Contains(e.Text, "there are no packages to test") {
+	if e == nil || !strings.Contains(e.Text, "no packages match ./c/...") {
 		t.Errorf("%+v", e)
 	}
 }
 
-// CI systems show a test that passes and may fail on a slow machine.
+// CI systems show a test that passes but may fail on a slow machine.
 func TestSlowMachineInCI(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -467,7 +467,7 @@ func TestSlowMachineInCI(t *testing.T) {
 		t.Errorf("no annotation, or %d:\n%s", n, &out)
 	}
 	text, err := os.ReadFile(summary)
-	if err != nil || !strings.Contains(string(text), "It passes, and may fail on a slow machine:\n\n```\n"+headline) {
+	if err != nil || !strings.Contains(string(text), "It passes, but may fail on a slow machine:\n\n```\n"+headline) {
 		t.Errorf("the summary is %v\n%s", err, text)
 	}
 	for _, c := range readJUnit(t, name).Suites[0].Cases {

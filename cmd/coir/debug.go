@@ -17,9 +17,9 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
 
-// coir debug replays a schedule under Delve. It replays it once without, which shows the report and the number of the
-// step with which the failure is complete. Then Delve runs the same binary up to that step: in the schedule that is
-// shown, the overlay calls the function coirTraced at each step, and a breakpoint is there.
+// coir debug replays a schedule under Delve. First it replays the schedule without Delve, to show the report and to
+// find the step that completes the failure. Then Delve runs the same binary up to that step: in the reported schedule,
+// the overlay calls the function coirTraced at each step, where Delve has a breakpoint.
 
 const debugUsage = `coir debug runs one schedule again under the debugger Delve.
 
@@ -27,12 +27,12 @@ Usage:
 
 	coir debug [flags] package -run test -replay token [-step n]
 
-The arguments are those of the line after "replay:" in a report, with debug instead of test. The debugger stops before
-the step with which the failure is complete, or before step n of the report, in the goroutine that makes it; "up" leads
-to its code. To stop at another step, leave the debugger and use -step.
+Copy the line after "replay:" in a report, and write debug instead of test. The debugger stops before the step that
+completes the failure, or before step n of the report, in the goroutine that does the step; "up" goes to its code. To
+stop at another step, quit the debugger and use -step.
 
-The flags are those of coir test; see 'coir help test'. The user's module is built with -gcflags='-N -l', unless the
-failure does not come again with that or -gcflags is given. The command dlv must be installed:
+The flags are those of coir test; see 'coir help test'. coir debug builds the user's module with -gcflags='-N -l',
+unless -gcflags is given or the failure does not happen again with these flags. The command dlv must be installed:
 
 	go install github.com/go-delve/delve/cmd/dlv@latest
 `
@@ -48,9 +48,9 @@ func debugTest(args []string, out, errs io.Writer) int {
 	switch {
 	case err != nil:
 	case o.replay == "":
-		err = errors.New("it needs -replay: copy the line after \"replay:\" in a report, with debug instead of test")
+		err = errors.New("-replay is missing: copy the line after \"replay:\" in a report, and write debug instead of test")
 	case lookErr != nil:
-		err = errors.New("there is no dlv; run go install github.com/go-delve/delve/cmd/dlv@latest")
+		err = errors.New("dlv is not installed; run go install github.com/go-delve/delve/cmd/dlv@latest")
 	default:
 		err = o.enter()
 	}
@@ -84,7 +84,7 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 		return err
 	}
 	if len(packages) != 1 {
-		return errors.New("it needs one package")
+		return errors.New("name exactly one package")
 	}
 	dir, remove, err := makeTemp(tool.tempBase)
 	if err != nil {
@@ -100,7 +100,7 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 	}
 	newWriter(out, o).tell(p, r)
 	if r.failure == nil {
-		return errors.New("the schedule does not fail: has the code changed, or is it built with other flags?")
+		return errors.New("the schedule does not fail: has the code changed, or was it built with other flags?")
 	}
 	step := cmp.Or(o.step, r.endStep())
 	fmt.Fprintf(out, "coir debug: stopping before step %d\n", step)
@@ -115,7 +115,7 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 		fresh = 0
 	}
 	stop()
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // it is for Delve
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // Delve handles the signal
 	c := exec.Command(dlv, append([]string{"exec", "--allow-non-terminal-interactive", "--init", script, "--wd", p.Dir,
 		binary, "--"}, o.testArgs(r)...)...)
 	c.Env = tool.exploring(o, p, record, fresh)
@@ -123,8 +123,9 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 	return c.Run()
 }
 
-// replayed builds the test and replays the schedule. Without optimizations a debugger shows more, but a variable may be
-// on the heap that was on the stack, or the other way, so that the steps are others. Then it builds with them.
+// replayed builds the test and replays the schedule. It first builds without optimizations, because the debugger then
+// shows more. But this may move a variable between stack and heap, which changes the steps. If the failure does not
+// happen again, replayed builds with optimizations.
 func (t *tool) replayed(ctx context.Context, o *options, p *pkg, binary string, errs io.Writer) (r *result, err error) {
 	flagged := slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") })
 	plain, with := o.build, []string{}
@@ -139,7 +140,7 @@ func (t *tool) replayed(ctx context.Context, o *options, p *pkg, binary string, 
 		}
 		tests, err := t.tests(ctx, o, p, binary)
 		if err == nil && len(tests) != 1 {
-			err = fmt.Errorf("-run selects %d tests, and must select one", len(tests))
+			err = fmt.Errorf("-run selects %d tests, but must select one", len(tests))
 		}
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ cat "$4"
 cd "$6" && binary=$7 && shift 8 && exec "$binary" "$@"
 `
 
-// coir debug replays a schedule, and starts Delve with a program that replays it, too.
+// coir debug replays a schedule, and then starts Delve with a program that replays it again.
 func TestDebug(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -62,8 +62,8 @@ func TestDebug(t *testing.T) {
 		"break coir runtime.coirTraced\ncondition coir step == 8 && testing.coirShown\ncontinue\n", "coir begin\n", "coir end\n",
 		"--- FAIL: TestTransfer (")
 	contains(t, debug(t, 1, "./testdata/bank", test, "-replay="+token, "-step=5"), "condition coir step == 5 ")
-	contains(t, debug(t, 2, "./testdata/bank"), "it needs -replay: copy the line")
-	contains(t, debug(t, 2, "./testdata/bank", "./testdata/left", test, "-replay="+token), "it needs one package")
+	contains(t, debug(t, 2, "./testdata/bank"), "-replay is missing: copy the line")
+	contains(t, debug(t, 2, "./testdata/bank", "./testdata/left", test, "-replay="+token), "name exactly one package")
 	contains(t, debug(t, 2, "./testdata/bank", "-run=TestNone", "-replay="+token), "-run selects 0 tests")
 	contains(t, debug(t, 0, "-h"), "coir debug runs one schedule again")
 
@@ -73,5 +73,5 @@ func TestDebug(t *testing.T) {
 		t.Errorf("exit code %d, %s%s", code, &out, &errs)
 	}
 	t.Setenv("PATH", t.TempDir())
-	contains(t, debug(t, 2, "./testdata/bank", test, "-replay="+token), "there is no dlv; run go install ")
+	contains(t, debug(t, 2, "./testdata/bank", test, "-replay="+token), "dlv is not installed; run go install ")
 }

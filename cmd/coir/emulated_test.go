@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// On linux/arm64 the same schedules do the same as here, under an emulator. For other platforms see `make platforms`.
+// Under an emulator of linux/arm64, the same schedules do the same as here. For other platforms see `make platforms`.
 func TestArm64(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -42,7 +42,7 @@ func TestAnotherDate(t *testing.T) {
 	}
 }
 
-// base is when the schedules of these tests begin.
+// base is the virtual time at which the schedules of these tests begin.
 var base = time.Date(2026, 12, 15, 10, 20, 30, 0, time.UTC)
 
 func buildBank(t *testing.T, goarch string) string {
@@ -57,8 +57,8 @@ func buildBank(t *testing.T, goarch string) string {
 	return name
 }
 
-// recorded explores a failing test whose schedules begin at the given time. It returns what the process has recorded,
-// without output, which has real times.
+// recorded explores a failing test whose schedules begin at the given time. It returns the record of the process,
+// without the output, which has real times.
 func recorded(t *testing.T, base time.Time, name string, args ...string) string {
 	t.Helper()
 	record := filepath.Join(t.TempDir(), "record")

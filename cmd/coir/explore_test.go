@@ -40,8 +40,7 @@ func TestExplorePart(t *testing.T) {
 	}
 }
 
-// DPOR runs far fewer schedules than the exhaustive strategy, and sees each result of a program that the exhaustive one
-// sees.
+// DPOR runs far fewer schedules than the exhaustive strategy, and sees the same results of a program.
 func TestDPORSeesEachResult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -112,8 +111,8 @@ func TestSlowMachine(t *testing.T) {
 	}
 }
 
-// A deadlock or a panic that needs a timer to fire while goroutines can run is a failure, also beside what the test
-// itself reports, which is a note.
+// A deadlock or a panic that needs a timer to fire while goroutines can run is a failure, even if the test itself also
+// reports a failure, which is only a note.
 func TestBugsOnASlowMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -140,8 +139,8 @@ func TestBugsOnASlowMachine(t *testing.T) {
 	}
 }
 
-// The number of schedules is that of ordinary ones, in each form of the output. Those with a racing clock, which look
-// for failures on a slow machine, are counted apart.
+// In each form of the output, the number of schedules does not include those with a racing clock, which look for
+// failures on a slow machine. They are counted separately.
 func TestSlowSchedulesAreCountedApart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -179,7 +178,7 @@ func TestSlowSchedulesAreCountedApart(t *testing.T) {
 	}
 }
 
-// A test that passes because the time was up after few schedules has a note, unless there are no others.
+// If a test passes because its time was up after few schedules, it has a note, unless it has no other schedules.
 func TestFewSchedules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -252,7 +251,7 @@ func TestSynctest(t *testing.T) {
 	coirtest.Compare(t, explored(t, "-schedules=200", "./testdata/synctest"), want)
 }
 
-// With -for a schedule that fails is kept, and is the first of the next run.
+// -for keeps a schedule that fails, and the next run begins with it.
 func TestRounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -277,7 +276,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// Of a test that leaks in each schedule, no more schedules are kept than of another.
+// -for keeps no more schedules of a test that leaks in each schedule than of another test.
 func TestKeptLeaks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -425,7 +424,7 @@ func TestCallsOfCoir(t *testing.T) {
 	}
 }
 
-// The schedule of a leak does not fail if leaks are no failures: that is not ok.
+// With -leaks=false, the schedule of a leak does not fail. A replay that does not fail is not ok.
 func TestAReplayThatDoesNotFail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -456,14 +455,14 @@ func TestFlags(t *testing.T) {
 		args string
 		want string // a part of the error
 	}{
-		{"-strategy=clever .", "there is no strategy"},
+		{"-strategy=clever .", "unknown strategy \"clever\""},
 		{"-schedules=0 .", "above 0"},
 		{"-replay=c1.AA .", "-replay needs -run"},
 		{"-run=TestA -replay=c1. .", "is damaged"},
 		{"-run=TestA -replay=c1.AAAA .", "is damaged"},
 		{"-cover .", "-cover"},
 		{"-c .", "-c needs -o"},
-		{"-atomics -gcflags=-N .", "cannot be given together"},
+		{"-atomics -gcflags=-N .", "-atomics and -gcflags cannot be combined"},
 		{"-run=TestA -race ./a -tags=x ./b -args -y", ""},
 	} {
 		o, err := parse(strings.Fields(c.args))
@@ -514,7 +513,7 @@ func TestRecordsThatAreDamaged(t *testing.T) {
 		twin, twin + "step\t1\tx\nend\n", twin + "other\t1\nend\n",
 	} {
 		var r result
-		if r.read(bad + summary); r.outcome != "error" || !strings.Contains(r.broken, "coir test has failed, and not the test") {
+		if r.read(bad + summary); r.outcome != "error" || !strings.Contains(r.broken, "internal error in coir test: ") {
 			t.Errorf("%q is %s: %s", bad, r.outcome, r.broken)
 		}
 	}
@@ -536,7 +535,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A failure is found although its first run did what a process does only once, so that it does not repeat exactly.
+// coir test finds a failure even if the first run did something that a process does only once, so that the failure does
+// not repeat exactly.
 func TestFailsAfterOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

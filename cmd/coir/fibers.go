@@ -12,7 +12,7 @@ import (
 
 const coirPath = "github.com/coir-go/coir"
 
-// coirs reports whether a function is in a package of coir that programs use, or in one that such a package uses.
+// coirs reports whether a function is in a package of coir that programs use, directly or through another package.
 func coirs(function string) bool {
 	in, ok := strings.CutPrefix(function, coirPath)
 	if !ok || in == "" {
@@ -30,13 +30,13 @@ func coirs(function string) bool {
 	return false
 }
 
-// ofCoir reports whether a place is in module coir, and the test is not one of coir's.
+// ofCoir reports whether a place is in module coir, and the test is not.
 func (r *result) ofCoir(at place) bool {
 	return (coirs(at.function) || inlined(at)) && !coirs(r.path+".") && !strings.HasSuffix(at.file, "_test.go")
 }
 
-// inlined reports whether a place is in an iterator of coir that was inlined into a function of the program: its file
-// is coir's, and its name is not.
+// inlined reports whether a place is in an iterator of coir that was inlined into a function of the program: the file
+// belongs to coir, but the function does not.
 func inlined(at place) bool {
 	_, ok := source.Dir(at.file)
 	return ok && !coirs(at.function)

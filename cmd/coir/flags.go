@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// The flags of go test and go build. Each is accepted or refused: parse defines those that coir test uses itself,
-// passedOn are given to the go command, and refused are those that would not do here what they do for go test. A flag
-// that would be ignored is refused, too, unless leaving it out gives the result that go test promises.
+// coir test accepts or refuses each flag of go test and go build. parse defines the flags that coir test uses itself,
+// passedOn lists flags for the go command, and refused lists flags whose meaning would change. A flag that coir test
+// would ignore is also refused, unless the result without it is the one that go test promises.
 
-// passedOn are the flags of go build that the go command gets when it builds the tests. Those with true have no value.
+// passedOn lists the flags of go build that coir test passes to the go command when it builds the tests. The value is
+// true if the flag takes no value.
 var passedOn = map[string]bool{
 	"a": true, "race": true, "msan": true, "asan": true, "trimpath": true, "x": true, "work": true, "modcacherw": true,
 	"buildvcs": true, "tags": false, "mod": false, "modfile": false, "ldflags": false, "gcflags": false,
@@ -24,7 +25,7 @@ var passedOn = map[string]bool{
 type refusal struct {
 	why    string
 	bare   bool     // the flag has no value
-	unless []string // values with which it is accepted, because they change nothing
+	unless []string // accepted values, because they change nothing
 }
 
 const (
@@ -90,8 +91,8 @@ func (p passed) Set(v string) error {
 	return nil
 }
 
-// refusing is a flag that is refused. The error is set here, because package flag would put it into a sentence of its
-// own.
+// refusing is a flag that is refused. Set stores the error instead of returning it, because package flag would put a
+// returned error into a sentence of its own.
 type refusing struct {
 	name string
 	refusal
@@ -112,8 +113,8 @@ func (r refusing) Set(v string) error {
 	return nil
 }
 
-// defineOthers defines the flags of go test and go build that parse does not handle itself. The first that is refused
-// sets err.
+// defineOthers defines the flags of go test and go build that parse does not handle itself. The first refused
+// flag sets err.
 func defineOthers(f *flag.FlagSet, build *[]string, err *error) {
 	for name, bare := range passedOn {
 		f.Var(passed{name, bare, build}, name, "")
@@ -121,19 +122,19 @@ func defineOthers(f *flag.FlagSet, build *[]string, err *error) {
 	for name, r := range refused {
 		f.Var(refusing{name, r, err}, name, "")
 	}
-	f.Func("count", "", func(s string) error { // a schedule that is run again does the same
+	f.Func("count", "", func(s string) error { // running a schedule again has the same result
 		if n, err := strconv.Atoi(s); err != nil || n < 1 {
-			return errors.New("it needs a number above 0")
+			return errors.New("must be a number above 0")
 		}
 		return nil
 	})
 	f.Func("shuffle", "", func(s string) error { // each test has a process of its own
 		if _, err := strconv.ParseInt(s, 10, 64); err != nil && s != "on" && s != "off" {
-			return errors.New("it is on, off, or a number")
+			return errors.New("must be on, off, or a number")
 		}
 		return nil
 	})
-	for _, name := range []string{ // go test takes its flags for the tests also with this prefix
+	for _, name := range []string{ // go test also accepts its flags for the tests with this prefix
 		"artifacts", "bench", "benchmem", "benchtime", "blockprofile", "blockprofilerate", "count", "coverprofile", "cpu",
 		"cpuprofile", "failfast", "fullpath", "fuzz", "fuzzminimizetime", "fuzztime", "list", "memprofile",
 		"memprofilerate", "mutexprofile", "mutexprofilefraction", "outputdir", "parallel", "run", "short", "shuffle",
@@ -143,15 +144,15 @@ func defineOthers(f *flag.FlagSet, build *[]string, err *error) {
 	}
 }
 
-// explained returns a sentence for an error of package flag.
+// explained replaces an error of package flag about an unknown flag by one that says what to do.
 func explained(err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: "); ok {
-		return fmt.Errorf("there is no flag %s; a flag of the tests themselves goes after -args", name)
+		return fmt.Errorf("unknown flag %s; put the test's own flags after -args", name)
 	}
 	return err
 }
 
-// changeDir takes -C from the front of the arguments, where go test wants it.
+// changeDir removes -C from the front of the arguments. Like go test, coir test accepts it only there.
 func changeDir(args []string) (dir string, rest []string, err error) {
 	if len(args) == 0 {
 		return "", args, nil
@@ -169,8 +170,8 @@ func changeDir(args []string) (dir string, rest []string, err error) {
 	return dir, args, nil
 }
 
-// pattern is a value of -run or -skip, as package testing reads it: alternatives, each with an expression for the test
-// and for each level of subtests.
+// pattern is a value of -run or -skip, as package testing reads it: a list of alternatives. Each has an expression for
+// the test, and one for each level of subtests.
 type pattern [][]string
 
 // parsePattern splits a pattern at each / and | that is not in brackets.
@@ -213,7 +214,7 @@ func parsePattern(s string) (pattern, error) {
 	return all, add(len(s))
 }
 
-// of returns the alternatives that match a test, without the part for the test itself.
+// of returns the alternatives that match a test, without the expression for the test itself.
 func (p pattern) of(test string) (rest [][]string) {
 	for _, elements := range p {
 		if regexp.MustCompile(elements[0]).MatchString(test) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// accepted are values with which coir test takes the flags of go test and go build. The others it refuses.
+// accepted has a valid value for each flag of go test and go build that coir test accepts. It refuses the others.
 var accepted = map[string]string{
 	"C": ".", "a": "true", "args": "", "asan": "true", "asmflags": "-D=X", "buildmode": "exe", "buildvcs": "false",
 	"c": "true", "count": "1", "failfast": "true", "fullpath": "true", "gcflags": "-N", "installsuffix": "x", "json": "true",
@@ -75,7 +75,7 @@ func TestEachFlagOfGoTest(t *testing.T) {
 			t.Errorf("-%s is not passed on: %+v, %v", name, o, err)
 		}
 	}
-	for name, r := range refused { // one sentence, that says what to do
+	for name, r := range refused { // the reason is one sentence, and says what to do
 		if strings.ContainsAny(r.why, ".\n") || strings.Count(r.why, "; ") != 1 || !regexp.MustCompile(
 			`; (run go|leave the flag out|put your files|write it)`).MatchString(r.why) {
 			t.Errorf("-%s: %s", name, r.why)
@@ -88,7 +88,7 @@ func TestEachFlagOfGoTest(t *testing.T) {
 	}
 }
 
-// go test takes the flags for the tests with and without a prefix, and coir test the same ones.
+// Like go test, coir test accepts the flags for the tests with and without a prefix.
 func TestPrefixedFlags(t *testing.T) {
 	f := flag.NewFlagSet("", flag.ContinueOnError)
 	for name := range accepted {
@@ -124,9 +124,9 @@ func TestWrongFlags(t *testing.T) {
 		"-list=(":                "-list: \"(\" is not a regular expression: ",
 		"-v -C dir":              "-C is not accepted: it must be the first flag",
 		"-C":                     "-C needs a directory",
-		"-count=0":               "invalid value \"0\" for flag -count: it needs a number above 0",
-		"-shuffle=maybe":         "invalid value \"maybe\" for flag -shuffle: it is on, off, or a number",
-		"-update":                "there is no flag -update; a flag of the tests themselves goes after -args",
+		"-count=0":               "invalid value \"0\" for flag -count: must be a number above 0",
+		"-shuffle=maybe":         "invalid value \"maybe\" for flag -shuffle: must be on, off, or a number",
+		"-update":                "unknown flag -update; put the test's own flags after -args",
 		"-cover":                 "-cover is not accepted: coir test runs each test in many schedules",
 		"-test.bench=. -v":       "-bench is not accepted: ",
 		"-vet=all":               "-vet is not accepted: ",
@@ -202,7 +202,7 @@ func TestArguments(t *testing.T) {
 		{dir, "./nosuch ./b", 1, "", "FAIL\t./nosuch [setup failed]\n?   \texample.com/m/b\t[no test files]\n"},
 		{dir, "./b/...", 0, "", "?   \texample.com/m/b\t[no test files]\n"},
 		{dir, "./nosuch/...", 1, "", "FAIL\t./nosuch/... [setup failed]\n"},
-		{dir, "./c/...", 2, "", "there are no packages to test: ./c/... matches none\n"},
+		{dir, "./c/...", 2, "", "no packages match ./c/...\n"},
 		{dir, "-x -run=TestC ./a", 0, "TestC", "mkdir -p $WORK/"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // In a job of GitHub Actions, failures are also annotations, which GitHub shows beside the code, and a summary of the
-// job. Both are written when the run ends: how many annotations are left out is known only then.
+// job. coir test writes both at the end of the run, because it then knows how many annotations it leaves out.
 
 // Limits: GitHub shows 10 annotations of a kind per step, and refuses a summary of more than a megabyte.
 const mostAnnotations, mostSummary = 10, 900_000
@@ -44,7 +44,7 @@ func annotateAll(out io.Writer, level, what string, all []failed) {
 	}
 	if more > 0 {
 		fmt.Fprintf(out, "::notice title=coir test::%s\n", escapeData(fmt.Sprintf(
-			"%s more: GitHub shows %d annotations per step. The summary of the job and the log have all",
+			"%s more: GitHub shows %d annotations per step. The job summary and the log show all",
 			report.Count(more, what), mostAnnotations)))
 	}
 }
@@ -74,7 +74,7 @@ func (s *suites) failures() (all []failed) {
 	return all
 }
 
-// warnings returns the tests that pass, and may fail on a slow machine.
+// warnings returns the tests that pass but may fail on a slow machine.
 func (s *suites) warnings() (all []failed) {
 	for _, of := range s.all {
 		for _, c := range of.tests {
@@ -86,8 +86,8 @@ func (s *suites) warnings() (all []failed) {
 	return all
 }
 
-// annotatedLine returns the properties of an annotation that say where it is, with a comma after each. GitHub wants a
-// file relative to the workspace.
+// annotatedLine returns the properties of an annotation for its file and line, with a comma after each. GitHub expects
+// a file relative to the workspace.
 func annotatedLine(at place, workspace string) string {
 	if at.file == "" {
 		return ""
@@ -109,15 +109,15 @@ func escapeProperty(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(text)
 }
 
-// telling returns the line of the user's code that explains a failure best. It is the first of these that is in
+// telling returns the line of the user's code that best explains a failure. It is the first of these places that is in
 // the user's module:
 //
-//   - where a goroutine panics, or the test is failed;
+//   - where a goroutine panics or makes the test fail;
 //   - where the first goroutine of a cycle waits;
-//   - where another goroutine than that of the test waits, because the test mostly waits for the others;
-//   - where that of the test waits;
-//   - the first line that the race detector or a crash has printed;
-//   - where the goroutines that wait come from;
+//   - where a goroutine other than the test's own waits, because the test usually waits for the others;
+//   - where the test's own goroutine waits;
+//   - the first line that the race detector or a crash printed;
+//   - where the waiting goroutines come from;
 //   - the last step;
 //   - the test itself.
 func (r *result) telling(p *pkg) place {
@@ -174,7 +174,7 @@ func printedPlaces(text string) (all []place) {
 	return all
 }
 
-// declared returns where a test is declared, or no place.
+// declared returns the place where a test is declared, or an empty place.
 func declared(dir, test string) place {
 	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	for _, file := range files {
@@ -200,8 +200,8 @@ func (s *suites) summarize(name string) error {
 	return f.Close()
 }
 
-// summary returns the results in Markdown: a table of packages, and what is known about each failure. Texts of a test
-// stand in blocks of code, where nothing in them has a meaning.
+// summary returns the results in Markdown: a table of packages, and a section for each failure. Text from a test is in
+// a code block, where Markdown leaves it as it is.
 func (s *suites) summary() string {
 	var b strings.Builder
 	b.WriteString("## coir test\n\n")
@@ -225,7 +225,7 @@ func (s *suites) summary() string {
 	for i, c := range all {
 		text := fmt.Sprintf("\n### %s\n\n", c.title())
 		if c.slow {
-			text += "It passes, and may fail on a slow machine:\n\n"
+			text += "It passes, but may fail on a slow machine:\n\n"
 		}
 		text += fenced("", c.headline+"\n"+c.waits)
 		if c.replay != "" {
@@ -235,7 +235,7 @@ func (s *suites) summary() string {
 			text += "\nPage: `" + c.page + "`\n"
 		}
 		if b.Len()+len(text) > mostSummary {
-			fmt.Fprintf(&b, "\n%s more, which the log has.\n", report.Count(len(all)-i, "failure"))
+			fmt.Fprintf(&b, "\n%s more: see the log.\n", report.Count(len(all)-i, "failure"))
 			break
 		}
 		b.WriteString(text)

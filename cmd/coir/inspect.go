@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir/inspect"
 )
 
-const inspectUsage = `coir inspect shows what a running program waits for, or what one has waited for.
+const inspectUsage = `coir inspect shows what a running program waits for, or what it waited for when it wrote a dump.
 
 Usage:
 
@@ -26,7 +26,7 @@ Usage:
 It prints text. With -o it writes a page for the browser instead, which needs no server.
 
 URL is the address of a program that serves package inspect, such as http://localhost:7117; http:// may be left out.
-A file is a dump that such a program has written:
+A file is a dump from such a program:
 
 	curl -o file 'http://localhost:7117/dump?stacks=1'
 
@@ -35,7 +35,7 @@ A file is a dump that such a program has written:
 
 const (
 	dumpPatience = 30 * time.Second // for a whole answer
-	dumpMost     = 128 << 20        // bytes of an answer: some hundred thousand fibers; a larger dump goes by a file
+	dumpMost     = 128 << 20        // bytes of an answer: some hundred thousand fibers; save a larger dump in a file
 )
 
 // inspectDump runs the command coir inspect.
@@ -54,7 +54,7 @@ func inspectDump(args []string, out, errs io.Writer) int {
 		return 0
 	case err != nil:
 	case file == "" || f.NArg() > 0:
-		err = errors.New("it needs one file, a dump of a program, or one address: http://localhost:7117")
+		err = errors.New("name one dump file or one address, such as http://localhost:7117")
 	default:
 		err = showDump(file, *page, out)
 	}
@@ -65,7 +65,8 @@ func inspectDump(args []string, out, errs io.Writer) int {
 	return 0
 }
 
-// showDump writes the dump of a file or an address as text, or as a page if that has a name.
+// showDump writes the dump from a file or an address to out as text. If page is not empty, it writes a page to the file
+// with this name instead.
 func showDump(name, page string, out io.Writer) error {
 	from, err := openDump(name)
 	if err != nil {
@@ -90,8 +91,8 @@ func showDump(name, page string, out io.Writer) error {
 	return to.Close()
 }
 
-// openDump opens a file, or fetches a dump from the address of a program. What is no file, and has a port, is an
-// address.
+// openDump opens a file, or fetches a dump from the address of a program. A name that has a port, and is not a file, is
+// an address.
 func openDump(name string) (io.ReadCloser, error) {
 	if strings.Contains(name, "://") {
 		return fetchDump(name)
@@ -109,8 +110,8 @@ func openDump(name string) (io.ReadCloser, error) {
 	return fetchDump("http://" + name)
 }
 
-// fetchDump asks the program at an address for a dump with stacks. The address may be that of the page, or of what is
-// below it: it is often copied from a browser or from curl.
+// fetchDump asks the program at an address for a dump with stacks. The address may be that of the page, or one
+// below it, because users copy it from a browser or from curl.
 func fetchDump(address string) (io.ReadCloser, error) {
 	at, err := url.Parse(address)
 	if err != nil {

@@ -61,8 +61,8 @@ func TestInspect(t *testing.T) {
 		}
 		has(t, string(text), "<!DOCTYPE html>", `"name":"feed"`)
 	}
-	has(t, ran(t, 2, "inspect"), "it needs one file, ")
-	has(t, ran(t, 2, "inspect", file, file), "it needs one file, ")
+	has(t, ran(t, 2, "inspect"), "name one dump file ")
+	has(t, ran(t, 2, "inspect", file, file), "name one dump file ")
 	has(t, ran(t, 2, "inspect", "-x", file), "-x", "Run 'coir help inspect' for more.")
 	has(t, ran(t, 2, "inspect", filepath.Join(dir, "none")), "none")
 	has(t, ran(t, 2, "inspect", page), "inspect: not a dump")
@@ -71,7 +71,7 @@ func TestInspect(t *testing.T) {
 	has(t, ran(t, 0, "help", "inspect"), "coir inspect shows what")
 }
 
-// coir inspect fetches the dump of a running program from the address of its page, or from what is below it.
+// coir inspect fetches the dump of a running program from the address of its page, or from an address below it.
 func TestInspectOfAnAddress(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/dump", func(w http.ResponseWriter, r *http.Request) {
@@ -103,11 +103,12 @@ func TestInspectOfAnAddress(t *testing.T) {
 	has(t, ran(t, 2, "inspect", server.URL), "coir inspect: ", "refused")
 }
 
-// coir top starts coir-top with its arguments, and has its exit code. Without a coir-top it says how to install it.
+// coir top starts coir-top with its arguments, and returns its exit code. If coir-top is missing, coir top says how to
+// install it.
 func TestTop(t *testing.T) {
 	has(t, ran(t, 0, "help", "top"), "coir top shows in the terminal")
 	t.Setenv("PATH", t.TempDir())
-	has(t, ran(t, 1, "top"), "coir top: there is no coir-top; run go install github.com/coir-go/coir/cmd/coir-top@latest")
+	has(t, ran(t, 1, "top"), "coir top: coir-top is not installed; run go install github.com/coir-go/coir/cmd/coir-top@latest")
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in is a shell script")
 	}

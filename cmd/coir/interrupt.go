@@ -12,12 +12,12 @@ import (
 )
 
 // A signal ends the command early, and leaves nothing behind. The signal ends the context, which kills the processes
-// that coir has started, together with those that they have started. The results so far are printed, the temporary
-// directory is removed, and the exit code is that of a shell: 128 and the number of the signal.
+// that coir has started, and the processes that these have started. coir prints the results so far and removes the
+// temporary directory. As in a shell, the exit code is 128 plus the signal number.
 //
 // On Linux the processes also end if coir itself is killed. The directory then stays until coir test runs again.
 
-// interrupted is the cause of a context that a signal has ended.
+// interrupted is the cause of a context that a signal ended.
 type interrupted struct{ signal syscall.Signal }
 
 func (i *interrupted) Error() string {
@@ -27,7 +27,7 @@ func (i *interrupted) Error() string {
 // code returns the exit code.
 func (i *interrupted) code() int { return 128 + int(i.signal) }
 
-// untilSignal returns a context that ends with the first signal that asks the command to end. A second signal ends the
+// untilSignal returns a context that ends with the first signal to end the command. A second signal ends the
 // command immediately.
 func untilSignal(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -51,7 +51,7 @@ func untilSignal(ctx context.Context) (_ context.Context, stop func()) {
 // runCommand runs a command until it ends or ctx does. All processes that the command has started end with it.
 func runCommand(c *exec.Cmd) error {
 	contain(c)
-	c.WaitDelay = time.Second // a process that it has started may hold the pipe
+	c.WaitDelay = time.Second // a process that the command has started may hold the pipe
 	err := c.Run()
 	if c.Process != nil {
 		endGroup(c.Process.Pid)
@@ -59,7 +59,7 @@ func runCommand(c *exec.Cmd) error {
 	return err
 }
 
-// ended reports whether a command that runCommand has run came to its end: no signal has killed it.
+// ended reports whether a command exited, and was not killed by a signal. err is the error of runCommand.
 func ended(err error) bool {
 	var exit *exec.ExitError
 	return err == nil || errors.As(err, &exit) && exit.Exited()
@@ -80,7 +80,7 @@ func makeTemp(base string) (dir string, remove func(), err error) {
 	}
 	unlock := lockDir(dir)
 	return dir, func() {
-		for range 100 { // a process that was killed may still be ending, and make a file
+		for range 100 { // a killed process may still be ending, and create a file
 			if os.RemoveAll(dir) == nil {
 				break
 			}

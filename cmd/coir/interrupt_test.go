@@ -23,8 +23,8 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
-// A process that takes part in a test connects to the test, says its arguments, and keeps the connection. It ends when
-// the process has ended, and those that it has started and that have the connection, too.
+// A process that takes part in a test connects to the test, sends its arguments, and keeps the connection. The
+// connection ends when the process, and all processes to which it passed the connection, have ended.
 
 const slowTests = `package slow
 
@@ -137,8 +137,8 @@ func hasEnded(t *testing.T, c net.Conn) {
 	}
 }
 
-// A signal ends coir test and all that it has started. It prints what was found, never "ok" for the package that it has
-// interrupted, and leaves no files.
+// A signal ends coir test and all processes that it has started. coir test prints the results so far, never prints "ok"
+// for the interrupted package, and leaves no files.
 func TestSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -189,7 +189,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// An interrupted run writes the report and the summary, too. They have what was found, and say that they are not
+// An interrupted run also writes the report and the summary. They have the results so far, and say that they are not
 // complete.
 func TestSignalsInCI(t *testing.T) {
 	if testing.Short() {
@@ -249,7 +249,7 @@ func outputs(t *testing.T, lines io.Reader) string {
 	return all.String()
 }
 
-// A signal also ends the go command and what it runs.
+// A signal also ends the go command and the processes that it runs.
 func TestSignalsInABuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -290,7 +290,7 @@ func (a *acting) Write(b []byte) (int, error) {
 	return a.Buffer.Write(b)
 }
 
-// A build that was announced, and is then interrupted or killed, does not say how long it took: it has not been done.
+// After an announced build is interrupted or killed, no message says how long it took.
 func TestInterruptedBuildIsNotDone(t *testing.T) {
 	for _, name := range []string{"interrupted", "killed"} {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux kills a process with its parent")
 	}
-	t.Setenv("NO_CHILD", "1") // which would not end
+	t.Setenv("NO_CHILD", "1") // the child would not end
 	s := startSlow(t, func(string) []string { return []string{"./slow"} })
 	running := s.connected(t, "-test.run=^TestSlow$")
 	if err := s.Process.Kill(); err != nil {

@@ -65,9 +65,9 @@ type junitProblem struct {
 	Text    string `xml:",chardata"`
 }
 
-// writeJUnit writes the report, as far as the run has come, and makes the directories above it, as gotestsum does. It
-// is called when the run begins, too: a file that cannot be written is noticed early, and the report of another run
-// does not stay.
+// writeJUnit writes a report of the results so far. It makes the directories above the file, as gotestsum does. It is
+// also called at the start of the run, so that a file that cannot be written is noticed early, and the report of an
+// earlier run does not remain.
 func (s *suites) writeJUnit() error {
 	if s.junit == "" {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
-// Goroutines that wait only for each other are a deadlock, although others wait in the kernel. A test whose waits in
-// the kernel end is none. A schedule that waits for something outside is counted, and others are run after it.
+// Goroutines that wait only for each other are in a deadlock, even if others wait in the kernel. If the waits in the
+// kernel end, there is no deadlock. A schedule that waits for something outside is counted, and later schedules run.
 func TestTheKernel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -49,7 +49,7 @@ func TestTheKernel(t *testing.T) {
 	}
 }
 
-// Goroutines that wait for locks of each other are a deadlock, although a signal or a goroutine from before the test
+// Goroutines that wait for each other's locks are in a deadlock, even if a signal or a goroutine from before the test
 // may end other waits.
 func TestLocksBesideOthers(t *testing.T) {
 	if testing.Short() {
@@ -75,7 +75,7 @@ func callsBack(t *testing.T) string {
 			}
 			var to string
 			if _, err := fmt.Fscanln(c, &to); err == nil {
-				time.Sleep(300 * time.Millisecond) // much longer than a deadlock takes to be found
+				time.Sleep(300 * time.Millisecond) // much longer than it takes to find a deadlock
 				if back, err := net.Dial("tcp", to); err == nil {
 					_ = back.Close()
 				}
@@ -108,7 +108,7 @@ func TestStrict(t *testing.T) {
 		!strings.Contains(out.String(), "not controlled: os read at kernel_test.go:") {
 		t.Errorf("exit code %d:\n%s%s", code, &out, &errs)
 	}
-	// A strategy that needs what its earlier schedules have shown cannot go on in another process.
+	// A strategy that depends on its earlier schedules cannot continue in another process.
 	for _, strategy := range []string{"exhaustive", "dpor"} {
 		out.Reset()
 		if code := run([]string{"test", "-strict", "-network=kernel", "-strategy=" + strategy, "-run=TestLeavesListener", "./testdata/kernel"}, &out, &errs); code != 1 ||

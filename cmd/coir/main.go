@@ -29,18 +29,18 @@ Usage:
 
 	coir test [flags] [packages]   explore the schedules of tests
 	coir debug ...                 run one schedule again under the debugger Delve
-	coir top [URL|FILE]            what a running program waits for, in the terminal (install coir-top for it)
-	coir inspect URL|file          what a running program waits for, or a dump of it, as text or as a page
-	coir help test                 the flags; coir help debug, top and inspect say more about those
-	coir version                   what this is, and which releases of Go it supports
+	coir top [URL|FILE]            show in the terminal what a running program waits for (needs coir-top)
+	coir inspect URL|file          show what a running program or a dump waits for, as text or as a page
+	coir help command              describe the command: test, debug, top or inspect
+	coir version                   print the version of coir and the supported Go releases
 
 `
 
 // usages are the texts of coir help.
 var usages = map[string]string{"test": testUsage, "debug": debugUsage, "top": topUsage, "inspect": inspectUsage}
 
-// run is main with an exit code: 0 if all tests passed, 1 if a test failed, 2 if coir could not run, and 128 and the
-// number of the signal if it was interrupted.
+// run is main with an exit code: 0 if all tests passed, 1 if a test failed, 2 if coir could not run, and 128 plus the
+// signal number if a signal interrupted it.
 func run(args []string, out, errs io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(errs, usage)
@@ -67,11 +67,12 @@ func run(args []string, out, errs io.Writer) int {
 		fmt.Fprint(out, text)
 		return 0
 	}
-	fmt.Fprintf(errs, "coir: there is no command %q\n\n%s", args[0], usage)
+	fmt.Fprintf(errs, "coir: unknown command %q\n\n%s", args[0], usage)
 	return 2
 }
 
-// version describes this build of coir: the version of the module if it was installed as one, or else the revision.
+// version describes this build of coir: the version of the module if it was installed as a module,
+// or otherwise the revision.
 func version(info *debug.BuildInfo) string {
 	name := "devel"
 	if info != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
 
-// asCoir in the environment makes the test binary be coir, for tests that send it signals.
+// asCoir is an environment variable that makes the test binary act as coir, for tests that send it signals.
 const asCoir = "TEST_BINARY_IS_COIR"
 
 func TestMain(m *testing.M) {
@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 	case os.Getenv(asCoir) != "":
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	_ = os.Unsetenv("GITHUB_ACTIONS") // or what coir prints depends on it
+	_ = os.Unsetenv("GITHUB_ACTIONS") // otherwise the output of coir depends on it
 	os.Exit(m.Run())
 }
 
-// command returns a command that is coir.
+// command returns a command that runs the test binary as coir.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	name, err := os.Executable()
@@ -50,7 +50,7 @@ func explored(t *testing.T, args ...string) map[string]events.Event {
 	return coirtest.Command(run).Explore(t, args...)
 }
 
-// stall is what -toolexec runs: instead of a compiler, it connects to the test and waits to be killed.
+// stall runs as the program of -toolexec. Instead of compiling, it connects to the test and waits to be killed.
 func stall(address string, tool []string) {
 	if filepath.Base(tool[0]) != "compile" || slices.Contains(tool, "-V=full") {
 		c := exec.Command(tool[0], tool[1:]...)

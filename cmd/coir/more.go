@@ -11,15 +11,15 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
-// Schedules that are not controlled. Such a schedule ends its process, because goroutines that it left behind could
-// disturb the next one. Another process continues with the schedules after it.
+// A schedule that is not controlled ends its process, because the goroutines that it leaves behind could disturb the
+// next schedule. Another process continues with the remaining schedules.
 
 // patience is the number of checks, one every 20 ms, that must find a schedule waiting for something outside before the
-// process gives it up. For the second and later such schedules of a test it is half of that.
+// process gives up the schedule. For later such schedules of the same test, half as many are enough.
 const patience = 100
 
-// At most fewUncontrolled schedules of a test may be uncontrolled, or so many that waiting for them takes half of the
-// budget, and no longer than mostWaited.
+// coir test stops exploring a test after fewUncontrolled schedules that were not controlled, if waiting for such
+// schedules has taken half of the budget or mostWaited.
 const fewUncontrolled, mostWaited = 3, 30 * time.Second
 
 // runOn explores a test in one process, or in several if schedules are not controlled.
@@ -31,7 +31,7 @@ func (t *tool) runOn(ctx context.Context, o *options, p *pkg, binary, name strin
 		r := t.runProcess(ctx, &mine, p, binary, name, i, -1)
 		o.network, o.onKernel = mine.network, mine.onKernel
 		if r.outcome == coir.VerdictUncontrolled && r.next < 0 {
-			r.schedules = 1 // the plain one, which is first run a few times
+			r.schedules = 1 // the plain one; the process runs it a few times first
 		}
 		r.add(all)
 		all = r
@@ -56,7 +56,7 @@ func (t *tool) runOn(ctx context.Context, o *options, p *pkg, binary, name strin
 // inOrder reports whether the strategy depends on its earlier schedules, so that another process cannot continue it.
 func (o *options) inOrder() bool { return o.strategy == "exhaustive" || o.strategy == "dpor" }
 
-// add adds the results of earlier processes. They may be nil.
+// add adds the results of earlier processes. all may be nil.
 func (r *result) add(all *result) {
 	if r.outcome == coir.VerdictUncontrolled {
 		r.uncontrolled, r.waiting = 1, &result{
@@ -84,7 +84,7 @@ func (r *result) add(all *result) {
 	r.trace = strconv.FormatUint(h.Sum64(), 16)
 }
 
-// addOutside adds the counts of earlier results for schedules that are not controlled, or saw something from outside.
+// addOutside adds the numbers of earlier schedules that were not controlled, or saw something from outside.
 func (r *result) addOutside(all *result) {
 	r.outside += all.outside
 	r.uncontrolled += all.uncontrolled
@@ -101,15 +101,15 @@ func (r *result) patience() int {
 	return patience
 }
 
-// from returns the first schedule that is left if each needs a process of its own.
+// from returns the number of the next schedule to run, if each schedule needs a process of its own.
 func (r *result) from() int {
 	if r == nil {
 		return 0
 	}
-	return max(r.next, 1) // the first is the plain one, and was not controlled
+	return max(r.next, 1) // the first, the plain one, was not controlled
 }
 
-// waited returns the total time of the schedules that were not controlled.
+// waited returns the time spent waiting for the schedules that were not controlled.
 func (r *result) waited() time.Duration {
 	if r == nil || r.uncontrolled == 0 {
 		return 0
@@ -117,7 +117,7 @@ func (r *result) waited() time.Duration {
 	return time.Duration(r.uncontrolled+1) * patience / 2 * 20 * time.Millisecond
 }
 
-// goesOn reports whether another process should run the schedules that are left.
+// goesOn reports whether another process should run the remaining schedules.
 func (r *result) goesOn(o *options) bool {
 	if r.outcome == coir.VerdictMore {
 		return true
@@ -126,8 +126,8 @@ func (r *result) goesOn(o *options) bool {
 		(r.uncontrolled < fewUncontrolled || r.waited() < min(o.budget/2, mostWaited))
 }
 
-// settled returns the result with its final outcome: a test with some controlled schedules has passed if none of
-// these failed, and was skipped if all of these were.
+// settled returns the result with its final outcome: a test with some controlled schedules passes if none of
+// them failed, and is skipped if all schedules were skipped.
 func (r *result) settled() *result {
 	if r.outcome == coir.VerdictMore || r.outcome == coir.VerdictUncontrolled && r.schedules+r.racing > r.uncontrolled {
 		r.outcome = coir.VerdictPass

@@ -22,7 +22,7 @@ func onMemory(t *testing.T) {
 	}
 }
 
-// Sockets in memory do what those of the kernel do, in all states and for all operations that the probe has.
+// Sockets in memory behave like those of the kernel, in all states and for all operations of the probe.
 func TestSocketsInMemoryAreAsTheKernels(t *testing.T) {
 	onMemory(t)
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func lines(t *testing.T, name string) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// With sockets in memory nothing comes from outside. A test that needs the kernel's says why.
+// With sockets in memory, nothing comes from outside. A test that needs the kernel's network says why.
 func TestTheNetwork(t *testing.T) {
 	onMemory(t)
 	got := explored(t, "-v", "-schedules=100", "-skip=Race", "./testdata/network")
@@ -77,7 +77,7 @@ func TestTheNetwork(t *testing.T) {
 			t.Errorf("%s: something came from outside\n%s", test, o.Output)
 		}
 	}
-	for test, o := range got { // a process that has died would be followed by one for each schedule
+	for test, o := range got { // if a process dies, coir test runs a process for each schedule
 		if o.Failure != nil && !strings.HasPrefix(o.Failure.Token, "c1.") {
 			t.Errorf("%s has the token %s\n%s", test, o.Failure.Token, o.Output)
 		}
@@ -95,7 +95,8 @@ func TestTheNetwork(t *testing.T) {
 	coirtest.Command(run).Replay(t, got, "-schedules=100", "./testdata/network")
 }
 
-// The race detector sees neither the network in memory, nor an order in it that the program does not have.
+// The race detector sees neither the implementation of the network in memory, nor an order from it that the program
+// does not have.
 func TestRacesBesideTheNetwork(t *testing.T) {
 	onMemory(t)
 	got := explored(t, "-race", "-schedules=20", "-run=TCP|Unix|UDP|HTTP|Pipe|Signal|Copies|BackPressure|Race", "./testdata/network")
@@ -107,7 +108,7 @@ func TestRacesBesideTheNetwork(t *testing.T) {
 	}
 }
 
-// Tests that wait in the kernel on its network wait for nothing outside in memory.
+// Tests that wait in the kernel on the kernel's network wait for nothing outside if sockets are in memory.
 func TestTheKernelsTestsInMemory(t *testing.T) {
 	onMemory(t)
 	got := explored(t, "-v", "-schedules=200", "-run=Locks.*Server|SendWithLock|DoesNotCome|SenderReads|DoneAfterRead|Deadline|Polls|Leaves|Collected|BugPipe",
@@ -124,8 +125,8 @@ func TestTheKernelsTestsInMemory(t *testing.T) {
 	}
 }
 
-// With -faults connections fail, as the schedule decides, and reports say so. Without, all these tests pass. A program
-// that tries again passes with faults, too.
+// With -faults, the schedule decides which connections fail, and reports say so. Without it, all these tests pass. A
+// program that tries again also passes with faults.
 func TestFaults(t *testing.T) {
 	onMemory(t)
 	const dir = "./testdata/faults"

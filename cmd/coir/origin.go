@@ -22,8 +22,8 @@ type origin struct {
 	made   place  // the go statement, if that is elsewhere
 }
 
-// origin returns where a goroutine comes from: the nearest line of the user's module, or if there is none, of a module.
-// That line is on the stack of the go statement, or on the stack of the one that started its parent, and so on.
+// origin returns where a goroutine comes from: the nearest line of the user's module, or if there is none, of any
+// module. It searches the stack of the go statement that started the goroutine, then that of its parent, and so on.
 func (r *result) origin(a *actor) origin {
 	for _, wanted := range []func(place) bool{r.mine, r.module} {
 		if wanted(a.made) {
@@ -57,8 +57,8 @@ func (r *result) mine(p place) bool {
 	return err == nil && filepath.IsLocal(in) && !strings.HasPrefix(filepath.ToSlash(in), "vendor/")
 }
 
-// starts reports whether the line only passes a function to another one that starts it, such as WaitGroup.Go. Then the
-// name of the line is enough.
+// starts reports whether the line has the go statement, or passes a function to one that starts it, such as
+// WaitGroup.Go. Then the line is enough as a name.
 func (o origin) starts() bool { return o.called == "" || strings.HasSuffix(o.called, ").Go") }
 
 // String returns the name of goroutines from there: hub.go:88, or client_test.go:31 (transport.go:1994).
@@ -79,7 +79,7 @@ func (o origin) started() string {
 	return "started by " + function(o.called) + " at " + o.line()
 }
 
-// function returns the name of a function as a program writes it, with that of its package: http.Get,
+// function returns the name of a function as a program writes it, with the name of its package: http.Get,
 // grpc.Server.Serve.
 func function(name string) string {
 	dir, last := "", name
@@ -92,7 +92,7 @@ func function(name string) string {
 	return strings.NewReplacer("(*", "", ")", "", "[...]", "").Replace(last)
 }
 
-// kindOfName returns the name of a goroutine that is not named by its origin, or "".
+// kindOfName returns the name of a goroutine that is not named after its origin, or "".
 func (r *result) kindOfName(a *actor) string {
 	switch {
 	case a.fiber != "":
@@ -109,13 +109,14 @@ func (r *result) kindOfName(a *actor) string {
 	return ""
 }
 
-// left is a number of goroutines of one origin that a test left behind.
+// left is a group of goroutines with the same origin that a test left behind.
 type left struct {
 	started string // in words, such as "started at hub.go:88"
 	count   int
 }
 
-// leftActors returns the goroutines that a test left behind. Goroutines that sleep will continue, and do not count.
+// leftActors returns the goroutines that a test left behind. Sleeping goroutines do not count,
+// because they will continue.
 func (r *result) leftActors() (all []*actor) {
 	for _, id := range r.ids() {
 		a := r.actors[id]
@@ -126,7 +127,7 @@ func (r *result) leftActors() (all []*actor) {
 	return all
 }
 
-// leftFrom returns the goroutines that a test left behind, by their origins; most come first.
+// leftFrom returns the goroutines that a test left behind, grouped by origin, the largest group first.
 func (r *result) leftFrom() (all []left) {
 	for _, a := range r.leftActors() {
 		started := "of " + r.kindOfName(a)
@@ -145,7 +146,7 @@ func (r *result) leftFrom() (all []left) {
 	return all
 }
 
-// leftText says which goroutines a test left behind.
+// leftText describes the goroutines that a test left behind.
 func leftText(all []left) string {
 	const most = 3
 	switch {

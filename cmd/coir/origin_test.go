@@ -80,8 +80,8 @@ func TestLeftText(t *testing.T) {
 	}
 }
 
-// Goroutines that come from one line are one alarm, and are named by the nearest line of the module. The tests of a
-// package whose goroutines come from the same go statement refer to the first of them.
+// Goroutines from the same line cause one alarm, and have the nearest line of the module as their name. If several
+// tests of a package leave goroutines of the same go statement behind, the later tests refer to the first one.
 func TestLeftBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

@@ -24,8 +24,8 @@ func contain(c *exec.Cmd) {
 // endGroup kills the remaining processes that a command has started.
 func endGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
-// lockDir locks a temporary directory until unlock is called or the process ends. The lock file gets its name when it
-// is locked, so that no other run takes the directory for stale.
+// lockDir locks a temporary directory until unlock is called or the process ends. The lock file gets its name only
+// after it is locked. Otherwise another run could take the directory for stale.
 func lockDir(dir string) (unlock func()) {
 	lock, err := os.Create(filepath.Join(dir, "lock.new"))
 	if err != nil {

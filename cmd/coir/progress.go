@@ -12,15 +12,15 @@ import (
 )
 
 // The first build of a kind (with -race, with -atomics, for a platform) compiles the standard library, which takes
-// about a minute. So that it does not look like a hang, standard error says what happens.
+// about a minute. A message on standard error explains the delay.
 
-// A build is shown when it has taken this long: one that compiles the standard library, and any other.
+// The time after which a build is shown: one that compiles the standard library, and any other.
 const slowFirst, slowOther = time.Second, 10 * time.Second
 
-const firstBuild = "building; the first build compiles the standard library with coir's overlay, about a minute"
+const firstBuild = "building; the first build compiles the standard library with coir's overlay, which takes about a minute"
 
-// showBuild says on errs that the tests of a package are being built, if that takes long. The caller calls finish when
-// the go command has ended, with whether it came to its end, and whether they could be built.
+// showBuild prints a message to errs if the build of a package's tests takes long. The caller calls finish when the go
+// command has ended. complete says that it was not interrupted, ok that it built the tests.
 func (t *tool) showBuild(o *options, p *pkg, errs io.Writer) (finish func(complete, ok bool)) {
 	mark := t.mark(o)
 	_, err := os.Stat(mark)
@@ -55,8 +55,8 @@ func (t *tool) mark(o *options) string {
 	return filepath.Join(filepath.Dir(t.overlay), fmt.Sprintf("built-%x", h.Sum64()))
 }
 
-// show prints what if it takes longer than the given time, and then how long it took, unless it was interrupted and is
-// not complete. A terminal also shows the seconds.
+// show prints what after the given time, unless stop is called earlier. stop prints how long it took, if it was
+// complete and not interrupted. A terminal also shows the seconds while it lasts.
 func show(errs io.Writer, terminal bool, what string, after time.Duration) (stop func(complete bool)) {
 	began := time.Now()
 	done := make(chan bool, 1)

@@ -12,7 +12,8 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
-// A slow build is announced, and then says how long it took, unless it was interrupted. A fast one prints nothing.
+// coir test announces a slow build, and then says how long it took, unless it was interrupted. A fast build prints
+// nothing.
 func TestProgress(t *testing.T) {
 	for _, c := range []struct {
 		takes    time.Duration

@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// The report of a failure: what happened, which goroutine waits for what and which could end that, and the last steps
-// with a column for each goroutine.
+// The report of a failure: what happened, which goroutine waits for what, which goroutine could end each wait, and the
+// last steps with a column for each goroutine.
 
 // object returns the name of an object: its sort and number.
 func (r *result) object(op, id int) string {
@@ -46,8 +46,8 @@ func (r *result) channel(id int, dir string, full bool) string {
 	return name
 }
 
-// capacity returns how many values a channel holds, and that it is full if it is, as words to append. Channels
-// of timers and those without a buffer need none.
+// capacity returns the capacity of a channel, and whether it is full, as words to append to its name. Channels of
+// timers and channels without a buffer have none.
 func (c channel) capacity(full bool) string {
 	switch {
 	case c.timer || c.room == 0:
@@ -159,11 +159,11 @@ func (r *result) explain(dir string) string {
 // logged matches the first line of what a test has logged.
 var logged = regexp.MustCompile(`(?m)^\s*([^\s:]+\.go:\d+): *(\S.*)$`)
 
-// mostMessage is how many letters of a message stand in the line that has it. The output has all.
+// mostMessage is the number of letters of a message that the line of the failure shows. The output has all of it.
 const mostMessage = 200
 
-// message returns what the test said when it failed, at a step, with a colon before it. That is what was logged at that
-// line, or all that was logged: a helper logs with the line of its caller.
+// message returns the message with which the test failed at a step, after a colon. It is the message logged at that
+// line, or the only logged message, because a helper logs with the line of its caller.
 func (r *result) message(s *step) string {
 	at := fmt.Sprintf("%s:%d", filepath.Base(s.place.file), s.place.line)
 	for _, log := range []string{r.shown, r.log} {
@@ -224,8 +224,8 @@ func (r *result) ids() []int {
 	return ids
 }
 
-// names returns the names of goroutines, with the function that was called where they come from, if that has started
-// them: http.Get at client_test.go:31 (transport.go:1994).
+// names returns the names of goroutines. If a function called at the origin of a goroutine started it, the name begins
+// with that function: http.Get at client_test.go:31 (transport.go:1994).
 func (r *result) names() map[int]string {
 	names := r.shortNames()
 	for id, a := range r.actors {
@@ -236,8 +236,8 @@ func (r *result) names() map[int]string {
 	return names
 }
 
-// shortNames returns the names of goroutines: that of the test, or where it comes from, with a number if there are
-// several.
+// shortNames returns the names of goroutines: the name of the test, or the origin, with a number if several goroutines
+// have the same name.
 func (r *result) shortNames() map[int]string {
 	names, same := map[int]string{0: "clock"}, map[string]int{}
 	base := func(a *actor) string {
@@ -278,7 +278,7 @@ func (r *result) starters() map[int]*step {
 	}
 	by := map[int]*step{}
 	if r.firstStep() > 1 {
-		return by // the first is not known
+		return by // the first children are not known
 	}
 	for i := range r.stepsOf {
 		s := &r.stepsOf[i]
@@ -314,8 +314,8 @@ func (r *result) traced(dir string) *report.Trace {
 	return t
 }
 
-// blockedIn reports whether the goroutine of a step waits in it at the end, and not in what has no step, such as a
-// select without cases.
+// blockedIn reports whether the goroutine of a step waits in that step at the end, and not in an operation without a
+// step, such as a select without cases.
 func (r *result) blockedIn(s *step) bool {
 	switch s.op {
 	case coir.OpSend, coir.OpRecv, coir.OpSelect, coir.OpLock, coir.OpRLock, coir.OpWLock, coir.OpWait, coir.OpCondWait,
@@ -344,8 +344,8 @@ func (r *result) failStep() *step {
 	return nil
 }
 
-// endStep returns the number of the step with which the failure is complete: the last of the goroutine that has
-// panicked, the one that failed the test, or else the last of all.
+// endStep returns the number of the step that completes the failure: the step that failed the test, the last step of
+// the goroutine that panicked, or otherwise the last step.
 func (r *result) endStep() int {
 	if s := r.failStep(); s != nil {
 		return s.n
@@ -356,7 +356,7 @@ func (r *result) endStep() int {
 	return r.failure.steps
 }
 
-// words returns a step in a few words: what, on which object, and in which package of the library.
+// words describes a step in a few words: the operation, its object, and the package of the standard library.
 func (r *result) words(s step) string {
 	text := coir.Ops[s.op].Name
 	switch {
@@ -403,7 +403,7 @@ func (r *result) words(s step) string {
 	return text
 }
 
-// moves reports whether a step of a library for services reads from a connection or writes to it.
+// moves reports whether a service library reads from a connection, or writes to it, in a step.
 func (r *result) moves(s step) bool {
 	return (s.op == coir.OpNetRead || s.op == coir.OpNetWrite) && r.service(s.via)
 }

@@ -125,7 +125,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// Beside the schedule that fails stands one that passes. A replay shows the same.
+// The report compares the failing schedule with a passing one. A replay shows the same.
 func TestTwins(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -181,7 +181,7 @@ func TestFailuresInJSON(t *testing.T) {
 	}
 }
 
-// A search that is complete says so.
+// The report says whether the search is complete.
 func TestAllSchedules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -201,7 +201,7 @@ func TestAllSchedules(t *testing.T) {
 	}
 }
 
-// Crashes of processes by a fault in coir's own code or in the program's.
+// A process may crash because of a bug in coir or in the program.
 func TestCrashes(t *testing.T) {
 	const tests = "testing.coirExplore(0xc000130248, 0x5a3308)\n\t/go/src/testing/coir.go:171 +0x2ca\n" +
 		"testing.tRunner(0xc000130248, 0x5a3308)\n\t/go/src/testing/testing.go:2037 +0xea\n" +
@@ -220,17 +220,17 @@ func TestCrashes(t *testing.T) {
 		{"a panic of the explorer", "--- FAIL: TestTransfer (0.00s)\n" +
 			"panic: runtime error: invalid memory address or nil pointer dereference [recovered, repanicked]\n" +
 			"[signal SIGSEGV: segmentation violation code=0x1 addr=0xc8 pc=0x4e8eab]\n\n" + panicked +
-			"testing.(*coirExplorer).explore(0xc00007a1e0)\n\t/go/src/testing/coir.go:306 +0x10b\n" + tests, ours, "coir test has failed"},
+			"testing.(*coirExplorer).explore(0xc00007a1e0)\n\t/go/src/testing/coir.go:306 +0x10b\n" + tests, ours, "internal error in coir test: "},
 		{"a check of coir's", "fatal error: coir: too many goroutines\n\ngoroutine 7 gp=0xc000009860 m=0 mp=0x6effa0 [running]:\n" +
 			"runtime.throw({0x59a91a?, 0xc000009860?})\n\t/go/src/runtime/panic.go:1233 +0x48 fp=0xc00003adc8\n" +
-			"runtime.coirPointOf(0xe, 0xc00003ae01?, 0x0)\n\t/go/src/runtime/coir.go:578 +0x512\n" + point, ours, "coir test has failed"},
+			"runtime.coirPointOf(0xe, 0xc00003ae01?, 0x0)\n\t/go/src/runtime/coir.go:578 +0x512\n" + point, ours, "internal error in coir test: "},
 		{"a nil pointer in the scheduler", "fatal error: unexpected signal during runtime execution\n" +
 			"[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x417a25]\n\ngoroutine 7 gp=0xc000009860 m=0 [running]:\n" +
 			"runtime.throw({0x59f95b?, 0x6cb200?})\n\t/go/src/runtime/panic.go:1233 +0x48\n" +
 			"runtime.sigpanic()\n\t/go/src/runtime/signal_unix.go:915 +0x3df\n" +
-			"runtime.(*coirTurns).way(0x418272?, 0x60?)\n\t/go/src/runtime/coir_turn.go:138 +0x25\n" + point, ours, "coir test has failed"},
+			"runtime.(*coirTurns).way(0x418272?, 0x60?)\n\t/go/src/runtime/coir_turn.go:138 +0x25\n" + point, ours, "internal error in coir test: "},
 		{"a check of the runtime's that no program fails", "fatal error: casgstatus: bad incoming values\n\nruntime stack:\n" +
-			"runtime.throw({0x59f95b?, 0x6cb200?})\n\t/go/src/runtime/panic.go:1233 +0x48\n", ours, "coir test has failed"},
+			"runtime.throw({0x59f95b?, 0x6cb200?})\n\t/go/src/runtime/panic.go:1233 +0x48\n", ours, "internal error in coir test: "},
 		{"an unlock of an unlocked mutex", "fatal error: sync: unlock of unlocked mutex\n\ngoroutine 7 [running]:\n" +
 			"internal/sync.fatal({0x5a?, 0x6?})\n\t/go/src/runtime/panic.go:1180 +0x18\n" +
 			"internal/sync.(*Mutex).Unlock(...)\n\t/go/src/internal/sync/mutex.go:204\n" + point, theirs, "the program crashed outside the explored schedule"},
@@ -254,7 +254,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// Only a build error in a package of the standard library is coir's fault.
+// A build error is a bug in coir only if it is in a package of the standard library.
 func TestTheLibraryDoesNotBuild(t *testing.T) {
 	for out, want := range map[string]bool{
 		"# runtime\n/usr/local/go/src/runtime/coir.go:17:2: undefined: x\n":          true,
@@ -355,8 +355,8 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 	}
 }
 
-// A Lock waited if another goroutine certainly held the lock when it began. One that comes while a goroutine is on its
-// way to the lock may have been first.
+// A Lock waited if another goroutine certainly held the lock when it began. If another goroutine was about to get the
+// lock, the Lock may have come first.
 func TestLocksThatWaited(t *testing.T) {
 	const a, b, c = 2, 3, 4
 	r := &result{failure: &failure{steps: 20}, actors: map[int]*actor{c: {id: c, state: coir.Waiting}}}
@@ -390,7 +390,7 @@ func TestLocksThatWaited(t *testing.T) {
 	}
 }
 
-// Goroutines that wait for the same at the same line are told together, with the least and the most time.
+// Goroutines that wait for the same thing at the same line share a line, with the shortest and the longest time.
 func TestGoroutinesThatWaitForTheSame(t *testing.T) {
 	r := &result{failure: &failure{now: time.Minute}, actors: map[int]*actor{}}
 	for i := range 5 {
@@ -409,7 +409,7 @@ func TestGoroutinesThatWaitForTheSame(t *testing.T) {
 	}
 }
 
-// The last line counts what was explored apart from what made failures small.
+// The last line counts the schedules that searched for failures separately from those that shrank them.
 func TestShrinkingIsCountedApart(t *testing.T) {
 	for _, c := range []struct {
 		r    result

@@ -8,10 +8,10 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
-// A goroutine of net/http serves all requests of a connection, one after the other. In a report each request is an
-// actor of its own, as if it had a goroutine of its own: the name of the last request would be wrong for the steps of
-// the others. The actor of the goroutine itself is that of the last request, to which belongs what it waits for at the
-// end. The others have ended.
+// A goroutine of net/http serves all requests of a connection, one after the other. A report shows each request as an
+// actor, as if it had a goroutine of its own, because the name of the last request would be wrong for the steps of the
+// earlier ones. The actor of the goroutine itself stands for the last request: its final wait belongs to that request.
+// The earlier requests have ended.
 
 // request is the beginning of a request on a connection that serves several.
 type request struct {
@@ -19,7 +19,7 @@ type request struct {
 	actor int
 }
 
-// by returns the number of the actor that a goroutine was at a step: its own, or that of an earlier request.
+// by returns the number of the actor that did a step of a goroutine: the goroutine itself, or an earlier request.
 func (r *result) by(g, step int) int {
 	for _, q := range slices.Backward(r.requests[g]) {
 		if q.from <= step {
@@ -29,7 +29,7 @@ func (r *result) by(g, step int) int {
 	return g
 }
 
-// goroutine returns the number of the goroutine that an actor is, or is an earlier request of.
+// goroutine returns the number of an actor's goroutine. Earlier requests have the goroutine of their connection.
 func (a *actor) goroutine() int { return cmp.Or(a.of, a.id) }
 
 // splitConnections makes an actor of each earlier request of a connection.
@@ -65,14 +65,14 @@ func (r *result) splitConnections() {
 	}
 }
 
-// begin is the step with which a connection begins to read a request.
+// begin is the step in which a connection begins to read a request.
 type begin struct {
 	*step
 	request string
 }
 
-// handled returns the requests that a goroutine served, if there are several. The first of its steps are those of an
-// earlier request, whose name is not known, if the beginning of the trace is missing.
+// handled returns the first steps of the requests that a goroutine served, or nil if there was only one request. If the
+// beginning of the trace is missing, the first steps of the goroutine belong to an earlier request of unknown name.
 func (r *result) handled(steps []*step) (all []begin) {
 	var first *step // the first read after the last write
 	for _, s := range steps {

@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
-// Requests on one connection, which a client keeps, are told apart: each step has the name of the request that was
-// served then, and so has the holder of a lock.
+// A report distinguishes the requests on a connection that a client keeps: each step, and each holder of a lock, has
+// the name of the request that was served at that time.
 func TestRequestsOfOneConnection(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

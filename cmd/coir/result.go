@@ -21,12 +21,12 @@ type result struct {
 	goroot string
 	path   string // the path of the package
 
-	modulePath, moduleDir string // the path and the directory of the user's module; empty: not known
+	modulePath, moduleDir string // the path and the directory of the user's module; empty: unknown
 
 	outcome coir.Verdict
 	elapsed time.Duration
 	output  string // the output of the process
-	shown   string // the part of it from the reported schedule
+	shown   string // the part of the output that comes from the reported schedule
 	broken  string // the reason why coir could not run the test
 
 	timedOut bool // whether it did not end within -timeout
@@ -51,31 +51,31 @@ type result struct {
 	rows     map[*step]int     // the rows of steps in end
 	stepsOf  []step            // the steps of the reported schedule
 	actors   map[int]*actor    // its goroutines, by number
-	requests map[int][]request // those of its connections that serve several, by goroutine
+	requests map[int][]request // the requests of connections that serve several, by goroutine
 	made     map[int]channel   // its channels, by number
 	log      string            // the log of the test in it
 	token    string            // the token of a failure that must be run again in another process
-	found    int               // the number of the schedule in which that was found
-	part     string            // the explored test or subtest, if that is a part of the test
+	found    int               // the number of the schedule in which token was found
+	part     string            // the name of the explored part of the test; empty: the whole test
 	steps    int               // the number of steps of a schedule that was given up
-	busy     bool              // whether it was given up because there was no moment at which all wait
+	busy     bool              // whether it was given up because all goroutines never waited at the same moment
 
-	skips        int           // the number of schedules in which the test skips the rest
+	skips        int           // the number of schedules in which the test called Skip
 	outside      int           // the number of schedules in which something came from outside
 	onKernel     string        // the reason why the test ran on the kernel's network; empty: it did not
 	uncontrolled int           // the number of schedules that were not controlled
 	waiting      *result       // the last schedule that was not controlled
-	waitsIn      int           // the code of what it waits for; see notControlled
+	waitsIn      int           // the code of what the schedule waits for, such as coir.ForCall
 	never        []string      // the conditions of explore.Sometimes that were never true
-	next         int           // the schedule with which another process must continue; negative: each needs its own
+	next         int           // the schedule with which another process continues; negative: each needs its own process
 	used         time.Duration // the used part of the budget, without the schedule that was not controlled
-	once         *result       // a failure that did not come again, of a test that passes
+	once         *result       // a failure that did not happen again, so that the test passes
 	slow         *result       // the failure on a slow machine of a test that passes
 	stopped      bool          // whether the strategy could not continue in another process
 }
 
-// dependsOnOthers reports whether a test may have failed because of what other tests did at the same time: it needs no
-// special schedule to fail, and its failure is not only about its goroutines.
+// dependsOnOthers reports whether other tests that ran at the same time may have made a test fail. Such a failure needs
+// no switch of goroutines, and is not about goroutines only, as a deadlock is.
 func (r *result) dependsOnOthers() bool {
 	return r.outcome == coir.VerdictDied || r.outcome == coir.VerdictFail && r.failure.switches == 0 &&
 		(r.failure.kind == coir.KindFail || r.failure.kind == coir.KindPanic)
@@ -85,19 +85,19 @@ func (r *result) dependsOnOthers() bool {
 type failure struct {
 	kind     coir.Kind
 	text     string
-	schedule int // that found it
+	schedule int // the number of the schedule that found it
 	seed     uint64
 	switches int
 	token    string
-	stable   bool // it failed again, in the same way
+	stable   bool // the same decisions led to the same failure again
 	outside  int
-	panicked int // the goroutine that did
+	panicked int // the goroutine that panicked
 	steps    int
-	now      time.Duration // since the schedule began, on its clock
+	now      time.Duration // the virtual time since the schedule began
 	replayed bool
 }
 
-// step is what a goroutine was about to do.
+// step is a step of a goroutine: the operation that it was about to do.
 type step struct {
 	n, g, object int // the numbers of the step, the goroutine and the object
 	op           int
@@ -105,18 +105,18 @@ type step struct {
 	place        place
 	via          string       // the function of the standard library that was called there
 	switches     int          // the number of decisions at this step that were not 0
-	kind         int          // the kind of the last of them
-	done         int          // the place of its operation in the order of all; 0: not begun
-	chose        int          // the case that a select took, from 1; -1: the default
+	kind         int          // the kind of the last of these decisions
+	done         int          // rank among all operations, or 0 if it did not begin
+	chose        int          // the case that a select took, counted from 1; -1: the default
 	cases        []selectCase // the cases of a select
-	inner        string       // the operation that it is a part of, if it is not shown
-	last         bool         // whether it is the last step of its goroutine that is shown
-	waited       bool         // whether it locks or reads, and certainly waited for that
+	inner        string       // the operation that contains it, if it is not shown; or plumbing
+	last         bool         // whether it is the last shown step of its goroutine
+	waited       bool         // it is a lock or read that certainly waited
 	from         *step        // the write of the first byte that it read
 	bytes        int          // the number of bytes that it read or wrote
 	second       bool         // whether that was at the second end of the connection
-	on           int          // the goroutine on whose behalf it was; 0: none is known
-	serviced     bool         // whether a library for services did it for itself
+	on           int          // the goroutine that it was done for; 0: unknown
+	serviced     bool         // whether a service library did it for itself
 	note         string       // what net/http did it for, in words
 }
 
@@ -126,12 +126,12 @@ type selectCase struct {
 	send      bool
 }
 
-// channel is where a channel was made.
+// channel describes a channel, and where it was made.
 type channel struct {
 	place place
 	via   string
 	timer bool
-	room  int // how many values it holds
+	room  int // its capacity
 }
 
 // place is a line of the program.
@@ -149,8 +149,8 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d", p.file, p.line)
 }
 
-// said returns the place in a text, which has %s for it: the file, relative to dir if it is in there, and the line. If
-// the place is not known, it returns "".
+// said replaces %s in a text by the place: the file, relative to dir if it is in dir, and the line. If the place is not
+// known, said returns "".
 func (p place) said(text, dir string) string {
 	if p.file == "" {
 		return ""
@@ -161,8 +161,8 @@ func (p place) said(text, dir string) string {
 // actor is a goroutine.
 type actor struct {
 	id, parent int
-	of         int // the goroutine, if it is an earlier request on its connection; 0: it is a goroutine
-	op         int // its last point
+	of         int // its goroutine, if it is an earlier request on a connection; 0: it is a goroutine itself
+	op         int // the operation of its last point
 	state      int
 	reason     string
 	object     int
@@ -172,37 +172,37 @@ type actor struct {
 	madeBy     string  // the function that started it
 	birth      []place // the stack of the go statement; empty: not known
 	via        string  // the function of the standard library in which it waits
-	call       string  // what it waits for in the kernel, such as "net read"; or empty
+	call       string  // the call in which it waits in the kernel, such as "net read"; or empty
 	fiber      string  // the name of the fiber that it runs, or ran last
 	fiberID    int     // the number of that fiber
 	waits      string  // what the fiber waits for, in words that follow "waits"
-	holders    []int   // the numbers of the fibers that hold it
-	role       string  // what it does in net/http
+	holders    []int   // the numbers of the fibers that hold what it waits for
+	role       string  // its role in net/http, such as "http conn"
 	serviced   bool    // it waits in a library for services, or runs
 }
 
-// twin is a schedule that passes and has the most first decisions in common with a failure.
+// twin is a passing schedule that has as many of its first decisions as possible in common with a failure.
 type twin struct {
 	*result       // nil: none was found
-	step      int // before which the two part
-	kind      int // of the decision
-	tried     int // schedules
+	step      int // the step before which the twin and the failure part
+	kind      int // the kind of the decision at which they part
+	tried     int // the number of schedules tried
 	sure      bool
-	decisions int // of the failure, if none was found
+	decisions int // the number of decisions of the failure, if no twin was found
 }
 
-// read reads a record, which package testing of the overlay writes.
+// read reads a record that the overlay's package testing wrote.
 func (r *result) read(text string) {
 	r.actors, r.made = map[int]*actor{}, map[int]channel{}
 	stacks := map[int][]place{0: nil}
 	stack := func(f *fields) []place {
 		stack, ok := stacks[f.int()]
 		if !ok && f.bad == nil {
-			f.bad = errors.New("there is no such stack")
+			f.bad = errors.New("unknown stack")
 		}
 		return stack
 	}
-	of := r // what a line about a schedule belongs to: r, or its twin
+	of := r // lines about a schedule belong to r, or to its twin
 	at := func(f *fields) (place, string) { return r.own(stack(f)) }
 	for line := range strings.Lines(text) {
 		f := &fields{in: strings.Split(strings.TrimSuffix(line, "\n"), "\t")}
@@ -223,7 +223,7 @@ func (r *result) read(text string) {
 			}
 		case "alone":
 			r.twin = &twin{decisions: f.int(), tried: f.int(), sure: f.text() == "true"}
-		case "twin": // what follows is of the twin, until the end
+		case "twin": // the lines up to "end" belong to the twin
 			r.twin = &twin{step: f.int(), kind: f.int(), tried: f.int(), sure: f.text() == "true"}
 			r.twin.result = &result{
 				test: r.test, goroot: r.goroot, path: r.path, modulePath: r.modulePath, moduleDir: r.moduleDir,
@@ -302,31 +302,31 @@ func (r *result) read(text string) {
 		case "error":
 			r.broken = f.quoted()
 		default:
-			f.bad = errors.New("its first word is not known")
+			f.bad = errors.New("unknown first word")
 		}
 		if f.bad != nil {
 			r.broken = fmt.Sprintf("the record has a bad line %q: %v", line, f.bad)
 		}
 	}
 	if of != r {
-		r.broken = "the record has no end of the twin"
+		r.broken = "the twin in the record has no end"
 	}
 	if r.outcome == coir.VerdictFail && r.failure == nil {
 		r.broken = "the record has no failure"
 	}
 	if r.broken != "" && r.outcome != "" && r.outcome != coir.VerdictError { // the report would be wrong
 		r.outcome = coir.VerdictError
-		r.broken = "coir test has failed, and not the test: " + r.broken +
-			"; report it with the output below, and with what `go version` says"
+		r.broken = "internal error in coir test: " + r.broken +
+			"; report it with the output below and the output of `go version`"
 	}
 	r.settle()
 }
 
 // own returns the innermost place of a stack that is not in the standard library, and the function of the library that
-// was called there. If the whole stack is in the library, it returns the innermost place outside of the packages that
+// was called there. If the whole stack is in the library, own returns the innermost place outside the packages that
 // implement the operations, or none.
 func (r *result) own(stack []place) (at place, via string) {
-	panics := false // it is in a deferred call, and the place is that of the panic
+	panics := false // the operation is in a deferred call, and the place is that of the panic
 	ofCoir := ""
 	for _, p := range stack {
 		if coirs(p.function) && r.ofCoir(p) {
@@ -339,7 +339,7 @@ func (r *result) own(stack []place) (at place, via string) {
 			return p, via
 		}
 		panics = panics || p.function == "runtime.gopanic"
-		if !inlined(p) { // else it is the operation that the iterator does
+		if !inlined(p) { // otherwise via keeps the operation that the iterator does
 			via = p.function
 		}
 	}
@@ -375,8 +375,8 @@ func (r *result) standard(p place) bool {
 	return first != mine && !strings.ContainsAny(first, ".@")
 }
 
-// within returns what an operation is a part of, if it is not a step of its own: a Mutex may be locked or unlocked for
-// the RWMutex or the Once that it is in, and package time looks up its settings once.
+// within returns the operation that contains an operation, or "" if it is a step of its own. For example, an RWMutex
+// and a Once lock and unlock the Mutex that they contain, and package time looks up its settings once.
 func within(op int, stack []place) string {
 	for _, p := range stack {
 		switch p.function {
@@ -398,11 +398,11 @@ func within(op int, stack []place) string {
 	return ""
 }
 
-// plumbing is what an operation of a library for services is a part of: one with its own locks and channels, and not
-// with the network. The report of a service is about connections, and about what the user's own functions do.
+// plumbing marks a service library's internal lock and channel operations. It does not mark network operations: the
+// report of a service is about connections, and about what the user's own functions do.
 const plumbing = "plumbing"
 
-// serviced reports whether an operation is one that a library for services does for itself.
+// serviced reports whether a service library does an operation for itself.
 func (r *result) serviced(stack []place) bool {
 	for _, p := range stack {
 		switch library := r.service(p.function); {
@@ -415,7 +415,7 @@ func (r *result) serviced(stack []place) bool {
 	return false
 }
 
-// service reports whether a function is of a library for services, and not of the user's module.
+// service reports whether a function belongs to a service library, and not to the user's module.
 func (r *result) service(function string) bool {
 	for _, path := range []string{"net/http", "crypto/tls.", "golang.org/x/net/http2", "google.golang.org/grpc"} {
 		if strings.HasPrefix(function, path) {
@@ -425,7 +425,7 @@ func (r *result) service(function string) bool {
 	return false
 }
 
-// firstStep returns the number of the first step that is kept.
+// firstStep returns the number of the first recorded step.
 func (r *result) firstStep() int {
 	if len(r.stepsOf) == 0 {
 		return 1
@@ -433,8 +433,8 @@ func (r *result) firstStep() int {
 	return r.stepsOf[0].n
 }
 
-// helps reports whether a goroutine of net/http only serves others, which have the columns. It does not if it runs or
-// waits in the user's code, or is left behind.
+// helps reports whether a goroutine of net/http only works for other goroutines. The report then has no column for it.
+// A goroutine that runs or waits in the user's code, or is left behind, has a column.
 func (r *result) helps(g int) bool {
 	a := r.actors[g]
 	if a == nil || !strings.HasPrefix(a.role, "http ") || a.role == "http conn" {
@@ -444,19 +444,19 @@ func (r *result) helps(g int) bool {
 	return f != nil && g != f.panicked && (a.state == coir.Ended || a.serviced && f.kind != coir.KindLeak)
 }
 
-// pair finds the write of the first byte of each read from a connection or a pipe. It does nothing if the first steps
-// were not kept, because it counts bytes.
+// pair finds, for each read from a connection or a pipe, the write of its first byte. It counts bytes, so it does
+// nothing if the first steps were not recorded.
 func (r *result) pair() {
 	if r.firstStep() > 1 {
 		return
 	}
 	type direction struct {
 		object int
-		second bool // of the end that writes
+		second bool // the second end writes
 	}
 	type written struct {
 		by  *step
-		end int // the number of bytes up to its end
+		end int // the number of bytes written, including its own
 	}
 	writes, read := map[direction][]written{}, map[direction]int{}
 	order := r.inOrder()
@@ -483,7 +483,7 @@ func (r *result) pair() {
 	}
 }
 
-// settle merges steps that are a part of another step into it.
+// settle merges steps that are part of another step into that step.
 func (r *result) settle() {
 	r.splitConnections()
 	before := map[int]int{} // the last shown step of a goroutine
@@ -510,7 +510,7 @@ func (r *result) settle() {
 		}
 		if shown := &r.stepsOf[last]; ok && last == latest && coirs(s.via) && s.inner == "" && s.note == "" &&
 			s.via == shown.via && s.place == shown.place {
-			s.inner = plumbing // the same call of coir goes on
+			s.inner = plumbing // it belongs to the same call of coir as the shown step
 		}
 		if s.inner == "" {
 			before[s.g], latest = i, i
@@ -530,9 +530,9 @@ func (r *result) settle() {
 	for _, i := range before {
 		r.stepsOf[i].last = true
 	}
-	r.locks() // marks those that waited, as pair does
+	r.locks() // marks the steps that waited, as pair does
 	r.pair()
-	for i := range r.stepsOf { // the compiler puts the receives of a select last, in the other order
+	for i := range r.stepsOf { // the compiler puts the receives of a select last, in reverse order
 		slices.SortFunc(r.stepsOf[i].cases, func(a, b selectCase) int {
 			switch {
 			case a.send && b.send:
@@ -545,8 +545,8 @@ func (r *result) settle() {
 	}
 }
 
-// pattern returns the argument of -run for the test, or for its explored part. With run some subtests may have been
-// left out.
+// pattern returns the argument of -run for the test, or for its explored part. run is the value of -run, which may
+// exclude subtests.
 func (r *result) pattern(run string) string {
 	if r.part != "" {
 		return "^" + strings.ReplaceAll(regexp.QuoteMeta(r.part), "/", "$/^") + "$"
@@ -555,7 +555,7 @@ func (r *result) pattern(run string) string {
 	return selected.narrowed(r.test)
 }
 
-// fields are the fields of a line.
+// fields reads the fields of a line.
 type fields struct {
 	in  []string
 	bad error
@@ -563,7 +563,7 @@ type fields struct {
 
 func (f *fields) text() string {
 	if len(f.in) == 0 {
-		f.bad = errors.New("it is too short")
+		f.bad = errors.New("too few fields")
 		return ""
 	}
 	s := f.in[0]
@@ -600,7 +600,7 @@ func (f *fields) quoted() string {
 
 func (f *fields) place() place { return place{f.quoted(), f.int(), f.quoted()} }
 
-// died records how a process ended that left no summary.
+// died records how a process without a summary ended.
 func (r *result) died(err error) {
 	r.outcome = coir.VerdictDied
 	var exit *exec.ExitError
@@ -608,14 +608,13 @@ func (r *result) died(err error) {
 	case strings.Contains(r.output, "panic: test timed out"):
 		r.broken, r.timedOut = "it did not end within -timeout", true
 	case r.crash() == ours:
-		r.broken = "coir test has failed, and not the test: report it with the output below, and with what " +
-			"`go version` says"
+		r.broken = "internal error in coir test: report it with the output below and the output of `go version`"
 	case r.crash() == theirs:
 		r.broken = "the program crashed outside the explored schedule (a fatal error, or a panic that nothing recovered); " +
 			"see the output below"
 	case r.crash() == unclear:
-		r.broken = "the Go runtime ended the process. If it does not do so under go test, that is a fault of " +
-			"coir test: report it with the output below, and with what `go version` says"
+		r.broken = "the Go runtime ended the process. If it does not do so under go test, this is a bug in coir test: " +
+			"report it with the output below and the output of `go version`"
 	case err == nil:
 		r.broken = "the process ended with exit code 0 before the test did: does it call os.Exit?"
 	case errors.As(err, &exit):
@@ -625,15 +624,15 @@ func (r *result) died(err error) {
 	}
 }
 
-// Whose fault a crash is.
+// The causes of a crash.
 const (
-	none = iota
-	ours
-	theirs
+	none   = iota // there was no crash
+	ours          // a bug in coir test
+	theirs        // a bug in the program
 	unclear
 )
 
-// crash returns whose fault the crash of a process is.
+// crash returns the cause of the crash of a process.
 func (r *result) crash() int {
 	if _, crash, ok := strings.Cut("\n"+r.output, "\nfatal error: "); ok {
 		why, _, _ := strings.Cut(crash, "\n")
@@ -655,8 +654,8 @@ func (r *result) crash() int {
 	return none
 }
 
-// fatalErrors are the fatal errors by which the runtime and package sync report a fault of the program. exhausted are
-// those that need not be a fault, or can come from C. A pure Go program causes no others.
+// fatalErrors are the fatal errors with which the runtime and package sync report a bug in the program. exhausted are
+// those that may have another cause, or can come from C code. A program without C code causes no others.
 var (
 	fatalErrors = []string{"sync: ", "concurrent map ", "small map with no empty slot", "stack overflow", "checkptr: "}
 	exhausted   = []string{
@@ -665,10 +664,10 @@ var (
 	}
 )
 
-// ownCode reports whether the innermost function of a crash is of coir, not counting those that every crash goes
-// through.
+// ownCode reports whether the innermost function of a crash belongs to coir. It ignores functions that are on the stack
+// of every crash.
 func ownCode(crash string) bool {
-	call := regexp.MustCompile(`^[\w./-]+\.[\w.()*\[\]-]+\(`) // a line of a stack that names a function
+	call := regexp.MustCompile(`^[\w./-]+\.[\w.()*\[\]-]+\(`) // a line of a stack with the name of a function
 	for line := range strings.Lines(crash) {
 		begins := func(with string) bool { return strings.HasPrefix(line, with) }
 		switch {

@@ -15,17 +15,18 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// With -for, all tests are explored in rounds until the time is up: each round twice as long for each test as the one
-// before, with another seed. Schedules that showed something new (see coirKept in the overlay) are kept in a file, from
-// which the next round and the next run begin; so is the schedule of a failure, which is then run first.
+// With -for, coir test explores all tests in rounds until the time is up. Each round gives a test twice the time of the
+// round before, and uses another seed. A file keeps the schedules that showed something new (see coirKept in the
+// overlay). The next round and the next run begin with them. The file also keeps the schedule of a failure, which then
+// runs first.
 
 // exploring is a test that is explored in rounds.
 type exploring struct {
 	p      *pkg
 	binary string
 	test   string
-	n      int // among all
-	all    *result
+	n      int     // its index among all tests
+	all    *result // of all rounds so far
 }
 
 // over reports whether another round of the test would show nothing new.
@@ -105,7 +106,7 @@ func (t *tool) exploreFor(
 			if e.p != p || e.all == nil && ctx.Err() == nil {
 				continue
 			}
-			if results = append(results, e.all); e.all != nil { // else it was interrupted
+			if results = append(results, e.all); e.all != nil { // otherwise it was interrupted
 				took += e.all.elapsed
 			}
 		}

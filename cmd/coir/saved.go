@@ -16,11 +16,11 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
-// The schedules of failures are kept in testdata/coir, by the name of the test, as go test keeps inputs of fuzz tests:
-// a file for each, with its token. They are the first that coir test runs. If the program has changed a token may not
-// fit any more, so coir test also runs schedules that begin as they do.
+// The directory testdata/coir keeps the schedules of failures, by the name of the test, as go test keeps the inputs of
+// fuzz tests: a file for each schedule, with its token. coir test runs these schedules first. If the program has
+// changed, a token may no longer fit, so coir test also runs schedules that begin in the same way.
 
-// saved returns the tokens of earlier failures of a test, and the files that they are in.
+// saved returns the tokens of earlier failures of a test, and the files that contain them.
 func saved(dir, test string) (tokens, files []string) {
 	names, err := filepath.Glob(filepath.Join(dir, "testdata", "coir", test, "*"))
 	if err != nil {
@@ -41,8 +41,8 @@ func saved(dir, test string) (tokens, files []string) {
 	return tokens, files
 }
 
-// failsAgain runs the schedules of earlier failures of a test whose schedules each have a process of their own. It
-// returns the first that fails.
+// failsAgain runs the schedules of earlier failures of a test, each in a process of its own. It returns the result of
+// the first that fails, or nil.
 func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	for _, token := range o.saved {
 		again := *o
@@ -54,7 +54,7 @@ func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name 
 	return nil
 }
 
-// keepFailure writes what -save and -emit ask for, and reports a failure that was kept before.
+// keepFailure writes the files of -save and -emit. If the failure was saved before, it only prints that.
 func (w *writer) keepFailure(p *pkg, r *result, f *events.Failure) {
 	tokens, files := saved(p.Dir, r.test)
 	for i, token := range tokens {
@@ -81,7 +81,7 @@ func (w *writer) keepFailure(p *pkg, r *result, f *events.Failure) {
 	}
 }
 
-// wrote writes a file and prints its name, unless there is an error already.
+// wrote writes a file and prints its name. If err is not nil, wrote only prints err.
 func (w *writer) wrote(p *pkg, r *result, done, name, text string, err error) {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(name), 0o777)
@@ -104,10 +104,10 @@ func relative(dir, name string) string {
 	return name
 }
 
-// emitted returns the text of a test that runs another one in the order in which it failed.
+// emitted returns the source of a test that runs the failed test in the order in which it failed.
 func emitted(p *pkg, r *result, f *events.Failure, id string) (string, error) {
 	if r.part != "" {
-		return "", errors.New("a part of the test was explored: write explore.Replay instead of explore.Test, with the token")
+		return "", errors.New("only a part of the test was explored: call explore.Replay with the token instead of explore.Test")
 	}
 	name, err := packageOf(p.Dir, r.test)
 	if err != nil {
@@ -128,7 +128,7 @@ func %s_%s(t *testing.T) {
 `, name, f.Headline, r.test, strings.ReplaceAll(id, "-", "_"), f.Token, r.test), nil
 }
 
-// packageOf returns the name of the package in a directory that has a test: the tests may be in a package of their own.
+// packageOf returns the name of the package that declares a test. A directory may have tests in a package of their own.
 func packageOf(dir, test string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
-// A failure that was saved is the first schedule of later runs, also if the program has changed a little.
+// A later run begins with the schedule of a saved failure, even if the program has changed a little.
 func TestSaved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -57,7 +57,8 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// If the code has changed, a replay says so in its first sentence, and what to do. It shows no other failure.
+// If the code has changed, the first sentence of a replay says so, and the next ones say what to do. The replay shows
+// no other failure.
 func TestReplayOfChangedCode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -94,7 +95,7 @@ func TestReplayOfChangedCode(t *testing.T) {
 	}
 }
 
-// A test that -emit writes fails as the one it was written for.
+// A test that -emit writes fails like the original test.
 func TestEmitted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")

@@ -7,8 +7,8 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
-// The seeds of a fuzz test, those of f.Add and of testdata/fuzz, are run as go test runs them: once each, in real time,
-// and not in many schedules.
+// coir test runs the seeds of a fuzz test, from f.Add and testdata/fuzz, as go test does: once each, in real time, and
+// not in many schedules.
 
 func isFuzz(name string) bool { return strings.HasPrefix(name, "Fuzz") }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
-// What a run has shown, for CI systems. The writer keeps the result of each test that it prints. When the run ends,
-// github.go and junit.go write them in the forms that these systems read.
+// This file collects the results of a run for CI systems. The writer adds the result of each test that it prints. At
+// the end of the run, github.go and junit.go write the results in the formats that these systems read.
 
 // suite is a package with its results.
 type suite struct {
@@ -21,7 +21,7 @@ type suite struct {
 	began   time.Time
 	took    time.Duration
 	tests   []*testcase
-	verdict string // ok, FAIL, or why there are no results; empty: it has not ended
+	verdict string // ok, FAIL, or the reason why there are no results; empty: the package has not ended
 }
 
 // testcase is the result of a test.
@@ -30,17 +30,17 @@ type testcase struct {
 	action    string // pass, fail or skip; error if there is no result
 	took      time.Duration
 	schedules int
-	note      string // if it passes
-	slow      bool   // it passes, and may fail on a slow machine
+	note      string // about a test that passes
+	slow      bool   // it passes, but may fail on a slow machine
 
-	// Of a test that failed, was skipped, or has no result, and of one that may fail on a slow machine.
+	// Set for a test that failed, was skipped, has no result, or may fail on a slow machine.
 	kind     string // deadlock, ..., not controlled, died
 	headline string
 	waits    string // which goroutine waits for what, or what the test printed
-	text     string // all that was printed
+	text     string // the whole printed text
 	at       place  // the line to show
 
-	token, replay, page string // of a schedule that fails
+	token, replay, page string // for the failing schedule
 }
 
 // suites are the packages of a run.
@@ -59,7 +59,7 @@ func newSuites(o *options) *suites {
 	}
 }
 
-// suite returns the suite of a package, which it adds if there is none.
+// suite returns the suite of a package. It adds one if there is none.
 func (s *suites) suite(p *pkg) *suite {
 	if s.of[p] == nil {
 		s.of[p] = &suite{path: p.ImportPath, began: time.Now()}
@@ -68,7 +68,7 @@ func (s *suites) suite(p *pkg) *suite {
 	return s.of[p]
 }
 
-// test adds the result of a test. f is nil if there is no schedule that fails, and text is what was printed.
+// test adds the result of a test. f is nil if no schedule fails. text is the printed text.
 func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f *events.Failure, text, note string) {
 	c := &testcase{name: r.test, action: action, took: r.elapsed, schedules: r.schedules, text: text, note: note}
 	switch {
@@ -97,7 +97,7 @@ func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f 
 	of.tests = append(of.tests, c)
 }
 
-// slow adds the result of a test that passes, and may fail on a slow machine, as f.
+// slow adds the result of a test that passes, but may fail on a slow machine as f describes.
 func (s *suites) slow(p *pkg, r *result, f *events.Failure, note string) {
 	c := &testcase{name: r.test, action: "pass", took: r.elapsed, schedules: r.schedules, note: note, slow: true}
 	c.failed(p, r.slow, f)
@@ -109,7 +109,7 @@ func (s *suites) slow(p *pkg, r *result, f *events.Failure, note string) {
 	of.tests = append(of.tests, c)
 }
 
-// failed keeps what a failure shows.
+// failed sets the fields that describe a failure.
 func (c *testcase) failed(p *pkg, r *result, f *events.Failure) {
 	c.kind, c.headline, c.waits = f.Kind, f.Headline, r.explain(p.Dir)
 	c.token, c.replay, c.page = f.Token, f.Replay, f.Chart
@@ -120,7 +120,7 @@ func (c *testcase) failed(p *pkg, r *result, f *events.Failure) {
 	}
 }
 
-// without adds to a package that it has no result, or none of a test, and why.
+// without records that a package, or one of its tests, has no result, and why.
 func (s *suites) without(p *pkg, test, why, text string, took time.Duration) {
 	of := s.suite(p)
 	of.tests = append(of.tests, &testcase{name: cmp.Or(test, why), action: "error", kind: why, headline: why, text: text,
@@ -135,7 +135,7 @@ func (s *suites) finished(p *pkg, verdict string, took time.Duration) {
 	of.began = time.Now().Add(-took)
 }
 
-// end writes what CI systems read when the run has ended: with an error if it was interrupted or could not run.
+// end writes the results for CI systems. ended is the error of a run that was interrupted or could not run, or nil.
 func (s *suites) end(out io.Writer, ended error) error {
 	if ended != nil {
 		s.without(&pkg{ImportPath: "coir test"}, "", "the results are not complete", ended.Error()+"\n", 0)

@@ -29,50 +29,50 @@ Usage:
 
 	coir test [flags] [packages]
 
-Each test runs in a process of its own, many times, each time in another order of its goroutines and on a virtual clock.
-It fails if any of the schedules deadlocks, panics, fails, or leaves a goroutine behind. The failing schedule is made
-small, explained, and can be run again by its token.
+coir test runs each test many times in a process of its own, on a virtual clock, each time with another order of its
+goroutines. A test fails if any of its schedules deadlocks, panics, fails, or leaves a goroutine behind. coir test then
+shrinks the failing schedule, explains it, and prints a token that runs it again.
 
 Flags of coir:
 
-	-schedules n     at most n schedules per test (10000). Of a test with timers the last fifth is for failures on a slow
-	                 machine, and counted apart
-	-budget d        at most this time per test (1s; no bound if -schedules is given, so that the result is the same on
-	                 every machine)
-	-strategy s      default, random, uniform, pct, exhaustive, dpor, stay
-	-bound n         preemptions in a schedule of the exhaustive strategy (2)
-	-seed n          where to begin (1)
-	-racing          let time pass while goroutines can run, too: finds what needs a timeout at a bad moment,
-	                 and fails tests that rely on time
+	-schedules n     run at most n schedules per test (default 10000); for a test with timers, the last fifth simulates
+	                 a slow machine, and is counted separately
+	-budget d        spend at most this time per test (default 1s; unlimited if -schedules is given, so that the result
+	                 is the same on every machine)
+	-strategy s      default, random, uniform, pct, exhaustive, dpor or stay
+	-bound n         at most n preemptions in a schedule of the exhaustive strategy (default 2)
+	-seed n          seed of the random choices (default 1)
+	-racing          let time pass even while goroutines can run: finds bugs that need a timeout at a bad moment, and
+	                 fails tests that rely on time
 	-replay token    run one schedule again
-	-atomics         atomic operations are points, too
-	-network n       memory or kernel: whether sockets on loopback addresses, and unix sockets, are in memory, where
-	                 coir decides about them and time is virtual (memory; kernel if the machine is not Linux)
-	-faults kinds    faults that the schedule decides about, separated by commas: reset, refused, short, delay and hang of
-	                 connections in memory, or net for these; test for those of explore.Fault; all
-	-leaks=false     a test that leaves goroutines behind passes; they are shown with -v
-	-strict          a test with schedules that are not controlled fails
-	-fresh           run each schedule in a process of its own, as is done for tests that notice earlier runs
-	-for d           explore all tests in rounds, for this time in all, and keep schedules that have shown something
-	                 new for the next time
-	-keep dir        where -for keeps them (in the user's cache)
-	-save            write the schedule of each failure into testdata/coir, beside the test: coir test begins with those
+	-atomics         also switch goroutines at atomic operations
+	-network n       memory or kernel: where Unix sockets, and sockets on loopback addresses, are. In memory, coir
+	                 controls them and time is virtual (default memory; kernel on systems other than Linux)
+	-faults kinds    faults that schedules may have, separated by commas: reset, refused, short, delay and hang of
+	                 connections in memory, or net for all of these; test for the faults of explore.Fault; or all
+	-leaks=false     do not fail a test that leaves goroutines behind; -v shows them
+	-strict          fail a test if some of its schedules are not controlled
+	-fresh           run each schedule in a process of its own; automatic if a test depends on earlier runs
+	-for d           explore all tests in rounds, for this time in total, and keep the schedules that showed something
+	                 new for the next run
+	-keep dir        the directory where -for keeps schedules (default in the user's cache)
+	-save            write the schedule of each failure into testdata/coir, beside the test; coir test runs those first
 	-emit            write a test that repeats each failure: see package explore
-	-p n             processes at a time (the number of processors)
+	-p n             run at most n processes at a time (default the number of processors)
 	-c -o file       build the tests of one package into file, and run nothing
-	-html dir        draw each failure, as an HTML file in the directory
-	-junit file      write a report in the form of JUnit, for CI systems
+	-html dir        write a chart of each failure into the directory, as an HTML file
+	-junit file      write a report in the format of JUnit, for CI systems
 
 Flags of go test: -run, -skip, -list, -short, -timeout (of each test), -v, -json, -failfast, -fullpath, -C, and those of
-go build, such as -race, -tags, -mod, -ldflags. -count and -shuffle are accepted and change nothing. Other flags are
-refused: the message says why, and what to do instead. What follows -args goes to the tests.
+go build, such as -race, -tags, -mod, -ldflags. -count and -shuffle are accepted and change nothing. coir test refuses
+other flags, and says why and what to do instead. The arguments after -args go to the tests.
 
-The seeds of fuzz tests are run once, as by go test.
+coir test runs the seeds of fuzz tests once, as go test does.
 
-In a job of GitHub Actions, failures are also annotations and a summary of the job, unless -json is given.
+In a job of GitHub Actions, coir test also writes annotations and a job summary, unless -json is given.
 
-The exit code is 0 if all tests passed, 1 if one failed or could not be built, 2 if coir test could not run, and 128 and
-the number of the signal if a signal ended it.
+The exit code is 0 if all tests passed, 1 if one failed or could not be built, 2 if coir test could not run, and 128
+plus the signal number if a signal ended it.
 `
 
 // options are the flags of a command.
@@ -84,23 +84,23 @@ type options struct {
 	seed      uint64
 	racing    bool
 	replay    string
-	step      int  // of coir debug
-	debug     bool // the process is for a debugger
+	step      int  // the flag -step of coir debug
+	debug     bool // run the process under a debugger
 	network   string
-	onKernel  string // why the test runs on the kernel's network although network was memory
+	onKernel  string // the reason why the test runs on the kernel's network although network was memory
 	fresh     bool
 	leaks     bool
 	faults    string
 	total     time.Duration
-	dir       string   // where schedules are kept
-	kept      string   // the file with the schedules of the test
+	dir       string   // the directory where -for keeps schedules
+	kept      string   // the file where -for keeps the schedules of the test
 	saved     []string // the tokens of earlier failures of the test
 	save      bool
 	emit      bool
 	atomics   bool
 	strict    bool
-	from      int // the first schedule to run: other processes have run those before
-	patience  int // see patience
+	from      int // the number of the first schedule to run: other processes have run the earlier ones
+	patience  int // see the constant patience
 	processes int
 	html      string
 	junit     string
@@ -114,11 +114,11 @@ type options struct {
 	failfast  bool
 	timeout   time.Duration
 	compile   bool
-	output    string   // of compile
+	output    string   // the file that -c writes
 	chdir     string   // -C
-	build     []string // for go build and go list
+	build     []string // flags for go build and go list
 	packages  []string
-	args      []string // for the tests
+	args      []string // the arguments after -args
 }
 
 func parse(args []string) (*options, error) {
@@ -166,7 +166,7 @@ func parse(args []string) (*options, error) {
 	if o.chdir, args, err = changeDir(args); err != nil {
 		return nil, err
 	}
-	for len(args) > 0 { // flags may come after packages, as for go test
+	for len(args) > 0 { // as for go test, flags may come after packages
 		if err := f.Parse(args); err != nil {
 			return nil, explained(err)
 		}
@@ -186,11 +186,11 @@ func parse(args []string) (*options, error) {
 	switch o.strategy {
 	case "default", "random", "uniform", "pct", "exhaustive", "dpor", "stay":
 	default:
-		return nil, fmt.Errorf("there is no strategy %q: there are default, random, uniform, pct, exhaustive, dpor and stay",
+		return nil, fmt.Errorf("unknown strategy %q: use default, random, uniform, pct, exhaustive, dpor or stay",
 			o.strategy)
 	}
 	if o.network != "memory" && o.network != "kernel" {
-		return nil, fmt.Errorf("there is no network %q: there are memory and kernel", o.network)
+		return nil, fmt.Errorf("unknown network %q: use memory or kernel", o.network)
 	}
 	if _, err := faultBits(o.faults); err != nil {
 		return nil, err
@@ -204,31 +204,31 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("-list: %q is not a regular expression: %w", o.list, err)
 	}
 	if o.schedules < 1 || o.processes < 1 {
-		return nil, errors.New("-schedules and -p need a number above 0")
+		return nil, errors.New("-schedules and -p must be above 0")
 	}
 	if o.budget <= 0 || o.total < 0 {
-		return nil, errors.New("-budget and -for need a time above 0")
+		return nil, errors.New("-budget and -for must be above 0")
 	}
 	if o.compile != (o.output != "") {
-		return nil, errors.New("-c needs -o with the file to write, and -o needs -c")
+		return nil, errors.New("-c needs -o with the name of the file to write, and -o needs -c")
 	}
 	if o.junit != "" && (o.compile || o.list != "") {
 		return nil, errors.New("-junit cannot be combined with -c or -list, which run no tests")
 	}
 	flagged := slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") })
 	if o.atomics && flagged {
-		return nil, errors.New("-atomics sets -gcflags, so that the two cannot be given together")
+		return nil, errors.New("-atomics and -gcflags cannot be combined")
 	}
 	if o.replay != "" && o.run == "" {
-		return nil, errors.New("-replay needs -run with the test that the token is of")
+		return nil, errors.New("-replay needs -run with the test of the token")
 	}
 	if o.replay != "" {
 		if _, hash, ok := parseToken(o.replay); !ok || hash == 0 {
-			return nil, fmt.Errorf("the token %s is damaged: copy all of it from the line that begins with replay:, to its end", o.replay)
+			return nil, fmt.Errorf("the token %s is damaged: copy the whole token from the line that begins with replay:", o.replay)
 		}
 	}
 	if o.strategy == "dpor" && !flagged {
-		o.atomics = true // interactions through atomics would be lost
+		o.atomics = true // otherwise dpor would miss interactions through atomics
 	}
 	if o.total > 0 && (o.replay != "" || o.fresh) {
 		return nil, errors.New("-for cannot be combined with -replay or -fresh")
@@ -237,7 +237,7 @@ func parse(args []string) (*options, error) {
 		o.packages = []string{"."}
 	}
 	o.detailed = o.verbose
-	o.verbose = o.verbose || o.json // as for go test
+	o.verbose = o.verbose || o.json // as go test does
 	return o, nil
 }
 
@@ -252,7 +252,7 @@ func faultBits(names string) (bits int, err error) {
 		case name == "net":
 			bits |= net
 		case i < 0:
-			return 0, fmt.Errorf("there is no fault %q: there are %s, net and all", name, strings.Join(coir.Faults[:], ", "))
+			return 0, fmt.Errorf("unknown fault %q: use %s, net or all", name, strings.Join(coir.Faults[:], ", "))
 		default:
 			bits |= 1 << i
 		}
@@ -266,8 +266,8 @@ func readToken(token string) (racing, ok bool) {
 	return racing, ok
 }
 
-// parseToken also returns the hash of what the schedule did. No token that was printed has 0. The explorer reads the
-// rest, in a process of the test.
+// parseToken also returns the hash of what the schedule did. It is never 0 in a token that coir test printed. The
+// explorer reads the rest of the token, in a process of the test.
 func parseToken(token string) (racing bool, hash uint64, ok bool) {
 	letters, ok := strings.CutPrefix(token, "c1.")
 	if !ok {
@@ -387,7 +387,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 		return tool.exploreFor(ctx, o, packages, dir, w, errs), nil
 	}
 
-	// One package is built while the tests of the one before run.
+	// While the tests of one package run, the next package is built.
 	next := make(chan *built)
 	building, stop := context.WithCancel(ctx)
 	go func() {
@@ -401,7 +401,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 			}
 		}
 	}()
-	defer func() { // before the directory is removed
+	defer func() { // building must stop before the directory is removed
 		stop()
 		for range next {
 		}
@@ -452,7 +452,7 @@ func (t *tool) explorePackage(ctx context.Context, o *options, b *built, w *writ
 func (t *tool) tests(ctx context.Context, o *options, p *pkg, binary string) ([]string, error) {
 	text, err := t.command(ctx, p.Dir, binary, "-test.list=^(Test|Fuzz)")
 	if err != nil {
-		return nil, fmt.Errorf("the tests cannot be listed: %v\n%s", err, text)
+		return nil, fmt.Errorf("cannot list the tests: %v\n%s", err, text)
 	}
 	run, _ := parsePattern(o.run) // parse has checked them
 	skip, _ := parsePattern(o.skip)
@@ -490,7 +490,7 @@ func (t *tool) runAll(ctx context.Context, o *options, p *pkg, binary string, te
 		})
 	}
 	wait.Wait()
-	for i, r := range results { // tests may share a port or a file, and do not run concurrently under go test
+	for i, r := range results { // tests may share a port or a file, because go test runs one at a time
 		if r != nil && r.dependsOnOthers() && !alone && ctx.Err() == nil {
 			if again := t.runTest(ctx, o, p, binary, r.test, i); again != nil {
 				results[i] = again

@@ -29,22 +29,22 @@ type tool struct {
 	version   string
 	cache     string // where coir keeps its files
 	temp      string // a directory for temporary files, also those of the tests
-	tempBase  string // in which it is made; empty: the default
+	tempBase  string // the directory in which temp is made; empty: the default
 	overlay   string
 	env       []string
-	base      time.Time // when the schedules of tests begin
+	base      time.Time // the virtual time at which the schedules of tests begin
 }
 
-// baseTime returns when the schedules of tests begin, on the virtual clock, if they are run now: after the times of
-// files, before certificates end, and at no turn of an hour, a month or a year, when programs may have work to do. It
-// is the same for a month, because a program may do something else on another day.
+// baseTime returns the virtual time at which the schedules of tests begin if they are run now. It is later than the
+// times of files, earlier than the end of certificates, and not on an hour, month or year boundary, where programs may
+// have work to do. It changes only once a month, because a program may do something else on another day.
 func baseTime(now time.Time) time.Time {
 	y, m, _ := now.UTC().Date()
 	return time.Date(y, m+1, 15, 10, 20, 30, 0, time.UTC)
 }
 
 // toolchain asks the go command for its version and directories. The go command does not apply overlays to files in the
-// module cache, so a toolchain that it has downloaded there is copied first.
+// module cache, so toolchain first copies a toolchain that was downloaded there.
 func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
 	t := &tool{goCommand: "go", env: os.Environ(), base: baseTime(time.Now())}
 	text, err := t.command(ctx, "", "go", "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE", "GOTMPDIR")
@@ -116,7 +116,7 @@ func (t *tool) command(ctx context.Context, dir, name string, args ...string) (s
 	return out.String(), nil
 }
 
-// pkg is a package, as printed by go list. If something is wrong with it, the go command says so when it is built.
+// pkg is a package, as printed by go list. The go command reports errors in a package when it builds it.
 type pkg struct {
 	ImportPath, Name, Dir string
 	Module                *struct{ Path, Dir string }
@@ -171,12 +171,12 @@ func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
 		packages = append(packages, p)
 	}
 	if len(packages) == 0 {
-		return nil, fmt.Errorf("there are no packages to test: %s matches none", strings.Join(o.packages, " "))
+		return nil, fmt.Errorf("no packages match %s", strings.Join(o.packages, " "))
 	}
 	return packages, nil
 }
 
-// listFlags returns those of the build flags that decide which files a package has.
+// listFlags returns the build flags that decide which files a package has.
 func (o *options) listFlags() (flags []string) {
 	for _, f := range o.build {
 		name, _, _ := strings.Cut(f, "=")
@@ -191,8 +191,8 @@ func (o *options) listFlags() (flags []string) {
 // The lines around the output of the reported schedule.
 const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
 
-// runTest runs one test in a process. If the test notices earlier runs, each schedule gets a process of its own. A test
-// that the end of ctx interrupted has no result.
+// runTest runs one test in a process. If the test depends on earlier runs, each schedule gets a process of its own. If
+// ctx ends first, runTest returns nil.
 func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
 	if isFuzz(name) {
 		if r := t.runSeeds(ctx, o, p, binary, name); ctx.Err() == nil {
@@ -203,7 +203,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	mine := *o
 	o = &mine
 	o.saved, _ = saved(p.Dir, name)
-	var all, once *result // of earlier processes; and a failure that did not come again
+	var all, once *result // the result of earlier processes, and a failure that did not happen again
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runOn(ctx, o, p, binary, name, i)
 		if ctx.Err() != nil {
@@ -218,9 +218,9 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 				again.schedules += r.schedules
 				return again
 			}
-			r.outcome = coir.VerdictStateful // it failed because of what earlier schedules left
+			r.outcome = coir.VerdictStateful // it failed because of something that earlier schedules left behind
 		}
-		if r.outcome == coir.VerdictDied && !r.timedOut { // some frameworks end the process when they are run again
+		if r.outcome == coir.VerdictDied && !r.timedOut { // some frameworks end the process on the second run
 			r.outcome = coir.VerdictStateful
 		}
 		if r.failure != nil && o.replay == "" && t.dependsOnEarlier(ctx, o, p, binary, name, i, r.failure) {
@@ -269,12 +269,12 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 		return t.runPlainly(ctx, o, p, binary, name)
 	}
 	all.elapsed = time.Since(began)
-	all.stopped = o.replay == "" && o.inOrder() // a process does not know the schedules of others
+	all.stopped = o.replay == "" && o.inOrder() // a process does not know the schedules of other processes
 	all.once, all.timeUp = once, timeUp
 	return all.settled()
 }
 
-// runPlainly runs a test as go test does, because it explores schedules by itself, with package sim.
+// runPlainly runs a test as go test does, because the test itself explores schedules with package sim.
 func (t *tool) runPlainly(ctx context.Context, o *options, p *pkg, binary, name string) *result {
 	r := &result{test: name, goroot: t.root, path: p.ImportPath, outcome: coir.VerdictSimulates}
 	err := t.runOnce(ctx, o, p, binary, r)
@@ -298,9 +298,9 @@ func (t *tool) runOnce(ctx context.Context, o *options, p *pkg, binary string, r
 	return err
 }
 
-// dependsOnEarlier reports whether a test may have failed because of earlier schedules of its process: the same
-// decisions did not lead to the same end, or it failed in the plain order but not, or not in this way, in a process
-// that runs only that.
+// dependsOnEarlier reports whether a test may have failed because of earlier schedules of its process. Either the same
+// decisions did not lead to the same end, or the test failed in the plain order, but does not fail in the same way in a
+// process that runs only the plain order.
 func (t *tool) dependsOnEarlier(
 	ctx context.Context, o *options, p *pkg, binary, name string, i int, f *failure,
 ) bool {
@@ -319,8 +319,9 @@ func (t *tool) dependsOnEarlier(
 	return r.failure == nil || r.failure.kind != f.kind
 }
 
-// runProcess runs a process, which explores, or runs only the schedule with the number fresh. If a schedule needs the
-// kernel's network, it runs another one with that, and sets the options for the processes that follow.
+// runProcess runs a process that explores a test. If fresh is not negative, the process runs only the schedule with
+// that number. If a schedule needs the kernel's network, runProcess runs another process on that network, and sets the
+// options for later processes.
 func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name string, i, fresh int) *result {
 	began := time.Now()
 	r := &result{test: name, goroot: t.root, path: p.ImportPath}
@@ -332,7 +333,7 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
 	c.Dir = p.Dir
 	c.Env = t.exploring(o, p, record, fresh)
-	if !o.inOrder() { // those strategies depend on their earlier schedules
+	if !o.inOrder() { // the other strategies depend on their earlier schedules
 		c.Env = append(c.Env, "COIR_FAILED="+strings.Join(o.saved, " "))
 	}
 	var out bytes.Buffer
@@ -365,7 +366,8 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	return r
 }
 
-// exploring returns the environment of a process that explores a test, or runs only the schedule with the number fresh.
+// exploring returns the environment of a process that explores a test, or, if fresh is not negative, runs only the
+// schedule with that number.
 func (t *tool) exploring(o *options, p *pkg, record string, fresh int) []string {
 	faults, _ := faultBits(o.faults) // parse has checked them
 	settings := fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
@@ -378,7 +380,7 @@ func (t *tool) exploring(o *options, p *pkg, record string, fresh int) []string 
 		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0 atexit_sleep_ms=0"))
 }
 
-// testArgs returns the arguments of a process for one test. They use =, and are the same as with go test, because a
+// testArgs returns the arguments of a process for one test. They have the form -flag=value that go test uses, because a
 // test may check its arguments.
 func (o *options) testArgs(r *result) []string {
 	args := []string{"-test.paniconexit0", "-test.timeout=" + o.timeout.String(), "-test.run=" + r.pattern(o.run)}
@@ -397,10 +399,10 @@ func (o *options) testArgs(r *result) []string {
 	return append(args, o.args...)
 }
 
-// setting adds to a variable of the environment. The tests need GODEBUG=asynctimerchan=0, because a module below go
-// 1.23 asks for timers that have no virtual clock. The race detector must report the same race again when a schedule is
-// run again, and must not sleep for a second at the end of a process, which would use up the budget of a test whose
-// schedules each have a process of their own.
+// setting returns a variable of the environment with an addition to its value. The tests need GODEBUG=asynctimerchan=0,
+// because a module for a release before Go 1.23 has timers without a virtual clock. With GORACE, the race detector
+// reports the same race again when a schedule is run again. And it does not sleep for a second at the end of a process,
+// which would use up the budget of a test that runs each schedule in a process of its own.
 func setting(env []string, name, separator, add string) string {
 	value := add
 	for _, e := range env {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-const topUsage = `coir top shows in the terminal what a running program of coir waits for, and follows it.
+const topUsage = `coir top shows in the terminal what a running program waits for, and keeps the display up to date.
 
 Usage:
 
@@ -23,21 +23,21 @@ It starts the command coir-top, which is a module of its own, so that coir needs
 The arguments are those of coir-top; see 'coir-top -h'.
 `
 
-// top runs the command coir top. Its exit code is that of coir-top, or 1 if there is none.
+// top runs the command coir top. It returns the exit code of coir-top, or 1 if coir-top cannot be run.
 func top(args []string, out, errs io.Writer) int {
 	name, err := findTop()
 	if err != nil {
-		fmt.Fprint(errs, "coir top: there is no coir-top; run go install github.com/coir-go/coir/cmd/coir-top@latest\n")
+		fmt.Fprint(errs, "coir top: coir-top is not installed; run go install github.com/coir-go/coir/cmd/coir-top@latest\n")
 		return 1
 	}
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // it is for coir-top
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // coir-top handles the signal
 	c := exec.Command(name, args...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, out, errs
 	err = c.Run()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		return exit.ExitCode() // coir-top has said why
+		return exit.ExitCode() // coir-top has printed why
 	case err != nil:
 		fmt.Fprintf(errs, "coir top: %v\n", err)
 		return 1
@@ -45,7 +45,7 @@ func top(args []string, out, errs io.Writer) int {
 	return 0
 }
 
-// findTop returns the file of coir-top: that in PATH, or the one beside coir.
+// findTop returns the path of coir-top. It searches PATH, and then the directory of coir.
 func findTop() (string, error) {
 	if name, err := exec.LookPath("coir-top"); err == nil {
 		return name, nil

@@ -10,14 +10,14 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// Why here and not there: beside the schedule that fails, one that passes and that has as many of the first decisions
-// as possible in common with it. Package replay finds it, in the process of the test; see also package sim.
+// Comparing the failure with its twin: a schedule that passes, and has as many of its first decisions as possible in
+// common with the failure. Package replay finds the twin in the process of the test; see also package sim.
 
-// parting is where a failure and its twin part: the operations of both from the first on in which they differ, in the
-// order in which they began.
+// parting has the operations of a failure and of its twin from the first difference on, in the order in which they
+// began.
 type parting struct{ here, there []*step }
 
-// diverge returns where the failure and its twin, both traced, diverge; nil if that is not known.
+// diverge returns the parting of the failure and its twin, or nil if it is not known. Both have been traced.
 func (r *result) diverge() *parting {
 	if r.parted != nil || r.cut() || r.twin.cut() {
 		return r.parted
@@ -34,12 +34,13 @@ func (r *result) diverge() *parting {
 	return r.parted
 }
 
-// choice reports whether the decision that matters was which case of a select to take, of that step.
+// choice reports whether the schedules differ in the case that a select took.
 func (r *result) choice(here, there *step) bool {
 	return r.twin.kind == coir.Case && here.n == r.twin.step && here.chose != there.chose
 }
 
-// begun returns the steps of a report in the order of their operations. Those that have not begun come last.
+// begun returns the steps of a report in the order of their operations. Steps
+// whose operations have not begun come last.
 func (r *result) begun() (all []*step) {
 	all = r.inOrder()
 	for i := range r.stepsOf {
@@ -50,7 +51,7 @@ func (r *result) begun() (all []*step) {
 	return slices.DeleteFunc(all, func(s *step) bool { _, ok := r.rows[s]; return !ok })
 }
 
-// parting says where the schedule diverges from one that passes.
+// parting describes where the failure diverges from its twin. If this is not known, parting returns "".
 func (r *result) parting(dir string) string {
 	r.traced(dir)
 	t, p := r.twin, r.parted
@@ -67,8 +68,9 @@ func (r *result) parting(dir string) string {
 	return b.String()
 }
 
-// failedAt returns the number of the step at which the schedule fails: that of the last goroutine that began to wait,
-// not counting those that wait for time; or that of the panic, or the last. What never ends has none, so it is 0.
+// failedAt returns the number of the step at which the schedule fails. In a deadlock or a leak, that is the step in
+// which the last goroutine began to wait; waits for time do not count. A livelock never ends, so failedAt returns 0.
+// Otherwise it is the step that completes the failure.
 func (r *result) failedAt() (n int) {
 	switch r.failure.kind {
 	case coir.KindDeadlock, coir.KindLeak:
@@ -87,18 +89,18 @@ func (r *result) failedAt() (n int) {
 	return n
 }
 
-// listed returns steps with their goroutines.
+// listed returns steps together with their goroutines.
 func (r *result) listed(steps []*step) report.Listing {
 	l := report.Listing{Of: r.end.Of}
 	for _, s := range steps {
 		d := r.end.Steps[r.rows[s]]
-		d.Number = 0 // numbers are in the order of the points before operations
+		d.Number = 0 // the numbers have the order of the points, not of the operations
 		l.Steps = append(l.Steps, d)
 	}
 	return l
 }
 
-// why returns which way the failure and its twin went where they part, in words.
+// why describes what the failure and its twin did where they part.
 func (r *result) why(p *parting, dir string) string {
 	a, b := r.way(p.here[0], dir), r.twin.way(p.there[0], dir)
 	if p.here[0].n == p.there[0].n && p.here[0].g == p.there[0].g {
@@ -107,13 +109,14 @@ func (r *result) why(p *parting, dir string) string {
 	return fmt.Sprintf("%s first; in the schedule that passes, %s first", a, b)
 }
 
-// way returns what a goroutine did, as a sentence.
+// way returns a sentence that says what a goroutine did in a step.
 func (r *result) way(s *step, dir string) string {
 	who := r.end.Of[r.end.Steps[r.rows[s]].Actor].Label()
 	return does(who, r.words(*s)) + s.place.said(", at %s", dir)
 }
 
-// does puts the name of a goroutine before the words of a step. Most are an operation, as in lock mutex#1.
+// does makes a sentence from the name of a goroutine and the words of a step. Most words are an operation, such as lock
+// mutex#1.
 func does(who, words string) string {
 	switch client, asks := strings.CutPrefix(words, "client "); {
 	case strings.HasPrefix(words, "waits for "):
@@ -135,7 +138,7 @@ func does(who, words string) string {
 	return who + " did " + words
 }
 
-// passing returns the twin, as the chart has it; nil if there is none.
+// passing returns the twin in the form that the chart needs, or nil if there is none.
 func (r *result) passing(dir string) *chart.Twin {
 	if r.twin == nil || r.twin.result == nil {
 		return nil

@@ -10,15 +10,15 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// The report of schedules that are not controlled: what they wait for outside, and what all their goroutines wait for.
+// This file reports schedules that are not controlled: what they wait for outside, and what each goroutine waits for.
 
 // inKernel reports whether a goroutine waits in the kernel: for a socket, a pipe or a system call.
 func (a *actor) inKernel() bool {
 	return a.state == coir.Calling || a.state == coir.Waiting && a.reason == "IO wait"
 }
 
-// kernelCall returns the function that waits in the kernel, as "net read": the outermost of the innermost calls that
-// are of the packages below.
+// kernelCall returns the function that waits in the kernel, such as "net read". It is the outermost of the innermost
+// calls into packages net, os, syscall and os/exec.
 func kernelCall(stack []place) (call string) {
 	for _, p := range stack {
 		slash := strings.LastIndex(p.function, "/") + 1
@@ -42,7 +42,7 @@ func (r *result) waitsOutside(dir string) string {
 	if r.outcome == coir.VerdictLong {
 		if r.busy {
 			return "a schedule has " + chart.Grouped(r.steps) + " steps, and for five million of them " +
-				"no moment at which all wait"
+				"there was no moment at which all goroutines waited"
 		}
 		return "a schedule has " + chart.Grouped(r.steps) + " steps and has not ended"
 	}
@@ -64,7 +64,7 @@ func (r *result) waitsOutside(dir string) string {
 		}
 		return a.state != coir.Waiting || id == 1
 	})
-	slices.SortStableFunc(ids, func(a, b int) int { // those that wait at a line of the program first
+	slices.SortStableFunc(ids, func(a, b int) int { // first the goroutines that wait at a line of the program
 		return foreign(r, a) - foreign(r, b)
 	})
 	if len(ids) == 0 {
@@ -77,7 +77,7 @@ func (r *result) waitsOutside(dir string) string {
 	return what + a.at.said(" at %s", dir)
 }
 
-// foreign returns 1 if a goroutine waits only in code of the standard library, and else 0.
+// foreign returns 1 if a goroutine waits only in code of the standard library, and otherwise 0.
 func foreign(r *result, id int) int {
 	if at := r.actors[id].at; at.file == "" || r.standard(at) {
 		return 1
@@ -85,16 +85,16 @@ func foreign(r *result, id int) int {
 	return 0
 }
 
-// notControlled describes what the last schedule that was not controlled waits for, of a test with all schedules or
-// some of this kind.
+// notControlled describes what the last schedule that was not controlled waits for. Other schedules of the test may
+// have been controlled.
 func (r *result) notControlled(dir string) string {
 	last := r.waiting
 	if last == nil {
 		last = r
 	}
 	if r.stopped && r.uncontrolled == 0 {
-		return "not controlled: all schedules but the first: each needs a process of its own, and this strategy cannot go " +
-			"on in another one. Use another strategy\n"
+		return "not controlled: all schedules but the first: each needs its own process, and this strategy cannot continue " +
+			"in another process. Use another strategy\n"
 	}
 	if r.once != nil && r.uncontrolled == 0 { // with -strict
 		return r.once.failedOnce(dir)
@@ -109,8 +109,8 @@ func (r *result) notControlled(dir string) string {
 	return head + last.waitsOutside(dir) + "\n" + indent(b.String())
 }
 
-// failedOnce says how a test failed that did not fail again.
+// failedOnce describes a failure that did not happen again.
 func (r *result) failedOnce(dir string) string {
-	return fmt.Sprintf("%s, after other schedules in the same process, and in no process of its own:\n%s%s",
+	return fmt.Sprintf("%s, only after other schedules in the same process:\n%s%s",
 		r.headline(), r.explain(dir), indent(tail(plain(r.log), 20)))
 }

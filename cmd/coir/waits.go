@@ -12,9 +12,9 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// Which goroutine waits for what at the end of a schedule, and which could end that.
+// Which goroutine waits for what at the end of a schedule, and which goroutine could end the wait.
 
-// panicsToo is what a goroutine does that panics after the first one.
+// panicsToo describes a goroutine that panics after the first one.
 const panicsToo = "panics too"
 
 // exact is the precision of printed times. Steps and timers move the clock a little.
@@ -91,7 +91,7 @@ func (r *result) fibers(columns map[int]int) map[int]int {
 	return all
 }
 
-// behind is how a goroutine waits for those that come before it.
+// behind describes a wait for goroutines that are earlier in a queue.
 const behind = "behind"
 
 // request returns the request of net/http whose answer a goroutine waits for.
@@ -118,8 +118,8 @@ func (r *result) asks(s *step) bool {
 	return ok
 }
 
-// describe returns what a goroutine waits for in words, such as "waits to lock mutex#3", the steps by which others hold
-// that, and how they do.
+// describe returns what a goroutine waits for in words, such as "waits to lock mutex#3". by are the steps with which
+// other goroutines took the object, and how says how they hold it.
 func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how string, by []*step) {
 	op, object, last := a.op, a.object, r.lastStep(a.id)
 	if last != nil {
@@ -202,7 +202,7 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 	return what, how, by
 }
 
-// wishes returns what a select is for, which waits or not.
+// wishes describes the cases of a select. wait says that the select waits.
 func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
 	const most = 6
 	var texts []string
@@ -215,7 +215,7 @@ func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
 	}
 	text := strings.Join(texts, ", or ")
 	if len(cases) > most {
-		text += fmt.Sprintf(", or for one of %d cases more", len(cases)-most)
+		text += fmt.Sprintf(", or for one of %d more cases", len(cases)-most)
 	}
 	return text
 }
@@ -263,18 +263,18 @@ func (r *result) inOrder() (all []*step) {
 // lock has the holders of a Mutex or an RWMutex.
 type lock struct {
 	writer, readers []*step
-	queue           []*step // of writers that wait at the end
-	tried           bool    // there are TryLocks, whose results are not known
+	queue           []*step // writers that wait at the end
+	tried           bool    // there were TryLocks, whose results are not known
 }
 
 func (l *lock) holders() []*step { return append(slices.Clone(l.writer), l.readers...) }
 
-// locks returns the holders of each lock at the end, by the steps that locked it: those of goroutines that passed its
-// Lock, and not its Unlock. The result of a TryLock is not known, so it does not count.
+// locks returns the holders of each lock at the end, as the steps that locked it. A goroutine holds a lock if it has
+// passed Lock and not Unlock. The result of a TryLock is not known, so it does not count.
 //
-// It also marks the steps that certainly waited for a lock: another goroutine held it when they began. A goroutine
-// whose Lock waited may have the lock as soon as it is unlocked, or another one may come first, so it certainly holds
-// the lock only from its next step on. Of a lock with a TryLock nothing is certain.
+// locks also marks the steps that certainly waited for a lock, because another goroutine held it when they began. A
+// goroutine whose Lock waited may get the lock as soon as it is unlocked, or another goroutine may come first. So it
+// certainly holds the lock only from its next step on. If a lock has a TryLock, nothing is certain.
 func (r *result) locks() map[int]*lock {
 	locks, end := map[int]*lock{}, map[int]*step{}
 	for i := range r.stepsOf {
@@ -296,7 +296,7 @@ func (r *result) locks() map[int]*lock {
 		return slices.Delete(from, min(at, len(from)), min(at+1, len(from)))
 	}
 	latest := map[int]*step{} // the last step of each goroutine
-	sure := map[*step]bool{}  // those that certainly have the lock
+	sure := map[*step]bool{}  // the steps that certainly got the lock
 	for _, s := range order {
 		sure[latest[s.g]], latest[s.g] = true, s
 		l := locks[s.object]

@@ -25,12 +25,12 @@ type writer struct {
 	tty     bool
 	lastBar time.Time
 	bar     bool
-	leaks   map[string]string // the test whose report names a go statement, by package and statement
+	leaks   map[string]string // by package and go statement: the first test whose report names the statement
 
 	failedBuilds map[string]bool // packages whose events have been printed
 
 	suites *suites
-	said   strings.Builder // what was printed about the test
+	said   strings.Builder // the text printed about the current test
 }
 
 func newWriter(out io.Writer, o *options) *writer {
@@ -58,8 +58,8 @@ func (w *writer) event(e events.Event) {
 	_, _ = fmt.Fprintf(w.out, "%s\n", b)
 }
 
-// line writes a text of whole lines, or an output event for each line, as go test does: tools take a line that begins
-// with "--- FAIL" for no more than the end of the test.
+// line writes a text of whole lines. With -json it writes an output event for each line, as go test does, because tools
+// expect no other lines in an event that begins with "--- FAIL".
 func (w *writer) line(p *pkg, test, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.said.WriteString(text)
@@ -76,12 +76,12 @@ func (w *writer) line(p *pkg, test, format string, args ...any) {
 	_, _ = io.WriteString(w.out, text)
 }
 
-// start prints the event with which a package begins, after those of its build.
+// start prints the start event of a package, after the events of its build.
 func (w *writer) start(b *built) {
 	if !w.o.json {
 		return
 	}
-	if !w.failedBuilds[b.failed] { // a package that others import is built for each, and go test does so once
+	if !w.failedBuilds[b.failed] { // like go test, report once that an imported package cannot be built
 		for _, e := range b.events {
 			_, _ = io.WriteString(w.out, e)
 		}
@@ -92,7 +92,7 @@ func (w *writer) start(b *built) {
 	w.event(events.Event{Action: "start", Package: b.p.ImportPath})
 }
 
-// began prints the event with which a test begins.
+// began prints the run event of a test.
 func (w *writer) began(p *pkg, test string) {
 	if w.o.json {
 		w.mu.Lock()
@@ -130,7 +130,7 @@ func (w *writer) notBuilt(b *built) {
 	}
 }
 
-// listed prints the names of tests, or why they cannot be listed. It reports whether that is so.
+// listed prints the names of tests, or the error if they could not be listed. It reports whether there was an error.
 func (w *writer) listed(p *pkg, names string, err error, took time.Duration) (failed bool) {
 	verdict, action := "ok  ", "pass"
 	if err != nil {
@@ -147,7 +147,8 @@ func (w *writer) listed(p *pkg, names string, err error, took time.Duration) (fa
 	return err != nil
 }
 
-// progress takes the result of test i. If the result is final it prints it, and on a terminal how far the package is.
+// progress stores the result of test i, and prints it if it is final. On a terminal it also shows how many tests of the
+// package are done.
 func (w *writer) progress(p *pkg, results []*result, i int, r *result, final bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -390,8 +391,8 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	return failed
 }
 
-// explored returns how many schedules of a test were run until it failed. The others made the failure small, unless
-// it is a leak, after which the search goes on.
+// explored returns the number of schedules that searched for a failure. If the test failed, the others shrank the
+// failure. But after a leak the search continues, so all schedules count.
 func (r *result) explored() int {
 	if f := r.failure; r.outcome == coir.VerdictFail && f != nil && f.kind != coir.KindLeak && f.schedule > 0 {
 		return min(r.schedules, f.schedule)
@@ -399,8 +400,8 @@ func (r *result) explored() int {
 	return r.schedules
 }
 
-// leakTold returns the test of the package whose report names the same go statements as this one, if the only failure
-// is that goroutines were left behind; or "".
+// leakTold returns a test of the package whose report already names the go statements of the goroutines that this test
+// left behind. If there is no such test, or this test failed in another way, leakTold returns "".
 func (w *writer) leakTold(p *pkg, r *result) (test string) {
 	if r.failure.kind != coir.KindLeak {
 		return ""
@@ -421,7 +422,7 @@ func (w *writer) leakTold(p *pkg, r *result) (test string) {
 	return test
 }
 
-// failed returns a failure for -json.
+// failed returns the failure of a test in the format of -json. With -html, it also writes its chart.
 func (w *writer) failed(p *pkg, r *result) *events.Failure {
 	t := r.ending(p.Dir)
 	f := &events.Failure{
@@ -472,17 +473,17 @@ func (w *writer) command(p *pkg, r *result) string {
 	return fmt.Sprintf("coir test %s%s -run '%s'", flags(w.o), strings.Join(p.args(), " "), r.pattern(w.o.run))
 }
 
-// changed says that the test does not do what it did when the token of -replay was made, and what to do.
+// changed returns the text for a test that no longer does what it did when the token of -replay was made.
 func (w *writer) changed(p *pkg, r *result) string {
 	return changedText + "\nto explore the code as it is now: " + w.command(p, r) + `
-to keep a failure before the code is changed: -save; coir test then begins with its schedule, and others near it
+to keep a failure before you change the code: -save; coir test then begins with its schedule and similar ones
 if the code is the same, something else has changed: the flags, the version of Go, the month, or what the test reads
 `
 }
 
 const (
 	healedText = "the schedule of the token does not fail"
-	healedWhy  = "a failure may need the flags that it was found with, such as -race or -racing: " +
+	healedWhy  = "a failure may need the flags with which it was found, such as -race or -racing: " +
 		"copy the whole line after replay:\n"
 )
 
@@ -524,18 +525,18 @@ func (w *writer) explored(r *result) string {
 	return text
 }
 
-// fewSchedules is the number below which a test that passes has a note, if the time was up. Of the bugs in
-// docs/guide/coir-test-services.md, all but a few are found in less than half as many.
+// A test that passes after fewer than fewSchedules schedules has a note, if its time was up. Almost all bugs in
+// docs/guide/coir-test-services.md are found in less than half as many schedules.
 const fewSchedules = 500
 
-// few reports whether a test passes after few of its schedules because the time was up. With -for it was given more
-// time in each round, and -schedules has no effect.
+// few reports whether a test passes after few of its schedules because its time was up. With -for it returns false:
+// each round gives the test more time, and -schedules has no effect.
 func (w *writer) few(r *result) bool {
 	return r.outcome == coir.VerdictPass && r.timeUp && r.decided && r.schedules < fewSchedules && r.all == 0 &&
 		!r.complete && w.o.total == 0
 }
 
-// fewText returns the note about tests with few schedules: which says how many.
+// fewText returns the note about tests with few schedules. which names the tests, or is the number of schedules.
 func (w *writer) fewText(which string) string {
 	return fmt.Sprintf("the budget of %v was enough for few schedules: %s; the result of -schedules n does "+
 		"not depend on how busy the machine is", w.o.budget, which)
@@ -551,7 +552,7 @@ func (w *writer) within() string {
 	return " with at most " + report.Count(w.o.bound, "preemption")
 }
 
-// said returns what the test logged or printed, without the line that says that it failed.
+// said returns a log or an output of the test, without the line that says that the test failed.
 func (r *result) said(log string) string {
 	log = strings.TrimSpace(log)
 	if first, rest, _ := strings.Cut(log, "\n"); strings.HasPrefix(first, "--- FAIL: "+r.test+" (") {
@@ -560,7 +561,7 @@ func (r *result) said(log string) string {
 	return log
 }
 
-// withoutVerdict returns the output of a test without the last line, which is the result of the process.
+// withoutVerdict returns the output of a test without the line PASS or FAIL, which is the result of the process.
 func withoutVerdict(output string) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(output, "\n")+"\n", "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -576,14 +577,14 @@ func plain(output string) string {
 	return strings.NewReplacer(beginOutput, "", endOutput, "").Replace(output)
 }
 
-// flags returns the flags that a replay needs as well.
+// flags returns the other flags that a replay needs.
 func flags(o *options) string {
 	text := ""
 	if o.chdir != "" {
 		text = "-C " + o.chdir + " "
 	}
 	for _, f := range o.build {
-		if strings.ContainsAny(f, " \t\"$;&|<>()*?[#~`\\") { // it is read by a shell
+		if strings.ContainsAny(f, " \t\"$;&|<>()*?[#~`\\") { // for the shell
 			f = "'" + f + "'"
 		}
 		text += f + " "
