@@ -51,7 +51,7 @@ func (r *result) begun() (all []*step) {
 	return slices.DeleteFunc(all, func(s *step) bool { _, ok := r.rows[s]; return !ok })
 }
 
-// parting describes where the failure diverges from its twin. If this is not known, parting returns "".
+// parting says where the schedule diverges from one that passes.
 func (r *result) parting(dir string) string {
 	r.traced(dir)
 	t, p := r.twin, r.parted
@@ -115,8 +115,7 @@ func (r *result) way(s *step, dir string) string {
 	return does(who, r.words(*s)) + s.place.said(", at %s", dir)
 }
 
-// does makes a sentence from the name of a goroutine and the words of a step. Most words are an operation, such as lock
-// mutex#1.
+// does puts the name of a goroutine before the words of a step. Most are an operation, as in lock mutex#1.
 func does(who, words string) string {
 	switch client, asks := strings.CutPrefix(words, "client "); {
 	case strings.HasPrefix(words, "waits for "):

@@ -118,8 +118,8 @@ func (r *result) asks(s *step) bool {
 	return ok
 }
 
-// describe returns what a goroutine waits for in words, such as "waits to lock mutex#3". by are the steps with which
-// other goroutines took the object, and how says how they hold it.
+// describe returns what a goroutine waits for in words, such as "waits to lock mutex#3", the steps by which others hold
+// that, and how they do.
 func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how string, by []*step) {
 	op, object, last := a.op, a.object, r.lastStep(a.id)
 	if last != nil {

@@ -19,11 +19,11 @@ type Parting struct {
 	Why           string // the decision, in words, with both ways; empty: there is no twin
 	Fails, Passes Listing
 	Verdict       string // how the schedule fails
-	Later         int    // how many steps later it does
-	Tried         int    // schedules
-	Sure          bool   // no schedule that passes has more in common; or none passes
-	What          string // what runs: program
-	Decisions     int    // that it had to make
+	Later         int    // the number of steps from the divergence to the failure
+	Tried         int    // the number of schedules tried
+	Sure          bool   // no passing schedule has more in common; or no schedule passes
+	What          string // the word for what runs: program
+	Decisions     int    // the number of decisions in the failing schedule
 }
 
 // SayParting writes where the schedule diverges from one that passes.
@@ -37,8 +37,9 @@ func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
 	t.line(b, "  %s", found(p.Tried, p.Sure, p.Later))
 }
 
-// Twin returns the twin of a schedule as a page has it: its chart, the rows at which both diverge, and why. fails is
-// how the schedule fails, after how many steps; passes is after how many the twin passes.
+// Twin returns the twin of a schedule in the form that a page needs. here and there are the rows at which the schedule
+// and its twin diverge, and why describes the divergence. fails says how the schedule fails; it does so after the given
+// number of steps. passes is the number of steps after which the twin passes.
 func Twin(c *chart.Chart, here, there int, why, fails string, steps, passes int) *chart.Twin {
 	ends := fmt.Sprintf("the one fails (%s) after %s, the other passes after %s", fails, Count(steps, "step"),
 		chart.Grouped(passes))
@@ -76,11 +77,11 @@ func beside(w io.Writer, indent string, fails, passes Listing, end string) {
 // farAway is the number of steps after which a failure is far from the divergence.
 const farAway = 50
 
-// found returns a sentence about how the twin was found: after how many schedules, and whether it is sure that no
-// passing schedule has more in common. later is how many steps after the divergence the schedule fails.
+// found returns a sentence about the search for the twin: how many schedules were tried, and whether it is sure that no
+// passing schedule has more in common. later is the number of steps from the divergence to the failure.
 //
-// The divergence is not always where the bug is: the two may diverge because other actors run in another order, which
-// only changes what happens much later.
+// The bug is not always at the divergence: the two schedules may diverge because other actors run in another order,
+// which only matters much later.
 func found(tried int, sure bool, later int) string {
 	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", Count(tried, "schedule"))
 	if sure {
@@ -159,7 +160,7 @@ func placeIn(title string) string {
 // Mark marks the step at which a schedule diverges from its twin.
 const Mark = "=>"
 
-// Times returns how often something is repeated, in words.
+// Times returns in words how often something is repeated.
 func Times(again int) string {
 	switch again {
 	case 1:

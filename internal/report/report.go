@@ -1,7 +1,7 @@
-// Package report writes a failed schedule as text: the actors that wait and what for, where the schedule diverges from
-// one that passes, and its steps, with a column for each actor that matters. It knows actors, steps, objects and
-// places, but not what they are: package sim fills a [Trace] with fibers, `coir test` with goroutines. Package chart
-// draws the same trace as a page.
+// Package report writes a failed schedule as text: what each waiting actor waits for, where the schedule diverges from
+// a passing one, and its steps, with a column for each actor that matters. The package does not know what actors and
+// objects are: package sim fills a [Trace] with fibers, `coir test` with goroutines. Package chart draws the same trace
+// as a page.
 package report
 
 import (
@@ -21,17 +21,17 @@ type Trace struct {
 	Events   []Event                 // the operations on objects, also those without a row
 	Complete bool                    // whether Events has all of them
 	Hidden   []bool                  // the actors with operations that Events does not show; nil: none
-	Outside  bool                    // whether objects were also used by what is no actor
+	Outside  bool                    // whether anything other than an actor also used objects
 	Named    func(object int) string // the name of an object of Events
 	Align    bool                    // whether what actors wait for stands in one column
 	Indent   string                  // the indentation of each line
 	Total    int                     // the number of the last step that matters, with which the table ends
 	FailedAt int                     // the number of the step at which the schedule fails; 0: it never ends
-	Failing  []int                   // the actors that fail, the first of them first
-	Decided  []int                   // the actors of the decisions that matter, the last of them first
+	Failing  []int                   // the actors that fail, beginning with the first
+	Decided  []int                   // the actors of the decisions that matter, beginning with the last
 	Broken   []int                   // the steps that were cut short, so that a value may be lost; the most telling first
 	Forked   int                     // the number of the step after which the same decisions led another way; 0: none
-	Exact    time.Duration           // the unit to which times are rounded; 0: they are not
+	Exact    time.Duration           // the unit to which times are rounded; 0: times are not rounded
 	Long     func() string           // the text above a long table; nil: none
 
 	users   map[int][]user // the users of objects; nil: not known yet
@@ -43,10 +43,10 @@ type Trace struct {
 	searched bool // whether the cycle was searched
 }
 
-// one returns what one actor is called: fiber.
+// one returns the word for one actor: fiber.
 func (t *Trace) one() string { return strings.TrimSuffix(t.Actors, "s") }
 
-// noun returns what some actors are called: 3 fibers.
+// noun returns the words for n actors: 3 fibers.
 func (t *Trace) noun(n int) string { return Count(n, t.one()) }
 
 // Count returns a number of things in words: 1 step, 1,200 steps.
@@ -63,8 +63,8 @@ func (t *Trace) line(b *strings.Builder, format string, args ...any) {
 	fmt.Fprintf(b, format+"\n", args...)
 }
 
-// SayWho writes which of many actors reports the failure, and which others of the same name wait. If there are few
-// actors, the table shows it.
+// SayWho writes which of many actors reports the failure, and which waiting actors have the same name. If there are few
+// actors, the table shows this.
 func (t *Trace) SayWho(b *strings.Builder) {
 	if len(t.Failing) == 0 || len(t.Of) <= mostColumns {
 		return
@@ -84,8 +84,8 @@ func (t *Trace) SayWho(b *strings.Builder) {
 	}
 }
 
-// lineage returns the name of an actor and of those that it descends from, as far as they are known, except for the
-// first of all: led#7 of lead#3 of one.
+// lineage returns the names of an actor and of its known ancestors, without the first actor of all: led#7 of lead#3 of
+// one.
 func (t *Trace) lineage(actor int) string {
 	parent := map[int]int{}
 	for _, s := range t.Starts {

@@ -13,21 +13,21 @@ import (
 
 // The steps of a trace as text: a column for each actor, then the line of the program and the time.
 
-// MostRows is about how many rows a table has.
+// MostRows is the approximate maximum number of rows of a table.
 const MostRows = 60
 
 const (
 	narrowest    = 6
-	tableWidth   = 150 // of all columns together, if their cells are long
+	tableWidth   = 150 // the width of all columns together, if their cells are long
 	leastWidth   = 20
 	mostColumns  = 8
 	fewColumns   = 5  // at least this many, even if they do not matter
 	beforeParts  = 3  // rows that are kept before the one where the schedule diverges
-	afterParts   = 24 // and after it
+	afterParts   = 24 // rows that are kept after it
 	beforeFail   = 8  // rows of an actor that are kept before it reports the failure
 	mostSwitches = 4  // switches that are kept, and rows on either side of each
 	aroundSwitch = 2
-	mostFaults   = 15 // that have a row
+	mostFaults   = 15 // faults that have a row
 	mostSaid     = 5  // faults whose next row is also kept
 )
 
@@ -80,8 +80,8 @@ func (t *Trace) parts(all []chart.Step) int {
 	return -1
 }
 
-// Faults returns the steps that are faults, and how many there are. If they are more than most, it returns the last
-// before the failure.
+// Faults returns the steps that are faults, and their number. If there are more than most, it returns only the last
+// ones before the failure.
 func (t *Trace) Faults(most int) (all []int, n int) {
 	before := 0
 	for i := range t.Steps {
@@ -96,7 +96,8 @@ func (t *Trace) Faults(most int) (all []int, n int) {
 	return all[max(end-most, 0):end], n
 }
 
-// SayFaults writes which faults happened, and where; of many, the last before the failure.
+// SayFaults writes which faults happened, and where. If there are many, it writes only the last ones before the
+// failure.
 func (t *Trace) SayFaults(b *strings.Builder) {
 	all, n := t.Faults(mostSaid)
 	if n == 0 {
@@ -133,7 +134,7 @@ type table struct {
 	timed  bool   // there are other times than 0
 }
 
-// pinned returns the rows of a long table that are kept if there is room.
+// pinned returns the rows that a long table keeps if there is room.
 func (c *table) pinned() map[int]bool {
 	keep := map[int]bool{}
 	near := func(i, before, after int) {
@@ -159,7 +160,7 @@ func (c *table) pinned() map[int]bool {
 		}
 	}
 	from := max(before, mostSwitches) - mostSwitches
-	for _, i := range switches[from:min(from+mostSwitches, len(switches))] { // of many those before it diverges
+	for _, i := range switches[from:min(from+mostSwitches, len(switches))] { // the last ones before the divergence
 		near(i, aroundSwitch, aroundSwitch)
 	}
 	faults, n := c.Faults(mostFaults)
@@ -174,7 +175,7 @@ func (c *table) pinned() map[int]bool {
 		}
 	}
 	left := beforeFail
-	for _, f := range c.Failing { // what they did last before they failed; of the first more than that
+	for _, f := range c.Failing { // what they did last before they failed; the first of them has more rows
 		for i := len(c.all) - 1; i >= 0 && left > 0; i-- {
 			if s := &c.all[i]; s.Actor == f && (c.FailedAt == 0 || s.Number <= c.FailedAt) {
 				keep[i], s.Timed = true, false
@@ -242,7 +243,7 @@ func (c *table) measure() {
 	}
 }
 
-// time returns when a step was done, as exactly as a reader needs it.
+// time returns the time of a step, as precisely as a reader needs it.
 func (c *table) time(s *chart.Step) time.Duration { return s.At.Round(max(c.Exact, 1)) }
 
 // legend writes what the marks of the table mean.
@@ -338,7 +339,7 @@ func (c *table) write() {
 	}
 }
 
-// withoutColumn returns how many actors have no column, in words.
+// withoutColumn returns in words how many actors have no column.
 func (c *table) withoutColumn() string {
 	var texts []string
 	requests := 0
@@ -356,7 +357,7 @@ func (c *table) withoutColumn() string {
 	return strings.Join(texts, " and ")
 }
 
-// gap is what the table has left out since its last row.
+// gap describes the steps that the table has omitted since its last row.
 type gap struct {
 	told int  // the number of the last step that was shown, or said to be left out
 	left bool // there are such steps
@@ -365,7 +366,7 @@ type gap struct {
 
 func (g *gap) leave(step int) { g.left, g.last = true, max(g.last, step) }
 
-// numberOf returns the number of a row, or of the one before it if it has none.
+// numberOf returns the number of a row, or of the nearest row before it that has a number.
 func (c *table) numberOf(row int) int {
 	for ; row >= 0; row-- {
 		if n := c.all[row].Number; n > 0 {
@@ -375,7 +376,8 @@ func (c *table) numberOf(row int) int {
 	return c.Before
 }
 
-// skip writes which steps are left out, up to one. They may include steps of calls that have a row above.
+// skip writes which steps are omitted, up to and including step to. They may include steps of calls that have a row
+// above.
 func (c *table) skip(g *gap, to int) {
 	if g.left && to > g.told {
 		what := fmt.Sprintf("steps %d to %d", g.told+1, to)
