@@ -122,7 +122,7 @@ func edited(goroot, version string) (map[string]string, error) {
 		if !ok {
 			b, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(e.file)))
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil, &Unsupported{version, e.file, "it is not there"}
+				return nil, &Unsupported{version, e.file, "it does not exist"}
 			}
 			if err != nil {
 				return nil, err
@@ -131,7 +131,7 @@ func edited(goroot, version string) (map[string]string, error) {
 		}
 		n := strings.Count(text, e.old)
 		if n == 0 || n > 1 && !e.all && !e.first {
-			return nil, &Unsupported{version, e.file, fmt.Sprintf("%q is there %d times", e.old, n)}
+			return nil, &Unsupported{version, e.file, fmt.Sprintf("%q occurs %d times", e.old, n)}
 		}
 		if e.first {
 			n = 1

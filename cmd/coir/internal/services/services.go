@@ -51,7 +51,7 @@ func Read(dir string) (all []Service, err error) {
 		all = append(all, s)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("services: there are none in %s", dir)
+		return nil, fmt.Errorf("services: %s contains no services", dir)
 	}
 	return all, nil
 }

@@ -31,7 +31,7 @@ var (
 	schedules = flag.Int("schedules", 20, "schedules of a process")
 	failures  = flag.Int("failures", 500, "failures to replay")
 	modes     = flag.String("flags", ",-race,-atomics", "flags of coir test, separated by commas; each is one run")
-	only      = flag.String("only", "", "packages that match this `regexp` alone")
+	only      = flag.String("only", "", "use only the packages that match this `regexp`")
 )
 
 // packages lists the directories of the tests, in this module or another one.

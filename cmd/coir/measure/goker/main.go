@@ -55,7 +55,7 @@ var (
 	dir    = flag.String("dir", "", "`directory` gobench/goker of a checkout of GoBench, with a go.mod")
 	budget = flag.Duration("budget", 30*time.Second, "time of coir for a kernel; it stops at the first failure")
 	each   = flag.Duration("peers", 3*time.Second, "time of each peer for a kernel; 0: without peers")
-	only   = flag.String("only", "", "kernels that match this `regexp` alone")
+	only   = flag.String("only", "", "run only the kernels that match this `regexp`")
 	alarms = flag.String("alarms", "", "write the alarms of coir to this `directory`")
 )
 
@@ -147,7 +147,7 @@ func find(dir, only string) (all []*kernel, err error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("there are no kernels: -dir names the directory gobench/goker of a checkout of GoBench")
+		return nil, errors.New("no kernels: -dir must name the directory gobench/goker of a checkout of GoBench")
 	}
 	return all, nil
 }
@@ -182,7 +182,7 @@ func read(all []*kernel, text string) error {
 	}
 	for _, k := range all {
 		if k.bug == "" {
-			return fmt.Errorf("kernels.txt has no %s", k.dir)
+			return fmt.Errorf("kernels.txt has no line for %s", k.dir)
 		}
 	}
 	return nil

@@ -43,8 +43,8 @@ var triageText string
 var (
 	dir    = flag.String("dir", "", "directory for the copies of the modules, the output and the alarms")
 	which  = flag.String("modules", "", "measure the modules that match this regular expression")
-	budget = flag.Duration("budget", 500*time.Millisecond, "time a test")
-	limit  = flag.Duration("cap", 5*time.Minute, "time a module, twice; what has not been run then is left out")
+	budget = flag.Duration("budget", 500*time.Millisecond, "time for each test")
+	limit  = flag.Duration("cap", 5*time.Minute, "time limit for each of the two runs of a module; the remaining tests are left out")
 	old    = flag.Bool("old", false, "run nothing: make the table of the output in -dir")
 )
 
@@ -65,7 +65,7 @@ func main() {
 
 func run() error {
 	if *dir == "" {
-		return errors.New("-dir is needed")
+		return errors.New("-dir is required")
 	}
 	where, err := filepath.Abs(*dir)
 	if err != nil {

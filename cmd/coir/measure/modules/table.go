@@ -38,15 +38,15 @@ func readTriage(text string) (map[string]*verdict, error) {
 			continue
 		}
 		if len(f) < 4 {
-			return nil, fmt.Errorf("triage.txt: too short: %s", line)
+			return nil, fmt.Errorf("triage.txt: the line is too short: %s", line)
 		}
 		if !slices.Contains(classes, f[2]) {
-			return nil, fmt.Errorf("triage.txt: there is no class %s: %s", f[2], line)
+			return nil, fmt.Errorf("triage.txt: unknown class %s: %s", f[2], line)
 		}
 		for name := range strings.SplitSeq(f[1], ",") {
 			key := f[0] + " " + name
 			if all[key] != nil {
-				return nil, fmt.Errorf("triage.txt: twice: %s", key)
+				return nil, fmt.Errorf("triage.txt: there are two lines for %s", key)
 			}
 			all[key] = &verdict{class: f[2]}
 		}

@@ -36,7 +36,7 @@ var (
 	budget = flag.Duration("budget", 10*time.Second, "time of coir for a bug; it stops at the first failure")
 	each   = flag.Duration("peers", 10*time.Second, "time of each peer for a bug, and for its twin; 0: without peers")
 	twins  = flag.Int("twins", 10000, "schedules of a twin")
-	only   = flag.String("only", "", "services, such as a/Bank, that match this `regexp` alone")
+	only   = flag.String("only", "", "run only the services, such as a/Bank, that match this `regexp`")
 	update = flag.Bool("update", false, "write the tables into "+page)
 )
 
@@ -71,7 +71,7 @@ func main() {
 
 func measure() error {
 	if *update && *only != "" {
-		return errors.New("-update is for all services")
+		return errors.New("-update needs all services")
 	}
 	root, err := archtest.Root(".")
 	if err != nil {
