@@ -380,7 +380,7 @@ func TestWrongUseSaysWhatIsRight(t *testing.T) {
 				create := func(context.Context) (int, error) { return 1, nil }
 				coir.NewPool(1, create, nil, coir.WithOverflow(coir.OverflowDropOldest))
 			},
-			[]string{"NewPool", "no WithOverflow"},
+			[]string{"NewPool", "WithOverflow is not allowed"},
 		},
 	} {
 		func() {

@@ -54,7 +54,7 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 	}
 	set := settingsOf(opts)
 	if set.over != OverflowWait {
-		panic("coir: NewPool: a value that is given back always has its place, so there is no WithOverflow")
+		panic("coir: NewPool: a value that is given back always has its place, so WithOverflow is not allowed")
 	}
 	permits := NewChan[struct{}](size, WithName(set.name))
 	permits.core.what = verbGet

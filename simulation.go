@@ -91,7 +91,7 @@ func (s *Simulation) check(method string) {
 func (s *Simulation) Intn(n int) int {
 	s.check("Intn")
 	if n <= 0 {
-		panic("coir: Simulation.Intn(" + strconv.Itoa(n) + "): there is no number below that, from 0")
+		panic("coir: Simulation.Intn(" + strconv.Itoa(n) + "): the argument must be positive")
 	}
 	race.Disable()
 	i := s.rt.policy.Draw(n)

@@ -290,7 +290,7 @@ func (k *book) report(text string) {
 //go:noinline
 func (b Buf) misused(what string, o outcome) {
 	if b.in == nil {
-		panic(&misuse{"buf: " + what + " of a zero Buf, which is no buffer"})
+		panic(&misuse{"buf: " + what + " of a zero Buf, which is not a buffer"})
 	}
 	p := b.in.pool
 	of := what + " of a buffer of " + p.title()

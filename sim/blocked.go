@@ -46,7 +46,7 @@ const (
 		"unlock before the operation, or use a locks.Mutex"
 	adviceNet    = "The network of a simulation is that of package netio: dial and listen with it"
 	adviceGroup  = adviceWaits + "Start fibers in a nursery, whose Run waits for them, or use a coir.Chan"
-	advicePulled = "The function of iter.Pull runs in a goroutine of its own, which is no fiber. " +
+	advicePulled = "The function of iter.Pull runs in a goroutine of its own, which is not a fiber. " +
 		"Range over the sequence, or receive with Recv; iter.Pull is for sequences that do not wait"
 )
 

@@ -270,7 +270,7 @@ func (s *Sim) reached(name string) bool {
 //go:norace
 func (s *Sim) Intn(n int) int {
 	if n <= 0 {
-		panic("sim: Intn(" + strconv.Itoa(n) + "): there is no number below that, from 0")
+		panic("sim: Intn(" + strconv.Itoa(n) + "): the argument must be positive")
 	}
 	race.Disable() // as in the policy's other decisions
 	v := s.w.Draw(n)

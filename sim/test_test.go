@@ -180,7 +180,7 @@ func TestReportShowsNumbersAndTimes(t *testing.T) {
 
 func TestIntnOfNothing(t *testing.T) {
 	says(t, found(t, KindPanic, func(_ context.Context, s *Sim) { s.Intn(0) }),
-		"sim: Intn(0): there is no number below that")
+		"sim: Intn(0): the argument must be positive")
 }
 
 // A program whose sleeps differ under the same decisions is not deterministic, although its operations are the same.

@@ -194,7 +194,7 @@ func (p *page) link(repo fs.FS, pages map[string]*page) []error {
 }
 
 var (
-	errNoFile    = errors.New("there is no such file")
+	errNoFile    = errors.New("no such file")
 	errNoHeading = errors.New("the page has no such heading")
 )
 

@@ -117,11 +117,11 @@ func TestLinks(t *testing.T) {
 
 func TestLinksThatLeadNowhere(t *testing.T) {
 	for link, want := range map[string]string{
-		"gone.md":     "README.md links to gone.md: there is no such file",
+		"gone.md":     "README.md links to gone.md: no such file",
 		"#gone":       "README.md links to #gone: the page has no such heading",
 		"a.md#gone":   "README.md links to a.md#gone: the page has no such heading",
-		"../x/y.md":   "README.md links to ../x/y.md: there is no such file",
-		"picture.svg": "README.md links to picture.svg: there is no such file",
+		"../x/y.md":   "README.md links to ../x/y.md: no such file",
+		"picture.svg": "README.md links to picture.svg: no such file",
 	} {
 		repo := fstest.MapFS{"README.md": file("# Start\n\n[x](" + link + ")"), "a.md": file("# A")}
 		if files, err := build(repo, one("README.md", "a.md")); err == nil || err.Error() != want || files != nil {

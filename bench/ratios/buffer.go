@@ -187,7 +187,7 @@ func collectedMain(kind string) sample {
 	case "on":
 		live = getAll(newBuffers(size, many, buf.WithHeap()))
 	default:
-		panic("there are no " + kind)
+		panic("unknown kind of buffer: " + kind)
 	}
 	runtime.GC()
 	before := timing.Now(true)

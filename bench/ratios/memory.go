@@ -76,7 +76,7 @@ func parkedMain(kind string) sample {
 			fill(&locals)
 		})
 	}
-	panic("there is no kind of parked thing called " + kind)
+	panic("unknown kind of parked thing: " + kind)
 }
 
 // fill uses the locals, and is not inlined, so that they have to exist.

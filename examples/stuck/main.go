@@ -30,7 +30,7 @@ func main() {
 	flag.Parse()
 	run, ok := bugs[*bug]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "stuck: there is no bug %q; there are %s\n", *bug, strings.Join(names, ", "))
+		fmt.Fprintf(os.Stderr, "stuck: unknown bug %q; known bugs: %s\n", *bug, strings.Join(names, ", "))
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -100,7 +100,7 @@ func Citations(root string) (found []Citation, malformed []string, err error) {
 				found = append(found, c)
 			}
 			for _, b := range bad {
-				malformed = append(malformed, file+": "+b+" is no citation: write one rule a line, with its title, such as "+
+				malformed = append(malformed, file+": "+b+" is not a citation: write one rule a line, with its title, such as "+
 					"PK-06 (tickets only grow)")
 			}
 		}

@@ -100,7 +100,7 @@ func fault(file TrackedFile, head []byte, size int64) string {
 		}
 	}
 	if file.Exec && !bytes.HasPrefix(head, []byte("#!")) {
-		return fmt.Sprintf("%s has the mode of an executable and is no script: run git update-index --chmod=-x on it", file.Path)
+		return fmt.Sprintf("%s has the mode of an executable and is not a script: run git update-index --chmod=-x on it", file.Path)
 	}
 	if _, listed := Large[file.Path]; size > LargeFile && !listed {
 		return fmt.Sprintf("%s has %d bytes, more than %d: make it smaller, or list it with the reason in Large of "+

@@ -46,8 +46,8 @@ func TestTrackedFaults(t *testing.T) {
 	}{
 		{"script", "#!/bin/sh\n", true, 10, ""},
 		{"text", "package coir\n", false, 10, ""},
-		{"text", "package coir\n", true, 10, "is no script"},
-		{"empty", "", true, 0, "is no script"},
+		{"text", "package coir\n", true, 10, "is not a script"},
+		{"empty", "", true, 0, "is not a script"},
 		{"text", "MZ is a text.\n", false, 10, ""},
 		{"a.exe", "MZ\x90\x00\x03", false, 10, "a PE binary"},
 		{"a", "\x7fELF\x02\x01", true, 10, "an ELF binary"},

@@ -47,7 +47,7 @@ func Open(t *testing.T) *Browser {
 		}
 	}
 	if path == "" {
-		t.Skip("there is no chromium: the page is not driven; install the package chromium")
+		t.Skip("chromium not found: the page is not driven; install the package chromium")
 	}
 	theirs, ours, err := os.Pipe()
 	if err != nil {

@@ -146,7 +146,7 @@ func (k *call) text(err error, want ...string) {
 func (k *call) closed(err error) {
 	w := k.r.w
 	if k.c == nil {
-		k.failf("%q, and there is no channel", err)
+		k.failf("%q, but the operation is not on a channel", err)
 		return
 	}
 	w.mu.Lock()
@@ -181,7 +181,7 @@ func (k *call) closed(err error) {
 
 func (k *call) canceled(err error) {
 	if k.node == nil {
-		k.failf("%q, and it has no context", err)
+		k.failf("%q, but the operation does not take a context", err)
 		return
 	}
 	if got := k.node.ctx.Err(); got != context.Canceled {
@@ -363,7 +363,7 @@ func (w *world) checkRun(n *nursery, err error, v any, exited bool) (unreported 
 	if v != nil {
 		pe, ok := v.(*coir.PanicError)
 		if !ok || pe == nil {
-			w.failf("%s: Run panicked with %#v, which is no *PanicError", n.name, v)
+			w.failf("%s: Run panicked with %#v, which is not a *PanicError", n.name, v)
 			return nil
 		}
 		out = pe

@@ -418,7 +418,7 @@ func (cs *cases) happened(k *call, i int, err error) {
 		left := count(w.chans[d.Obj].all[receiving], (*endpoint).mayBeUsed)
 		w.mu.Unlock()
 		if left > 0 {
-			k.failf("case %d says that there is no reader, and %d have not been closed", i, left)
+			k.failf("case %d reports that all readers are closed, and %d are not", i, left)
 		}
 	case CaseNever:
 		k.failf("case %d, which never happens, has", i)
@@ -464,7 +464,7 @@ func (r *run) choose(op *Op) {
 	}
 	if i < 0 {
 		if err == nil {
-			k.failf("no case has happened, and there is no error")
+			k.failf("no case has happened, and the error is nil")
 		}
 		if op.Kind != TrySelect {
 			k.timelySelect(cs, err)
@@ -524,7 +524,7 @@ func (r *run) selector(op *Op) {
 		if i < 0 {
 			k.end(err)
 			if err == nil {
-				k.failf("no case has happened, and there is no error")
+				k.failf("no case has happened, and the error is nil")
 			}
 			break
 		}

@@ -115,7 +115,7 @@ var refused = []string{
 // licenceFile matches the names of files with a licence.
 var licenceFile = regexp.MustCompile(`^(?i)(licen[cs]e|copying)`)
 
-var errNoLicence = errors.New("it has no file LICENSE or COPYING: do not use it without asking its author")
+var errNoLicence = errors.New("file LICENSE or COPYING not found: do not use it without asking its author")
 
 // licenceOf returns the licence of the module in a directory.
 func licenceOf(dir fs.FS) (string, error) {
