@@ -97,7 +97,7 @@ var errReal = errors.New("netio: made outside of the simulation, where no fiber 
 
 // inBubble reports whether the caller is in a bubble of testing/synctest. Times there have no monotonic reading.
 // Elsewhere that happens only if the machine's clock is very wrong, so inBubble then also checks the stack. Round
-// removes the monotonic reading.
+// removes the monotonic reading. Package internal/bubble knows the same, but netio may not import internal packages.
 func inBubble() bool {
 	if now := time.Now(); now != now.Round(0) {
 		return false
