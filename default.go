@@ -22,7 +22,7 @@ type defaults struct {
 }
 
 // In a race build, default runtimes are created on a goroutine that is not ordered after anything: see makeAlone and
-// bubble.Registry. This Release orders that goroutine after the initialization of the packages that it uses.
+// bubble.Registry. This Release orders that goroutine after the initialisation of the packages that it uses.
 func init() { race.Release(unsafe.Pointer(&outside)) }
 
 // Default returns the default runtime, on which [Run] runs fibers when a goroutine calls it. In a bubble of

@@ -241,7 +241,7 @@ func (c *coldNursery) unlist(f *Fiber) {
 	f.prev, f.next = nil, nil
 }
 
-// prepare initializes the fiber for the scheduler.
+// prepare initialises the fiber for the scheduler.
 //
 //go:norace
 func (n *Nursery) prepare(f *Fiber, here *sched.Worker) {

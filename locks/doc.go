@@ -1,5 +1,5 @@
 // Package locks provides locks whose waits end when their context does: a mutex, a readers-writer mutex, a weighted
-// semaphore, an initialization that may be retried, and a barrier.
+// semaphore, an initialisation that may be retried, and a barrier.
 //
 //	accounts := locks.NewMutex(coir.WithName("accounts"))
 //	...

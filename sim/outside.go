@@ -156,7 +156,7 @@ func ours(function, file string) bool {
 	return source.Own(function, file)
 }
 
-// place returns a line of a file as text, with the file's directory. A worker calls it where synchronization is hidden
+// place returns a line of a file as text, with the file's directory. A worker calls it where synchronisation is hidden
 // from the race detector, so it must not use package fmt, which keeps buffers in a sync.Pool.
 func place(file string, line int) string {
 	dir, name := filepath.Split(file)

@@ -10,7 +10,7 @@ import (
 const ImportMapFile = "docs/imports.svg"
 
 // ImportMap draws the layers, the highest on top: a package may import those of the bands below its own. Satellites,
-// which import no internal package, have another color.
+// which import no internal package, have another colour.
 func ImportMap() string {
 	const (
 		width, left, right, top = 860, 236, 844, 62

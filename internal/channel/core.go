@@ -73,7 +73,7 @@ var lastID atomic.Uint64
 //
 //go:norace
 func NewID() uint64 {
-	race.Disable() // making a channel synchronizes nothing
+	race.Disable() // making a channel synchronises nothing
 	defer race.Enable()
 	return lastID.Add(1)
 }

@@ -39,7 +39,7 @@ func save(t *testing.T, name string, data []byte) {
 	}
 }
 
-// reduced returns a picture with its most frequent colors only, which makes it a third as large.
+// reduced returns a picture with its most frequent colours only, which makes it a third as large.
 func reduced(t *testing.T, data []byte) []byte {
 	t.Helper()
 	from, err := png.Decode(bytes.NewReader(data))
@@ -236,7 +236,7 @@ func (b browser) scrolls() {
 }
 
 // legend opens the legend. It checks that it explains every sign of the page: those of the style sheet, those in the
-// texts of rows, and the colors and lines of the drawing.
+// texts of rows, and the colours and lines of the drawing.
 func (b browser) legend(n int) {
 	b.T.Helper()
 	b.Press("?")

@@ -112,7 +112,7 @@ const (
 	Release               // gives it back
 )
 
-// Kind is the kind of a step. It determines the step's color.
+// Kind is the kind of a step. It determines the step's colour.
 type Kind int
 
 // Kinds of steps.

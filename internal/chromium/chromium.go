@@ -242,7 +242,7 @@ func (b *Browser) Click(selector, head string) {
 	b.Frame()
 }
 
-// Prefer sets the color scheme.
+// Prefer sets the colour scheme.
 func (b *Browser) Prefer(scheme string) {
 	b.T.Helper()
 	b.Call("Emulation.setEmulatedMedia", map[string]any{

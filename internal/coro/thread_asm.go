@@ -15,8 +15,8 @@ func lockWord() *uintptr {
 	return gAt(lockAt)
 }
 
-// findLock compares two goroutines. The main goroutine initializes packages, and is locked to the main thread until it
-// has initialized all of them. Its record names the thread twice, as the one that runs it and as the one it is locked
+// findLock compares two goroutines. The main goroutine initialises packages, and is locked to the main thread until it
+// has initialised all of them. Its record names the thread twice, as the one that runs it and as the one it is locked
 // to. The record of another goroutine names its thread only once, and has 0 in the second place. If there is not
 // exactly one such place, or if the runtime does not say that this goroutine is locked (because another one loads a
 // plugin), findLock returns 0. Calling runtime.LockOSThread and comparing would be shorter, but starts a thread that

@@ -16,7 +16,7 @@ type Config struct {
 	Steps      int // the most steps of one execution, more is a failure; 0 means 10,000
 }
 
-// Result summarizes an exploration.
+// Result summarises an exploration.
 type Result struct {
 	Executions int // including redundant ones
 	Redundant  int // executions of a trace that was already known

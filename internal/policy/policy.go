@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Option returns the coir.RuntimeOption that gives a runtime the policy p. Package coir sets it in its initialization.
+// Option returns the coir.RuntimeOption that gives a runtime the policy p. Package coir sets it in its initialisation.
 var Option func(p Policy) any
 
 // Fiber is a *coir.Fiber.

@@ -27,7 +27,7 @@ type counters struct {
 	beats     atomic.Int64 // of workers that have left
 }
 
-// tally holds the counters of a worker. Other goroutines read it without synchronization.
+// tally holds the counters of a worker. Other goroutines read it without synchronisation.
 type tally struct{ spawned, ended, woken, blocks int64 }
 
 // retire adds the counters of a worker that leaves.

@@ -53,7 +53,7 @@ var _ [unsafe.Offsetof(Task{}.Parker)]struct{} = [0]struct{}{}
 // Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on that goroutine
 // while the caller runs.
 //
-// Any goroutine may call Here, and it reads frame without synchronization. A worker writes frame when it starts the
+// Any goroutine may call Here, and it reads frame without synchronisation. A worker writes frame when it starts the
 // task, and an atomic store there would slow down every spawn. A racy read still returns a value that was written. The
 // task's own goroutine wrote frame itself, or was resumed after the write. Any other goroutine sees nil, or a frame
 // whose g is 0 or belongs to another goroutine. A goroutine that has the g of a released frame finds another task in

@@ -19,7 +19,7 @@ const (
 	maxExits    = 16 // a frame is retired after this many Goexits
 )
 
-// The states of a worker. They are read without synchronization.
+// The states of a worker. They are read without synchronisation.
 const (
 	running uint32 = iota
 	idle           // on the idle list, or on its way to or from it
@@ -64,7 +64,7 @@ type Worker struct {
 	spent   *Frame // the last frame that must not be reused
 	picker  *Frame // with a policy, the frame of the task that ended last, in which the policy picks the next task
 
-	// The monitor reads these, and beat and cur, without synchronization. It may see old values and hold a worker that
+	// The monitor reads these, and beat and cur, without synchronisation. It may see old values and hold a worker that
 	// has just switched; the worker notices at its next switch. An atomic store would slow down every switch.
 	tally tally        // for Stats
 	slice atomic.Int64 // recent nanoseconds between two beats, as seen by the monitor

@@ -31,7 +31,7 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// Our own licence and that of Go are recognized as what they are.
+// Our own licence and that of Go are recognised as what they are.
 func TestRealLicences(t *testing.T) {
 	if got, err := licenceOf(os.DirFS(filepath.Join("..", ".."))); got != "Apache-2.0" {
 		t.Errorf("coir is under %q, %v", got, err)

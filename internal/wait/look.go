@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// LookAt reads a variable that its owner writes without synchronization. Each of the result's two words was stored by
+// LookAt reads a variable that its owner writes without synchronisation. Each of the result's two words was stored by
 // the owner, but the words may belong to different values. So the result must not be used until the caller knows that
 // the variable has not changed meanwhile. See sched.Task.Look.
 //

@@ -1,4 +1,4 @@
-// Package xatomic provides sync/atomic, sync.Mutex and the few other means by which the library synchronizes, under
+// Package xatomic provides sync/atomic, sync.Mutex and the few other means by which the library synchronises, under
 // names that a build tag can redefine.
 //
 // In a normal build the types are aliases of those of the standard library, and the functions are inlined. With the tag
