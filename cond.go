@@ -3,7 +3,6 @@ package coir
 import (
 	"context"
 	"strconv"
-	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
@@ -272,7 +271,7 @@ func (c *Cond) Broadcast() int {
 // waiter.
 func (c *Cond) WaitCase() Case {
 	escapes(c)
-	return Case{what: caseSignal, dst: unsafe.Pointer(c), after: time.Duration(c.changes.Load())}
+	return Case{what: caseSignal, ptr: unsafe.Pointer(c), num: int64(c.changes.Load())}
 }
 
 // Len returns the number of waiters. The count may include a waiter that is about to give up. The caller must hold the
@@ -319,10 +318,10 @@ func (c *Cond) withdraw(x *wait.Node) bool {
 type signalCase Case
 
 //go:norace
-func (cs *signalCase) cond() *Cond { return (*Cond)(cs.dst) }
+func (cs *signalCase) cond() *Cond { return (*Cond)(cs.ptr) }
 
 //go:norace
-func (cs *signalCase) happened() bool { return cs.cond().changes.Load() != uint64(cs.after) }
+func (cs *signalCase) happened() bool { return cs.cond().changes.Load() != uint64(cs.num) }
 
 //go:norace
 func (cs *signalCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {

@@ -303,9 +303,9 @@ func (cs *Case) usedIn() *Runtime {
 func (cs *Case) object() *object {
 	switch cs.what {
 	case caseTake:
-		return &(*Queue)(cs.dst).object
+		return &(*Queue)(cs.ptr).object
 	case caseSignal:
-		return &(*Cond)(cs.dst).object
+		return &(*Cond)(cs.ptr).object
 	case caseEvent:
 		if e, ok := cs.arg.(interface{ subject() *object }); ok {
 			return e.subject()

@@ -141,7 +141,7 @@ func (e *Event) resultVerb() *policy.Verb {
 func (p *Promise[T]) DoneCase(v *T, err *error) Case {
 	_ = p.ev.name // panics here if the promise is nil, not under a lock
 	escapes(p)
-	return Case{what: caseEvent, arg: (*promiseCase[T])(p), dst: unsafe.Pointer(v), err: err}
+	return Case{what: caseEvent, arg: (*promiseCase[T])(p), ptr: unsafe.Pointer(v), err: err}
 }
 
 // OnDone makes the promise call f with its result, once. The call that completes the promise calls f before it returns.
@@ -227,8 +227,8 @@ func (p *promiseCase[T]) op() policy.Op { return p.ev.object.op(p.ev.resultVerb(
 
 func (p *promiseCase[T]) result(cs *Case) {
 	race.Acquire(unsafe.Pointer(&p.ev.once))
-	if cs.dst != nil {
-		*(*T)(cs.dst) = p.value
+	if cs.ptr != nil {
+		*(*T)(cs.ptr) = p.value
 	}
 	if cs.err != nil {
 		*cs.err = p.err

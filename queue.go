@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
@@ -486,7 +485,7 @@ func (q *Queue) TakeCase(r Resource, n int) Case {
 	q.check(r)
 	escapes(q)
 	escapes(r)
-	return Case{what: caseTake, arg: r, dst: unsafe.Pointer(q), after: time.Duration(n)}
+	return Case{what: caseTake, arg: r, ptr: unsafe.Pointer(q), num: int64(n)}
 }
 
 // Len returns the number of waiters. The count may include a waiter that is about to give up.
@@ -510,7 +509,7 @@ type takeCase Case
 
 //go:norace
 func (cs *takeCase) parts() (q *Queue, r Resource, n int) {
-	return (*Queue)(cs.dst), cs.arg.(Resource), int(cs.after)
+	return (*Queue)(cs.ptr), cs.arg.(Resource), int(cs.num)
 }
 
 // happened reports whether there is enough. It takes n and gives it back, because only Take can tell.

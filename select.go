@@ -38,25 +38,27 @@ import (
 type Case struct {
 	// Spec: SE-18 (a case can wait for anything)
 
-	core  *core          // a channel
-	arg   any            // the value to send, or an event
-	dst   unsafe.Pointer // where to store the received value
-	err   *error         // where to store the error of an event
-	after time.Duration
-	what  caseKind
-	join  bool // the event is the end of a fiber
+	core *core          // the channel of a send or a receive
+	arg  any            // this and the next two depend on the kind
+	ptr  unsafe.Pointer // see caseKind
+	num  int64
+	err  *error // where to store the error of an event; may be nil
+	what caseKind
+	join bool // the event is the end of a fiber
 }
 
+// caseKind is the kind of a Case. It says what the fields arg, ptr and num hold; those that are not listed are zero.
+// The kinds share fields so that a Case is small.
 type caseKind uint8
 
 const (
-	caseNever caseKind = iota
-	caseSend           // see Case.side
-	caseRecv
-	caseAfter
-	caseEvent  // this and the following kinds have an event
-	caseTake   // of a Queue
-	caseSignal // of a Cond
+	caseNever  caseKind = iota
+	caseSend            // arg: the value. See Case.side
+	caseRecv            // ptr: where to store the value, or nil
+	caseAfter           // num: the delay. Of a Timer also arg: the *Timer; ptr: where to store an int, or nil
+	caseEvent           // arg: the event; ptr: where to store its result, or nil
+	caseTake            // arg: the Resource; ptr: the *Queue; num: how much to take
+	caseSignal          // ptr: the *Cond; num: the number of its changes when the case was made
 )
 
 // event is something that happens once.
@@ -75,14 +77,15 @@ type event interface {
 
 // SendCase returns a case that sends v.
 func (c *Chan[T]) SendCase(v T) Case {
-	if escape.alwaysFalse { // makes what v points to escape. Calling escapes unconditionally would allocate v
+	if escape.alwaysFalse { // as escapes does, which see
 		escape.sink = v
 	}
 	return Case{what: caseSend, core: &c.core, arg: v}
 }
 
 // escapes makes the compiler allocate what v points to on the heap. The compiler cannot see that a case needs this,
-// because noescape hides the cases.
+// because noescape hides the cases. SendCase cannot call escapes: its v may be of any type, and passing it
+// as an argument would allocate a copy of it at each call.
 func escapes(v any) {
 	if escape.alwaysFalse {
 		escape.sink = v
@@ -96,14 +99,14 @@ var escape struct {
 
 // RecvCase returns a case that receives into *dst. If dst is nil, the value is discarded.
 func (c *Chan[T]) RecvCase(dst *T) Case {
-	return Case{what: caseRecv, core: &c.core, dst: unsafe.Pointer(dst)}
+	return Case{what: caseRecv, core: &c.core, ptr: unsafe.Pointer(dst)}
 }
 
 // After returns a case that happens when d has passed since the start of the select. The select then returns the index
 // of the case and a nil error. If a select has several such cases, only the earliest counts.
 func After(d time.Duration) Case {
 	// Spec: TM-14 (After is a case)
-	return Case{what: caseAfter, after: d}
+	return Case{what: caseAfter, num: int64(d)}
 }
 
 // DoneCase returns a case that happens when the fiber has ended. If err is not nil, the case stores in *err the fiber's
@@ -293,7 +296,7 @@ func (f *Fiber) beginSelect(sc *scope, cs []Case, how selectPolicy) (int, park.R
 		f.leavePlace()
 	}
 	if s.soonest >= 0 {
-		f.armTimer(t, cs[s.soonest].after)
+		f.armTimer(t, cs[s.soonest].delay())
 	}
 	if f.shouldPark(sc) {
 		return -1, park.None
@@ -344,7 +347,7 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 		}
 		deadline := int64(never)
 		if s.soonest >= 0 {
-			deadline = by.deadline(cs[s.soonest].after)
+			deadline = by.deadline(cs[s.soonest].delay())
 		}
 		r = by.await(&w, t, deadline)
 		i = s.withdraw(cs, w.kit, r)
@@ -564,12 +567,17 @@ func (cs *Case) event() event {
 	return cs.arg.(event)
 }
 
+// delay returns the delay of a caseAfter.
+//
+//go:norace
+func (cs *Case) delay() time.Duration { return time.Duration(cs.num) }
+
 // happened reports whether a case that is not on a channel can proceed now.
 //
 //go:norace
 func (cs *Case) happened() bool {
 	if cs.what == caseAfter {
-		return cs.after <= 0
+		return cs.delay() <= 0
 	}
 	return cs.what >= caseEvent && cs.event().happened()
 }
@@ -581,7 +589,7 @@ func (cs *Case) happened() bool {
 func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
 	switch cs.what {
 	case caseRecv:
-		r, ready = cs.core.ch.Port().Recv(cs.dst)
+		r, ready = cs.core.ch.Port().Recv(cs.ptr)
 	case caseSend:
 		r, ready, rest.lost = cs.core.ch.Port().Send(cs.arg)
 	case caseTake:
@@ -659,7 +667,7 @@ func (s *scratch) publish(
 			s.joins = s.joins || c.join
 		case caseAfter:
 			s.on[i] = toSleep{}
-			if s.soonest < 0 || c.after < cs[s.soonest].after {
+			if s.soonest < 0 || c.delay() < cs[s.soonest].delay() {
 				s.soonest = i
 			}
 		}
@@ -777,7 +785,7 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 			}
 		}
 		if i == won && c.core != nil {
-			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.dst)
+			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.ptr)
 		}
 		if c.what == caseTake {
 			wantOf(n).forget()

@@ -155,7 +155,7 @@ func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
 		c, n := &cs[i], s.nodes[i]
 		s.on[i] = nil
 		if i == won {
-			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.dst)
+			c.core.ch.Port().Finish(c.side(), n, r.Kind(), c.ptr)
 		} else {
 			c.core.ch.WithdrawCase(c.side(), n)
 			if c.what == caseSend {
@@ -175,7 +175,7 @@ func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
 //go:norace
 func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {
 	if cs.what == caseRecv {
-		return cs.core.ch.Port().Recv(cs.dst)
+		return cs.core.ch.Port().Recv(cs.ptr)
 	}
 	r, ready, _ = cs.core.ch.Port().Send(cs.arg)
 	return r, ready

@@ -215,7 +215,7 @@ func (reg *registration) arm() (asleep *park.Parker) {
 		race.EnterUser()
 		clk := clockHere()
 		race.LeaveUser()
-		h.ArmTimer(clk, after(clk, max(cs.after, 0)))
+		h.ArmTimer(clk, after(clk, max(cs.delay(), 0)))
 	}
 	return asleep
 }
@@ -393,7 +393,7 @@ func (reg *registration) try(by *caller) (done, used bool, r park.Reason) {
 		r, asleep, rest = c.ch.Port().Send(cs.arg)
 		used = r != park.None
 	} else {
-		r, asleep = c.ch.Port().Recv(cs.dst)
+		r, asleep = c.ch.Port().Recv(cs.ptr)
 		used = r == park.Closed
 	}
 	race.Meet(unsafe.Pointer(reg))

@@ -66,7 +66,7 @@ func (t *Task[T]) Wait(ctx context.Context) (T, error) {
 // may be nil.
 func (t *Task[T]) DoneCase(v *T, err *error) Case {
 	_ = t.f.nursery // panics here if the task is nil, not under a lock
-	return Case{what: caseEvent, arg: (*taskEnd[T])(t), dst: unsafe.Pointer(v), err: err, join: true}
+	return Case{what: caseEvent, arg: (*taskEnd[T])(t), ptr: unsafe.Pointer(v), err: err, join: true}
 }
 
 // String returns the description of the task's fiber.
@@ -93,7 +93,7 @@ func (e *taskEnd[T]) op() policy.Op { return (*fiberEnd)(e.f).op() }
 
 func (e *taskEnd[T]) result(cs *Case) {
 	(*fiberEnd)(e.f).result(cs)
-	if cs.dst != nil {
-		*(*T)(cs.dst) = e.value
+	if cs.ptr != nil {
+		*(*T)(cs.ptr) = e.value
 	}
 }

@@ -220,7 +220,7 @@ func (t *Timer) WaitCase(got *int) Case {
 	d := t.schedule.Due(1, now) - now
 	t.mu.Unlock()
 	race.Enable()
-	return Case{what: caseAfter, arg: t, dst: unsafe.Pointer(got), after: d}
+	return Case{what: caseAfter, arg: t, ptr: unsafe.Pointer(got), num: int64(d)}
 }
 
 // take is called when the time of a case of t has come.
@@ -232,9 +232,9 @@ func (t *Timer) take(cs *Case) {
 	t.mu.Lock()
 	got := t.schedule.Take(1, time.Duration(clk.Now()))
 	t.mu.Unlock()
-	if cs.dst != nil {
-		race.Wrote(cs.dst, unsafe.Sizeof(got))
-		*(*int)(cs.dst) = got
+	if cs.ptr != nil {
+		race.Wrote(cs.ptr, unsafe.Sizeof(got))
+		*(*int)(cs.ptr) = got
 	}
 	race.Enable()
 }
