@@ -50,9 +50,25 @@ type group struct {
 	seen time.Time // when a fiber last waited for one of the objects
 
 	// Totals since the first scrape that saw the group.
-	sent, received, dropped uint64
+	totals
 
 	now
+}
+
+// totals has what a channel counts, by total.
+type totals [allTotals]uint64
+
+type total int
+
+const (
+	sent total = iota
+	received
+	dropped
+	allTotals
+)
+
+func totalsOf(o *snapshot.Object) totals {
+	return totals{sent: o.Sent, received: o.Received, dropped: o.Dropped}
 }
 
 // now has the numbers of a group in one scrape.
@@ -66,8 +82,8 @@ type now struct {
 
 // counts has the counts of a channel when it was last seen.
 type counts struct {
-	sent, received, dropped uint64
-	scrape                  int64
+	totals
+	scrape int64
 }
 
 // names holds the groups.
@@ -105,8 +121,9 @@ func (n *names) group(objects []snapshot.Object, at time.Time) []*group {
 		g.seen = at
 		g.add(o)
 		if o.Kind == channelKind {
-			d := n.since(o)
-			g.sent, g.received, g.dropped = g.sent+d.sent, g.received+d.received, g.dropped+d.dropped
+			for i, d := range n.since(o) {
+				g.totals[i] += d
+			}
 		}
 	}
 	if len(n.channels) >= mostChannels {
@@ -172,18 +189,21 @@ func (g *group) add(o *snapshot.Object) {
 
 // since returns what a channel has counted since it was last seen, or since its creation if it is new. If its counts
 // may have been forgotten, since returns 0.
-func (n *names) since(o *snapshot.Object) counts {
-	now := counts{o.Sent, o.Received, o.Dropped, n.scrape}
+func (n *names) since(o *snapshot.Object) (since totals) {
+	now := counts{totalsOf(o), n.scrape}
 	was, known := n.channels[o.ID]
 	if !known && len(n.channels) >= mostChannels {
 		n.forgotten = max(n.forgotten, o.ID)
-		return counts{}
+		return since
 	}
 	if !known && o.ID <= n.forgotten {
 		was = now
 	}
 	n.channels[o.ID] = now
-	return counts{sent: now.sent - was.sent, received: now.received - was.received, dropped: now.dropped - was.dropped}
+	for i := range since {
+		since[i] = now.totals[i] - was.totals[i]
+	}
+	return since
 }
 
 // label converts a name of the program to a label: printable, valid UTF-8, and short. It reads only as much of a long

@@ -173,14 +173,14 @@ var table = []row{
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.capacity), g.objects > 0 && !g.unbounded })},
 	{Metric{"coir_channel_sent_total", KindCounter, "{value}",
 		"Values sent to the channels with this name, as of the last wait for such a channel.", []string{"name"}},
-		channel(func(_ *view, g *group) (float64, bool) { return float64(g.sent), true })},
+		channelTotal(sent)},
 	{Metric{"coir_channel_received_total", KindCounter, "{value}",
 		"Values received from the channels with this name, as of the last wait for such a channel.", []string{"name"}},
-		channel(func(_ *view, g *group) (float64, bool) { return float64(g.received), true })},
+		channelTotal(received)},
 	{Metric{"coir_channel_dropped_total", KindCounter, "{value}",
 		"Values sent to the channels with this name that will not be delivered, as of the last wait for such a channel.",
 		[]string{"name"}},
-		channel(func(_ *view, g *group) (float64, bool) { return float64(g.dropped), true })},
+		channelTotal(dropped)},
 	{Metric{"coir_channel_senders_waiting", KindUpDown, "{fiber}",
 		"Fibers that wait to send to a channel with this name.", []string{"name"}},
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.senders), true })},
@@ -261,6 +261,11 @@ func channel(of func(*view, *group) (float64, bool)) reader {
 			}
 		}
 	}
+}
+
+// channelTotal reads a total of each group of channels.
+func channelTotal(t total) reader {
+	return channel(func(_ *view, g *group) (float64, bool) { return float64(g.totals[t]), true })
 }
 
 // object reads a number of each group of other objects.
