@@ -518,21 +518,25 @@ func play(t *testing.T, seed uint64, limit int, over Overflow) {
 	t.Helper()
 	s := &script{t: t, seed: seed, rnd: rand.New(rand.NewPCG(seed, 0))}
 	s.ref.limit, s.ref.over = limit, over
-	var store flavor.Store[int]
-	if limit == NoLimit {
-		store = new(flavor.List[int])
-	}
-	s.c.Init(limit, store, over, nil)
+	s.c.Init(limit, storeFor(limit), over, nil)
 	s.c.Undelivered = func(v int) { s.lost = append(s.lost, v) }
 	for range 300 {
 		s.step()
 	}
 }
 
-// newChan makes a bounded channel.
+// storeFor returns the store of a channel, or nil for a ring.
+func storeFor(limit int) flavor.Store[int] {
+	if limit == NoLimit {
+		return new(flavor.List[int])
+	}
+	return nil
+}
+
+// newChan makes a channel.
 func newChan(limit int) *Chan[int] {
 	c := new(Chan[int])
-	c.Init(limit, nil, Wait, nil)
+	c.Init(limit, storeFor(limit), Wait, nil)
 	return c
 }
 
@@ -563,6 +567,7 @@ func TestLostClaimTakesItsValueBack(t *testing.T) {
 	}{
 		{"to the next receiver", 0, true, park.Data},
 		{"to the store", 1, false, park.Data},
+		{"to a store without a limit", NoLimit, false, park.Data},
 		{"to the sender", 0, false, park.None},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -591,7 +596,7 @@ func TestLostClaimTakesItsValueBack(t *testing.T) {
 			if n := c.Stats().Side[Receiving].Cancelled; n != 1 {
 				t.Errorf("%d receives were counted as cancelled", n)
 			}
-			if v, r, _ := c.Take(); tt.limit == 1 && (v != 7 || r != park.Data) {
+			if v, r, _ := c.Take(); tt.limit != 0 && (v != 7 || r != park.Data) {
 				t.Errorf("the store has %d, %v", v, r)
 			}
 		})

@@ -20,7 +20,7 @@
 // first, the claim fails, and the sender still has its value. It counts the send as done only if it won the claim;
 // otherwise it offers the value to the next receiver or to the store, or waits with it. The cancelled receiver does not
 // read its cell, and cannot reuse it before it has withdrawn it, for which it needs the lock. The sender also clears
-// the cell, but only so that the cell does not keep the value alive. (TestValueOfALostClaimIsTakenBack, and
+// the cell, but only so that the cell does not keep the value alive. (TestLostClaimTakesItsValueBack, and
 // TestExploreCloseAgainstSendRecvCancel for all orders.)
 //
 // # Invariants
