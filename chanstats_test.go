@@ -226,7 +226,7 @@ func TestStatsAreOfOneMoment(t *testing.T) {
 			st := s.c.Stats()
 			if st.Sent != st.Received+st.Dropped+uint64(st.Len) || st.SentBytes != intSize*st.Sent ||
 				st.Len > st.High || st.High > st.Cap {
-				s.t.Fatalf("%+v", st)
+				s.t.Fatalf("Stats() = %+v, want Sent = Received + Dropped + Len, SentBytes = size * Sent, Len <= High <= Cap", st)
 			}
 		}
 		s.allEnded([]*player{sender, receiver}, nil)

@@ -383,7 +383,7 @@ func TestObserverMayAsk(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.events["started"] != 21 || w.events["ended"] != 21 || w.events["parked"] == 0 || w.events["ready"] == 0 {
-		t.Errorf("%v", w.events)
+		t.Errorf("the events are %v, want 21 started, 21 ended, and some parked and ready", w.events)
 	}
 }
 

@@ -247,7 +247,7 @@ func TestDropsWithoutAHandler(t *testing.T) {
 		}
 		c.Abort(nil)
 		if st := c.Stats(); st.Dropped != 3 {
-			t.Errorf("%+v", st)
+			t.Errorf("c.Stats() = %+v, want Dropped 3", st)
 		}
 	}
 }

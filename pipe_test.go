@@ -68,7 +68,7 @@ func TestLastWriterAndThoseWhoWait(t *testing.T) {
 		eventually(t, "it waits", func() bool { return r.Stats().Recv.Waiting == 1 })
 		w.Close()
 		if o := c.outcome(out); !errors.Is(o.err, coir.ErrClosed) {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want coir.ErrClosed", o)
 		}
 		w, r = coir.Pipe[int](0)
 		c.do(func(ctx context.Context) {
@@ -80,11 +80,11 @@ func TestLastWriterAndThoseWhoWait(t *testing.T) {
 		w.Close()
 		c.did(recv)
 		if o := c.outcome(out); o != (outcome{5, nil}) {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want {5 <nil>}", o)
 		}
 		c.did(recv)
 		if o := c.outcome(out); !errors.Is(o.err, coir.ErrClosed) {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want coir.ErrClosed", o)
 		}
 	})
 }
@@ -130,7 +130,7 @@ func TestLastReaderEndsThePipe(t *testing.T) {
 			t.Errorf("undelivered: %v", lost)
 		}
 		if s := w.Stats(); s.Len != 0 || s.Dropped != 2 || s.Send.Waiting != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("w.Stats() = %+v, want Len 0, Dropped 2, Send.Waiting 0", s)
 		}
 		w.Close()
 	})
@@ -225,7 +225,7 @@ func TestPipeGone(t *testing.T) {
 			shut[1]()
 			for _, out := range outs {
 				if o := c.outcome(out); o != (outcome{1, nil}) {
-					t.Errorf("%+v", o)
+					t.Errorf("the operation returned %+v, want {1 <nil>}", o)
 				}
 			}
 			if o := c.outcome(c.selects(never.RecvCase(nil), gone())); o != (outcome{1, nil}) {

@@ -134,7 +134,7 @@ func TestSelectHoldsNothingWhileItWaits(t *testing.T) {
 		}
 		stop.Close()
 		if o := c.outcome(out); !errors.Is(o.err, coir.ErrClosed) || o.index != 0 && o.index != 2 {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want index 0 or 2, coir.ErrClosed", o)
 		}
 	})
 }

@@ -187,7 +187,7 @@ func TestSelectAndClose(t *testing.T) {
 				t.Errorf("a receive that waits: %+v, %d", o, got)
 			}
 			if s := a.Stats(); s.Recv.Waiting != 0 || s.Recv.Closed != 1 {
-				t.Errorf("%+v", s)
+				t.Errorf("a.Stats() = %+v, want Recv.Waiting 0, Recv.Closed 1", s)
 			}
 			waitFor(t, b, 0, 0)
 		}
@@ -201,7 +201,7 @@ func TestSelectAndClose(t *testing.T) {
 				t.Errorf("%d, %v", v, err)
 			}
 			if o := c.outcome(out); o != (outcome{1, nil}) {
-				t.Errorf("%+v", o)
+				t.Errorf("the operation returned %+v, want {1 <nil>}", o)
 			}
 			if _, err := a.TryRecv(); !errors.Is(err, coir.ErrClosed) {
 				t.Error(err)
@@ -213,7 +213,7 @@ func TestSelectAndClose(t *testing.T) {
 			waitFor(t, a, 1, 1)
 			a.Close() // which ends the receive
 			if o := c.outcome(out); o.index != 2 || !errors.Is(o.err, coir.ErrClosed) {
-				t.Errorf("%+v", o)
+				t.Errorf("the operation returned %+v, want index 2, coir.ErrClosed", o)
 			}
 			if _, err := a.TryRecv(); !errors.Is(err, coir.ErrClosed) {
 				t.Errorf("the send has lost, and there is %v", err)
@@ -226,7 +226,7 @@ func TestSelectAndClose(t *testing.T) {
 				t.Error(err)
 			}
 			if o := c.outcome(out); o != (outcome{0, nil}) {
-				t.Errorf("%+v", o)
+				t.Errorf("the operation returned %+v, want {0 <nil>}", o)
 			}
 			if _, err := a.TryRecv(); !errors.Is(err, coir.ErrClosed) {
 				t.Errorf("the send has lost, and there is %v", err)
@@ -241,7 +241,7 @@ func TestSelectAndClose(t *testing.T) {
 			a.Close()
 			a.Abort(errB)
 			if o := c.outcome(out); o.index != 1 || !errors.Is(o.err, coir.ErrClosed) || !errors.Is(o.err, errB) {
-				t.Errorf("%+v", o)
+				t.Errorf("the operation returned %+v, want index 1, coir.ErrClosed and errB", o)
 			}
 			waitFor(t, a, 0, 0)
 			if lost != 0 {
@@ -323,7 +323,7 @@ func TestSelectFiberEnd(t *testing.T) {
 					}
 				}
 				if o := c.outcome(blind); o != (outcome{0, nil}) {
-					t.Errorf("%+v", o)
+					t.Errorf("the operation returned %+v, want {0 <nil>}", o)
 				}
 				errs[0] = errC
 				o := c.outcome(c.selects(never.RecvCase(nil), f.DoneCase(&errs[0])))

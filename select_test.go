@@ -228,7 +228,7 @@ func TestSelectEndsWithTheNursery(t *testing.T) {
 		n.Cancel(errA)
 		_ = f.Wait(coir.Shield(ctx))
 		if s := c.Stats(); s.Send.Waiting != 0 || s.Recv.Waiting != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("c.Stats() = %+v, want Send.Waiting 0, Recv.Waiting 0", s)
 		}
 		return nil
 	}, nil)
@@ -270,7 +270,7 @@ func TestSelectHasTheSameChannelManyTimes(t *testing.T) {
 			waitFor(t, ch, 0, 0)
 		}
 		if s := ch.Stats(); s.Sent != 100 || s.Received != 100 {
-			t.Errorf("%+v", s)
+			t.Errorf("ch.Stats() = %+v, want Sent 100, Received 100", s)
 		}
 		full := coir.NewChan[int](1) // a later select may take out what this one puts in
 		c.did(func(ctx context.Context) {
@@ -432,7 +432,7 @@ func TestSelectStress(t *testing.T) {
 		}
 		for _, ch := range chans {
 			if s := ch.Stats(); s.Len != 0 || s.Sent != s.Received || s.Send.Waiting != 0 || s.Recv.Waiting != 0 {
-				t.Errorf("%+v", s)
+				t.Errorf("ch.Stats() = %+v, want Len 0, Sent = Received, Send.Waiting 0, Recv.Waiting 0", s)
 			}
 		}
 	})
@@ -508,7 +508,7 @@ func TestTrySelect(t *testing.T) {
 			t.Errorf("somebody who waits: %+v, %d", o, v)
 		}
 		if o := c.outcome(out); o != (outcome{0, nil}) {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want {0 <nil>}", o)
 		}
 		if o := try(a.RecvCase(&v), coir.After(-1)); o != (outcome{1, nil}) {
 			t.Errorf("a time that has come: %+v", o)
@@ -573,7 +573,7 @@ func TestSelectSendsByPolicy(t *testing.T) {
 				}
 				before := ch.Stats()
 				if o := c.outcome(c.selects(never.RecvCase(nil), ch.SendCase(2))); o != (outcome{1, p.err}) {
-					t.Errorf("%+v", o)
+					t.Errorf("the operation returned %+v, want {1 %v}", o, p.err)
 				}
 				s := ch.Stats()
 				if lost != p.dropped || s.Dropped-before.Dropped != uint64(min(1, p.dropped)) || s.Send.Waiting != 0 {
@@ -596,7 +596,7 @@ func TestSelectSendsByPolicy(t *testing.T) {
 				out := c.selects(never.RecvCase(nil), ch.RecvCase(&v))
 				waitFor(t, ch, 0, 1)
 				if o := c.outcome(c.selects(ch.SendCase(9), never.RecvCase(nil))); o != (outcome{0, nil}) {
-					t.Errorf("%+v", o)
+					t.Errorf("the operation returned %+v, want {0 <nil>}", o)
 				}
 				if o := c.outcome(out); o != (outcome{1, nil}) || v != 9 {
 					t.Errorf("%+v, %d", o, v)

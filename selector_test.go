@@ -569,7 +569,7 @@ func TestSelectorTriesAgain(t *testing.T) {
 		waitFor(t, values, 0, 1)
 		_ = values.TrySend(5)
 		if o := c.outcome(out); o != (outcome{5, nil}) {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want {5 <nil>}", o)
 		}
 		c.quiet(sel)
 	})
@@ -626,12 +626,12 @@ func TestSelectorAndRendezvous(t *testing.T) {
 			}
 		})
 		if o := c.outcome(waits); o != (outcome{send, nil}) {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want the index of the send, no error", o)
 		}
 		send = sel.Add(out.SendCase(13))
 		selected = c.selects(never.RecvCase(nil), out.RecvCase(&v))
 		if o := c.outcome(c.waits(sel)); o != (outcome{send, nil}) {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want the index of the send, no error", o)
 		}
 		if o := c.outcome(selected); o != (outcome{1, nil}) || v != 13 {
 			t.Errorf("the select: %+v, %d", o, v)
@@ -644,7 +644,7 @@ func TestSelectorAndRendezvous(t *testing.T) {
 			t.Errorf("%+v, %d", o, v)
 		}
 		if o := c.outcome(c.waits(sel)); o.index != recv || !errors.Is(o.err, coir.ErrClosed) {
-			t.Errorf("%+v", o)
+			t.Errorf("the operation returned %+v, want the index of the receive, coir.ErrClosed", o)
 		}
 	})
 }

@@ -192,20 +192,20 @@ func TestSnapshotSaysWhatFibersWaitFor(t *testing.T) {
 		t.Errorf("joins: %+v", f.Wait)
 	}
 	if o := objectIn(s, "accounts"); o.Kind != "mutex" || !slices.Equal(o.Holders, []uint64{holder.ID}) || o.Ends != "unlock" {
-		t.Errorf("%+v", o)
+		t.Errorf("objectIn(s, \"accounts\") = %+v, want Kind \"mutex\", Holders holder, Ends \"unlock\"", o)
 	}
 	if o := objectIn(s, "full"); o.Kind != "channel" || o.Len != 2 || o.Cap != 2 || o.Sent != 2 || o.Senders != 2 {
-		t.Errorf("%+v", o)
+		t.Errorf("objectIn(s, \"full\") = %+v, want Kind \"channel\", Len 2, Cap 2, Sent 2, Senders 2", o)
 	}
 	if o := objectIn(s, "empty"); o.Receivers != 3 || o.Oldest.IsZero() {
-		t.Errorf("%+v", o)
+		t.Errorf("objectIn(s, \"empty\") = %+v, want Receivers 3, and Oldest set", o)
 	}
 	if f := fiberIn(s, "native"); f == nil || f.State != snapshot.StateOutside {
 		t.Errorf("native: %+v", f)
 	}
 	inner, run, main := fiberIn(s, "inner"), fiberIn(s, "run"), fiberIn(s, "main")
 	if len(s.Nurseries) != 2 || !main.Main {
-		t.Fatalf("%+v", s.Nurseries)
+		t.Fatalf("s.Nurseries = %+v, want two, of which main is Main", s.Nurseries)
 	}
 	for _, n := range s.Nurseries {
 		switch n.ID {
@@ -276,14 +276,14 @@ func TestSnapshotOfNurseries(t *testing.T) {
 		return nil
 	})
 	if len(s.Nurseries) != 1 {
-		t.Fatalf("%+v", s.Nurseries)
+		t.Fatalf("s.Nurseries = %+v, want one", s.Nurseries)
 	}
 	at, _ := ctx.Deadline()
 	if n := s.Nurseries[0]; !n.Ended || n.Cause != "no more orders" || n.Children != 2 || !n.Deadline.Equal(at) {
-		t.Errorf("%+v", n)
+		t.Errorf("s.Nurseries[0] = %+v, want Ended, Cause \"no more orders\", Children 2, Deadline %v", n, at)
 	}
 	if f := fiberIn(s, "behind"); f == nil || f.State != snapshot.StatePending {
-		t.Errorf("%+v", f)
+		t.Errorf("fiberIn(s, \"behind\") = %+v, want State snapshot.StatePending", f)
 	}
 }
 
@@ -296,7 +296,7 @@ func TestSnapshotOfANurseryThatPanicked(t *testing.T) {
 			t.Fatal("Run did not panic")
 		}
 		if n := s.Nurseries[0]; !n.Ended || n.Cause != "coir: panic in fiber bad: boom" {
-			t.Errorf("%+v", n)
+			t.Errorf("s.Nurseries[0] = %+v, want Ended, Cause \"coir: panic in fiber bad: boom\"", n)
 		}
 	}()
 	_ = rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -323,7 +323,7 @@ func TestSnapshotOfALimit(t *testing.T) {
 	s := snapshotWhen(t, rt, "the second has the place", waiting("first", "second", "inner"))
 	n := s.Nurseries[slices.IndexFunc(s.Nurseries, func(n snapshot.Nursery) bool { return n.Parent == 0 })]
 	if n.Limit != 1 || n.Children != 2 {
-		t.Errorf("%+v", n)
+		t.Errorf("the nursery is %+v, want Limit 1, Children 2", n)
 	}
 	_ = end()
 }
@@ -347,7 +347,7 @@ func TestSnapshotOfALine(t *testing.T) {
 	f := fiberIn(s, "child[999]")
 	want := snapshot.Wait{Kind: snapshot.WaitPlace, Text: "for a place in its nursery", Nursery: f.Nursery}
 	if f.State != snapshot.StateWaiting || !slices.Equal(f.Wait, []snapshot.Wait{want}) {
-		t.Errorf("%+v", f)
+		t.Errorf("the fiber is %+v, want State snapshot.StateWaiting, Wait %+v", f, want)
 	}
 	i := slices.IndexFunc(s.Nurseries, func(n snapshot.Nursery) bool { return n.ID == f.Nursery })
 	if n := s.Nurseries[i]; n.Children != places || s.Process.Live != places+1 {
@@ -480,10 +480,10 @@ func TestSnapshotStacks(t *testing.T) {
 		}
 	}
 	if f := fiberIn(s, "locker"); f.At != "" { // it has no line of the program
-		t.Errorf("%q", f.At)
+		t.Errorf("f.At = %q, want none", f.At)
 	}
 	if f := fiberIn(rt.Snapshot(snapshot.Options{}), "receiver"); f.Stack != "" || f.At != "" {
-		t.Errorf("%+v", f)
+		t.Errorf("fiberIn(rt.Snapshot(snapshot.Options{}), \"receiver\") = %+v, want Stack \"\", At \"\"", f)
 	}
 	_ = end()
 }

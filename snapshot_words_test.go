@@ -101,7 +101,7 @@ func TestSnapshotNamesWhatIsBuiltOnIt(t *testing.T) {
 				t.Errorf("spawned at %s, system %v", f.Spawned, f.System)
 			}
 			if x.kind == "pool" && (s.Objects[i].Len != 1 || s.Objects[i].Cap != 1) {
-				t.Errorf("%+v", s.Objects[i])
+				t.Errorf("the pool is %+v, want Len 1, Cap 1", s.Objects[i])
 			}
 			_ = end()
 		})
@@ -123,7 +123,7 @@ func TestSnapshotShowsWhoLockedByACase(t *testing.T) {
 	})
 	s := snapshotWhen(t, rt, "they wait", waiting("holder", "waiter"))
 	if o := objectIn(s, "accounts"); !slices.Equal(o.Holders, []uint64{fiberIn(s, "holder").ID}) {
-		t.Errorf("%+v", o)
+		t.Errorf("objectIn(s, \"accounts\") = %+v, want Holders holder", o)
 	}
 	_ = end()
 }
@@ -212,14 +212,14 @@ func TestListObjects(t *testing.T) {
 		}
 	}
 	if o := shown("orders"); o == nil || o.Kind != "channel" || o.Len != 1 || o.Cap != 4 || o.Sent != 1 {
-		t.Errorf("%+v", o)
+		t.Errorf("shown(\"orders\") = %+v, want Kind \"channel\", Len 1, Cap 4, Sent 1", o)
 	}
 	if o := shown("connections"); o == nil || o.Kind != "pool" || o.Len != 1 || o.Cap != 2 {
-		t.Errorf("%+v", o)
+		t.Errorf("shown(\"connections\") = %+v, want Kind \"pool\", Len 1, Cap 2", o)
 	}
 	o := shown("payments")
 	if o == nil || o.Kind != "desk" || o.Len != 150 || o.Cap != 200 || len(o.Tickets) != 100 || o.Oldest.IsZero() {
-		t.Fatalf("%+v", o)
+		t.Fatalf("the desk is %+v, want Kind \"desk\", Len 150, Cap 200, len(Tickets) 100, and Oldest set", o)
 	}
 	for i, x := range o.Tickets {
 		if x.Name != fmt.Sprint("order ", i) || i > 0 && x.Opened.Before(o.Tickets[i-1].Opened) {
@@ -227,10 +227,10 @@ func TestListObjects(t *testing.T) {
 		}
 	}
 	if o := shown("before"); o != nil {
-		t.Errorf("%+v", o)
+		t.Errorf("shown(\"before\") = %+v, want nil", o)
 	}
 	if s := rt.Snapshot(snapshot.Options{}); slices.ContainsFunc(s.Objects, func(o snapshot.Object) bool { return o.Name == "" }) {
-		t.Errorf("%+v", s.Objects)
+		t.Errorf("s.Objects = %+v, want only objects with names", s.Objects)
 	}
 
 	// An object is shown once, also while a fiber waits for it.

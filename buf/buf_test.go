@@ -98,7 +98,7 @@ func TestFailedSendKeepsTheBuffer(t *testing.T) {
 			}
 		}
 		if st := p.Stats(); st.Moved != 0 || st.Cancelled != 8 || st.Lent != 1 {
-			t.Errorf("%+v", st)
+			t.Errorf("p.Stats() = %+v, want Moved 0, Cancelled 8, Lent 1", st)
 		}
 		b.Release()
 	})
@@ -128,14 +128,14 @@ func TestUndeliveredBuffersGoBack(t *testing.T) {
 			}
 		}
 		if st := p.Stats(); st.Aborted != 8 || st.Moved != 8 {
-			t.Errorf("%+v", st)
+			t.Errorf("p.Stats() = %+v, want Aborted 8, Moved 8", st)
 		}
 		var got []buf.Buf
 		c := buf.NewChan(2, coir.OnUndelivered(func(b buf.Buf) { got = append(got, b) }))
 		_ = c.Send(t.Context(), with(t, p, "x"))
 		c.Abort(nil)
 		if len(got) != 1 || string(got[0].Bytes()) != "x" {
-			t.Fatalf("%v", got)
+			t.Fatalf("received %v, want one buffer with x", got)
 		}
 		got[0].Release()
 	})
@@ -197,7 +197,7 @@ func TestSendCaseInHandOver(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		if string(b.Bytes()) != "x" {
-			t.Errorf("%q", b.Bytes())
+			t.Errorf("b.Bytes() = %q, want \"x\"", b.Bytes())
 		}
 		other = coir.NewEvent()
 		if err := send(room, b); err != nil {
@@ -352,7 +352,7 @@ func TestShare(t *testing.T) {
 			t.Errorf("%v, %v, %v", p, b, c)
 		}
 		if text := panicOf(func() { _, _ = b.Fill(nil) }); !strings.Contains(text, "shared") {
-			t.Errorf("%q", text)
+			t.Errorf("Fill of a shared buffer panicked with %q, want \"shared\" in it", text)
 		}
 		d, err := b.Append([]byte("d")) // makes a copy
 		if err != nil || string(d.Bytes()) != "abcd" || string(c.Bytes()) != "abc" || panicOf(b.Release) == "" {
@@ -404,7 +404,7 @@ func TestRegionEndsWithItsLastBuffer(t *testing.T) {
 		c.Release()
 		a.Release()
 		if got := string(b.Bytes()); got != "still here" {
-			t.Errorf("%q", got)
+			t.Errorf("string(b.Bytes()) = %q, want \"still here\"", got)
 		}
 		if err := r.Close(); err == nil || !strings.Contains(err.Error(), "1 of 100 buffers not released") {
 			t.Errorf("%v", err)
@@ -448,7 +448,7 @@ func TestRegionIsBounded(t *testing.T) {
 		func() { _, _ = buf.NewPool(r, 1, math.MaxInt) },
 	} {
 		if text := panicOf(f); !strings.HasPrefix(text, "buf: ") {
-			t.Errorf("%q", text)
+			t.Errorf("the panic is %q, want one that begins with \"buf: \"", text)
 		}
 	}
 }
@@ -464,7 +464,7 @@ func TestRegionSaysWhereItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(r.String(), x.want) || r.OffHeap() {
-			t.Errorf("%v", r)
+			t.Errorf("a region of the heap is %v, want %q in its text", r, x.want)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -475,7 +475,7 @@ func TestRegionSaysWhereItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.OffHeap() != strings.Contains(r.String(), "off the heap") {
-		t.Errorf("%v", r)
+		t.Errorf("OffHeap() = %v for the region %v, want what its text says", r.OffHeap(), r)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)

@@ -343,7 +343,7 @@ func TestCorpusIsCaught(t *testing.T) {
 				}
 			}
 			if !strings.HasPrefix(text, "buf: ") || strings.Count(text, "corpus_test.go:") < 1 {
-				t.Errorf("%q", text)
+				t.Errorf("the panic is %q, want one that begins with \"buf: \" and names a line of corpus_test.go", text)
 			}
 			t.Log(text)
 		})

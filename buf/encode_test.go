@@ -37,7 +37,7 @@ func TestBufIsNotEncoded(t *testing.T) {
 			}
 		}
 		if string(b.Bytes()) != "hello" {
-			t.Errorf("%v", b)
+			t.Errorf("after decoding, the buffer is %v, want one with hello", b)
 		}
 		b.Release()
 	})

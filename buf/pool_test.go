@@ -38,7 +38,7 @@ func TestPoolLendsAgain(t *testing.T) {
 			a.Release()
 			c.Release()
 			if p.Len() != 2 {
-				t.Fatalf("%v", p)
+				t.Fatalf("the pool is %v, want Len 2", p)
 			}
 		}
 	})
@@ -101,7 +101,7 @@ func TestReleasedBuffersGoToTheWaiters(t *testing.T) {
 			got[0].Release()
 			got[1].Release()
 			if p.Len() != 2 {
-				t.Errorf("%v", p)
+				t.Errorf("the pool is %v, want Len 2", p)
 			}
 		}
 	})
@@ -213,7 +213,7 @@ func TestSharesAreReleasedAtTheSameTime(t *testing.T) {
 				runtime.Gosched()
 			}
 			if p.Len() != 2 {
-				t.Fatalf("%v", p)
+				t.Fatalf("the pool is %v, want Len 2", p)
 			}
 		}
 	})

@@ -98,7 +98,7 @@ func TestSendAgainstCancelAndAbort(t *testing.T) {
 			})
 			st := p.Stats()
 			if st.Lent != 0 || st.Moved+st.Cancelled != 1 || st.Aborted > st.Moved {
-				s.Errorf("%+v", st)
+				s.Errorf("p.Stats() = %+v, want Lent 0, Moved + Cancelled = 1, Aborted <= Moved", st)
 			}
 			end()
 		})

@@ -260,7 +260,7 @@ func TestTicketEndsWithItsNursery(t *testing.T) {
 		checkEnd(t, tk, 0, context.Canceled)
 	}
 	if s := d.Stats(); s.Open != 0 || s.Cancelled != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("d.Stats() = %+v, want Open 0, Cancelled 2", s)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestTicketEndsAtItsDeadline(t *testing.T) {
 		}
 		checkEnd(t, quick, 1, nil)
 		if s := d.Stats(); s.TimedOut != 1 || s.Open != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("d.Stats() = %+v, want TimedOut 1, Open 0", s)
 		}
 		if _, err := d.OpenTimeout(t.Context(), 0); !errors.Is(err, coir.ErrTimeout) {
 			t.Errorf("no time at all: %v", err)
@@ -362,7 +362,7 @@ func TestFailAllEndsEveryTicket(t *testing.T) {
 		}
 	}
 	if s := d.Stats(); s.Open != 0 || s.Failed != 1000 || s.High != 1000 {
-		t.Errorf("%+v", s)
+		t.Errorf("d.Stats() = %+v, want Open 0, Failed 1000, High 1000", s)
 	}
 }
 
@@ -381,7 +381,7 @@ func TestLimitFails(t *testing.T) {
 		t.Error(err)
 	}
 	if s := d.Stats(); s.Refused != 1 || s.Open != 2 || d.Cap() != 2 || d.Len() != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("d.Stats() = %+v, want Refused 1, Open 2, and Cap and Len 2", s)
 	}
 	if desk.New[int](desk.WithName("x")).Cap() != coir.Unbounded {
 		t.Error("a desk without a limit is unbounded")
@@ -493,7 +493,7 @@ func TestShardsGrow(t *testing.T) {
 	s := d.Stats()
 	t.Logf("%d shards", s.Shards)
 	if s.Open != 0 || s.Opened != s.Resolved {
-		t.Errorf("%+v", s)
+		t.Errorf("the counters are %+v, want Open 0, Opened = Resolved", s)
 	}
 }
 

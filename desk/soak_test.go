@@ -186,7 +186,7 @@ func TestGoroutinesRaceForTickets(t *testing.T) {
 	}
 	all.Wait()
 	if s := d.Stats(); s.Open != 0 || s.Resolved+s.Cancelled != s.Opened {
-		t.Errorf("%+v", s)
+		t.Errorf("d.Stats() = %+v, want Open 0, Resolved + Cancelled = Opened", s)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestAGoroutineIsFound(t *testing.T) {
 		_ = coir.Yield(ctx)
 	})
 	if f == nil || f.Kind != sim.KindUncontrolled {
-		t.Errorf("%v", f)
+		t.Errorf("the simulation found %v, want a failure of kind sim.KindUncontrolled", f)
 	}
 }
 

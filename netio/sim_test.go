@@ -446,7 +446,7 @@ func TestForgottenHalfCloseIsADeadlock(t *testing.T) {
 		},
 	)).Failure
 	if f == nil || f.Kind != sim.KindDeadlock {
-		t.Fatalf("%v", f)
+		t.Fatalf("the simulation found %v, want a deadlock", f)
 	}
 	for _, want := range []string{"to read from chat:1234", "to read from 10.0.0.1:49152"} {
 		if !strings.Contains(f.Error(), want) {
@@ -463,7 +463,7 @@ func TestFullBuffersAreADeadlock(t *testing.T) {
 	}
 	f := sim.Explore(exchange(fill, fill)).Failure
 	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "to write to chat:1234") {
-		t.Errorf("%v", f)
+		t.Errorf("the simulation found %v, want a deadlock of a write to chat:1234", f)
 	}
 }
 
@@ -496,7 +496,7 @@ func TestWritesAreWhole(t *testing.T) {
 		func(_ context.Context, s *sim.Sim, c *netio.Conn) error {
 			all, err := io.ReadAll(c)
 			if a, b := strings.Repeat("a", 40), strings.Repeat("b", 40); string(all) != a+b && string(all) != b+a {
-				s.Errorf("%s", all)
+				s.Errorf("read %s, want 40 times a and b, not mixed", all)
 			}
 			s.Sometimes(all[0] == 'b', "b is first")
 			return err

@@ -81,7 +81,7 @@ func TestChartHasTheStateOfObjects(t *testing.T) {
 	c := newReport(f).chart()
 	if len(c.Objects) != 2 || c.Objects[0].Name != "c" || c.Objects[0].Sort != "channel" || c.Objects[0].Room != 2 ||
 		c.Objects[1].Sort != "lock" || !strings.HasPrefix(c.Objects[0].Made, "made at sim/chart_test.go:") {
-		t.Errorf("%+v", c.Objects)
+		t.Errorf("c.Objects = %+v, want the channel c with Room 2, made in sim/chart_test.go, and a lock", c.Objects)
 	}
 	var got []string
 	for _, s := range c.Steps {

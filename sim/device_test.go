@@ -120,7 +120,7 @@ func TestSimulatedOutside(t *testing.T) {
 func TestIntnOfASimulationNeedsAPositiveNumber(t *testing.T) {
 	f := Run(1, func(ctx context.Context, _ *Sim) { coir.Simulated(ctx).Intn(0) })
 	if f == nil || f.Kind != KindPanic {
-		t.Errorf("%v", f)
+		t.Errorf("Intn(0) gave %v, want a failure of kind KindPanic", f)
 	}
 }
 

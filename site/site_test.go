@@ -161,7 +161,7 @@ func TestTheIndex(t *testing.T) {
 		{"a.html#second", "Title of a.md", "Second", "x y one two code"},
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("the index is %q, want %q", got, want)
 	}
 }
 

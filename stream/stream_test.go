@@ -704,7 +704,7 @@ func TestSpawnForms(t *testing.T) {
 			}
 			in.Close()
 			if v != 2 {
-				return fmt.Errorf("%d", v)
+				return fmt.Errorf("received %d, want 2", v)
 			}
 			return err
 		})

@@ -126,7 +126,7 @@ func TestClientCall(t *testing.T) {
 		t.Error(err)
 	}
 	if st := c.replies.Stats(); st.Open != 0 || st.Opened != 3 || st.Resolved != 1 || st.Cancelled != 2 {
-		t.Errorf("%+v", st)
+		t.Errorf("c.replies.Stats() = %+v, want Open 0, Opened 3, Resolved 1, Cancelled 2", st)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestBounds(t *testing.T) {
 		t.Error(err)
 	}
 	if st := c.replies.Stats(); st.Refused != 1 || st.Open != 1000 {
-		t.Errorf("%+v", st)
+		t.Errorf("c.replies.Stats() = %+v, want Refused 1, Open 1000", st)
 	}
 }
 
@@ -248,10 +248,10 @@ func TestStatus(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	if st := c.replies.Stats(); st.Late != 1 || st.Duplicate != 1 || st.Unknown != 1 {
-		t.Errorf("%+v", st)
+		t.Errorf("c.replies.Stats() = %+v, want Late 1, Duplicate 1, Unknown 1", st)
 	}
 	if st := other.replies.Stats(); st.Foreign != 1 {
-		t.Errorf("%+v", st)
+		t.Errorf("other.replies.Stats() = %+v, want Foreign 1", st)
 	}
 }
 
@@ -423,7 +423,7 @@ func TestPost(t *testing.T) {
 		}
 		if got["answered"] != "re: answered<nil>" || got["refused"] != errLost.Error() ||
 			got["forgotten"] != "desk: replies: "+coir.ErrTimeout.Error() {
-			s.Errorf("%q", got)
+			s.Errorf("the tickets ended with %q, want an answer, the rejection and a timeout", got)
 		}
 	}, sim.WithSchedules(100))
 }
@@ -461,7 +461,7 @@ func TestClient(t *testing.T) {
 		s.Sometimes(st.Duplicate > 0, "an answer comes twice")
 		s.Sometimes(st.Failed > 0, "the connection is lost")
 		if st.Open != 0 || st.Opened != st.Resolved+st.TimedOut+st.Failed {
-			s.Errorf("%+v", st)
+			s.Errorf("Stats() = %+v, want Open 0, Opened = Resolved + TimedOut + Failed", st)
 		}
 	}, sim.WithFaults("slow", "twice", "hang up"), sim.WithSchedules(1000))
 }
@@ -501,6 +501,6 @@ func TestALostAnswerIsADeadlock(t *testing.T) {
 	}).Failure
 	if f == nil || f.Kind != sim.KindDeadlock ||
 		!strings.Contains(f.Error(), "main waits in Ticket.Wait for the answer of ticket reply to ping") {
-		t.Errorf("%v", f)
+		t.Errorf("the simulation found %v, want a deadlock in which main waits for the answer", f)
 	}
 }

@@ -92,7 +92,7 @@ func TestPerHost(t *testing.T) {
 		got, err := stream.ToSlice(ctx, perHost(in))
 		slices.Sort(got)
 		if !slices.Equal(got, []string{"a: 2", "b: 1"}) {
-			t.Errorf("%v", got)
+			t.Errorf("the stream gave %v, want [a: 2 b: 1]", got)
 		}
 		return err
 	})

@@ -205,7 +205,7 @@ func TestADroppedClientIsClosed(t *testing.T) {
 				}
 			}
 			if st := server.Stats(); st.Dropped != 1 || st.Clients != 1 {
-				s.Errorf("%v", st)
+				s.Errorf("server.Stats() = %v, want Dropped 1, Clients 1", st)
 			}
 			for err = nil; err == nil; {
 				_, err = mute.conn.Read(make([]byte, 1<<20)) // the remaining data, and then the end

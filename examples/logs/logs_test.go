@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 		cancelled := ctx.Err() != nil
 		switch {
 		case err == nil && (r.Lines != 5 || r.Bad != 1 || r.Bytes != 20 || r.Status[200] != 3 || r.Status[404] != 1):
-			s.Errorf("%+v", r)
+			s.Errorf("the report is %+v, want 5 lines, 1 bad, 20 bytes, status 200 three times and 404 once", r)
 		case err == nil && failed.Load(), err != nil && !failed.Load() && !cancelled:
 			s.Errorf("the error is %v", err)
 		case err != nil && !errors.Is(err, errBroken) && !cancelled:

@@ -173,7 +173,7 @@ func TestOverHTTP(t *testing.T) {
 	check("/callbacks/"+forged, "x", http.StatusNotFound, "no such ticket")
 	check("/jobs", strings.Repeat("x", maxBody+1), http.StatusBadRequest, "cannot be read")
 	if s := svc.Stats(); s.Open != 0 || s.Resolved != 1 || s.TimedOut != 1 || s.Duplicate != 1 || s.Late != 1 || s.Unknown != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("svc.Stats() = %+v, want Open 0, Resolved 1, TimedOut 1, Duplicate 1, Late 1, Unknown 1", s)
 	}
 }
 

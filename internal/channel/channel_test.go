@@ -768,7 +768,7 @@ func TestTimedChannelNotesTimes(t *testing.T) {
 	c.Unlock()
 	s := c.Stats()
 	if !s.Used || s.First != 1 || s.Last != 4 || s.Now != 9 || s.Side[Sending].Since != 3 || s.Side[Sending].Waiting != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("c.Stats() = %+v, want Used, First 1, Last 4, Now 9, Side[Sending].Since 3, Side[Sending].Waiting 1", s)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestAPageHasAllOfAChart(t *testing.T) {
 	word := func(n int) string { return d.Words[n] }
 	r := d.Runs[0]
 	if d.Before != 7 || d.Actors != "goroutines" || !slices.Equal(d.Cycle, []int{0, 1}) || len(d.Runs) != 1 || d.Split != nil {
-		t.Errorf("%+v", d)
+		t.Errorf("the page has %+v, want Before 7, Actors goroutines, Cycle [0 1], 1 run, Split nil", d)
 	}
 	if a := r.Actors; word(a[0].Why) != "waits to lock b" || a[0].Since != 2 || word(a[1].Title) != "started at x.go:1" || !a[2].Ended {
 		t.Errorf("actors %+v", a)
@@ -125,7 +125,7 @@ func TestManyStepsAreFolded(t *testing.T) {
 	d := read(t, written(t, c))
 	r := d.Runs[0]
 	if len(r.Folds) != 1 || r.Folds[0].Again != 149 || r.Folds[0].Last != 899 || len(r.Folds[0].Steps) != 6 {
-		t.Errorf("%+v", r.Folds) // a fold of one step would save no row
+		t.Errorf("r.Folds = %+v, want one with Again 149, Last 899, 6 steps", r.Folds) // a fold of one step would save no row
 	}
 	if len(r.Steps) != 902 || r.Steps[5][8] != -1 || r.Steps[6][8] != 0 || r.Steps[899][8] != 0 || r.Steps[901][8] != -1 {
 		t.Error(len(r.Steps))
@@ -138,7 +138,7 @@ func TestTheTwinIsFoldedAlike(t *testing.T) {
 		c := sample(n, 4+n/52)
 		d := read(t, written(t, c))
 		if len(d.Runs) != 2 || d.Split == nil || d.Split.At != [2]int{c.Twin.Here, c.Twin.There} || d.Split.Why == "" {
-			t.Fatalf("%+v", d.Split)
+			t.Fatalf("d.Split = %+v, want one of two runs, at the steps of the twin, with a reason", d.Split)
 		}
 		a, b := d.Runs[0], d.Runs[1]
 		if !slices.Equal(a.Steps[:c.Twin.Here], b.Steps[:c.Twin.There]) {

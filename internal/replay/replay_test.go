@@ -173,7 +173,7 @@ func TestTwinSharesTheMost(t *testing.T) {
 	p := Twin(run(nil, 0).Decisions, run, Limits{Steps: 10_000_000, Schedules: 2000, All: 1000})
 	want := make([]int, length)
 	if want[120] = 1; p.At != 120 || p.Sure || !slices.Equal(p.Twin, want) {
-		t.Errorf("%+v", p)
+		t.Errorf("Twin returned %+v, want At 120, not Sure, and a twin that differs there only", p)
 	}
 	if again := Twin(run(nil, 0).Decisions, run, Limits{Steps: 10_000_000, Schedules: 2000, All: 1000}); again.Tried != p.Tried {
 		t.Errorf("%d schedules, and then %d", p.Tried, again.Tried)

@@ -65,6 +65,6 @@ func TestLegend(t *testing.T) {
 	}
 	Legend(&b, "  ", Sign{true, "*", "waits"}, Sign{false, "!", "fails"}, Sign{true, ">", "turns"})
 	if got := b.String(); got != "  marks: * waits; > turns\n" {
-		t.Errorf("%q", got)
+		t.Errorf("b.String() = %q, want \" marks: * waits; > turns\\n\"", got)
 	}
 }

@@ -172,7 +172,7 @@ func TestParkAndWake(t *testing.T) {
 			for i := range n {
 				ticket := <-tickets[i]
 				if o := jobs[i].wake(ticket, park.Reason(100+round)); o != park.Won {
-					t.Fatalf("%v", o)
+					t.Fatalf("wake returned %v, want park.Won", o)
 				}
 				if o := jobs[i].wake(ticket, park.Cancelled); o == park.Won {
 					t.Fatal("won twice")
@@ -328,7 +328,7 @@ func TestShrink(t *testing.T) {
 		s.Leave()
 		for end := time.Now().Add(20 * time.Second); !s.Shrink() && s.Stats().Workers > 0; runtime.Gosched() {
 			if time.Now().After(end) {
-				t.Fatalf("%+v", s.Stats())
+				t.Fatalf("after 20 s the workers have not ended: %+v, want Workers 0", s.Stats())
 			}
 		}
 		noneLeft(t, before)
