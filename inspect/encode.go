@@ -48,7 +48,7 @@ func Read(r io.Reader) (*Dump, error) {
 	}
 	switch {
 	case w.Version == 0:
-		return nil, errors.New("inspect: not a dump: it has no version")
+		return nil, errors.New("inspect: not a dump: its version is missing")
 	case w.Version > version:
 		return nil, fmt.Errorf("inspect: the dump has version %d, and this program reads %d: use a newer coir",
 			w.Version, version)

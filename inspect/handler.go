@@ -121,7 +121,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if text := query.Get("of"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || n >= h.cache.sources() {
-			fail(w, http.StatusNotFound, "there is no such runtime: of is a number below "+strconv.Itoa(h.cache.sources()))
+			fail(w, http.StatusNotFound, "unknown runtime: of is a number below "+strconv.Itoa(h.cache.sources()))
 			return
 		}
 		of = n

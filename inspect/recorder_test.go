@@ -307,7 +307,7 @@ func TestTracesAreValid(t *testing.T) {
 		s := traceOf(t, r, 0)
 		for _, x := range s.slices {
 			if x.to < x.from {
-				t.Errorf("%+v", x)
+				t.Errorf("%+v ends before it begins", x)
 			}
 		}
 	}
@@ -378,7 +378,7 @@ func TestFibersOfOtherRuntimes(t *testing.T) {
 	}
 	s := traceOf(t, r, 0)
 	if !s.arrow("stranger #", "ends the wait of receiver #", "receiver #") || s.has("stranger", active) {
-		t.Errorf("%+v", s)
+		t.Errorf("the trace is %+v; want an arrow from the goroutine, which has no slice", s)
 	}
 }
 

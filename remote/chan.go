@@ -141,7 +141,7 @@ func newChan[T any](
 		panic("remote: a channel needs a name: its ends find each other by it")
 	}
 	if capacity < 1 {
-		panic(fmt.Sprintf("remote: the channel %s has a capacity of %d: there is no rendezvous over a network, so it must "+
+		panic(fmt.Sprintf("remote: the channel %s has a capacity of %d: a network has no rendezvous, so it must "+
 			"hold at least one value", name, capacity))
 	}
 	c := &Chan[T]{name: name, t: t, n: n, set: settle[T](opts), cap: capacity, sender: unique.Number(ctx)}

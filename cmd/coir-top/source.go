@@ -77,7 +77,7 @@ func open(arg string) (source, error) {
 		}
 		return newPage("http://" + arg)
 	}
-	return nil, fmt.Errorf("there is no file %s; write an address with its port: localhost:7117", clean(arg, nameRunes))
+	return nil, fmt.Errorf("file %s does not exist; write an address with its port: localhost:7117", clean(arg, nameRunes))
 }
 
 // page is the handler of package inspect in a running program.
@@ -171,7 +171,7 @@ func (p *page) unreachable(err error) *problem {
 		return &problem{"nothing listens at " + p.name() + " (connection refused)",
 			"is the program running, and does it call inspect.Serve(ctx, \"" + clean(p.at.Host, nameRunes) + "\")?"}
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return &problem{"there is no host " + clean(p.at.Hostname(), nameRunes), "correct the address"}
+		return &problem{"unknown host " + clean(p.at.Hostname(), nameRunes), "correct the address"}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return &problem{p.name() + " does not answer within " + age(p.client.Timeout),
 			"is the machine reachable, and does the program get a processor?"}
@@ -208,7 +208,7 @@ func (p *page) refused(answer *http.Response) *problem {
 	case answer.StatusCode == http.StatusUnauthorized:
 		return &problem{p.name() + " asks for a password: " + status, "write http://name:password@host/"}
 	case answer.StatusCode == http.StatusNotFound:
-		return &problem{"there is no page of coir at " + p.name() + ": " + status,
+		return &problem{"no page of coir at " + p.name() + ": " + status,
 			"write the path at which inspect.Handler is mounted, such as http://localhost:8080/debug/coir/"}
 	}
 	return &problem{p.name() + " answers: " + status, "look at the log of the program"}
@@ -223,7 +223,7 @@ func (p *page) unreadable(err error) *problem {
 	case errors.Is(err, errTooLong):
 		return &problem{"the answer of " + p.name() + " does not end", "is this the address of inspect.Serve?"}
 	case errors.As(err, &syntax), errors.As(err, &kind):
-		return &problem{"what " + p.name() + " answers is no snapshot of coir",
+		return &problem{"what " + p.name() + " answers is not a snapshot of coir",
 			"does another program listen there? Write the address of inspect.Serve, or the path of inspect.Handler"}
 	case errors.As(err, &network) && network.Timeout():
 		return p.unreachable(err)

@@ -103,14 +103,14 @@ func TestProblems(t *testing.T) {
 		{403, plain, "no\x1b[2J way\nand more", "URL/ refuses: 403 Forbidden: no\\x1b[2J way; use localhost"},
 		{401, page, "<html>", "URL/ asks for a password: 401 Unauthorized; write http"},
 		{404, plain, "404 page not found",
-			"there is no page of coir at URL/: 404 Not Found: 404 page not found; write the path"},
-		{404, plain, "inspect: there is no such runtime\n", "there is no such runtime; correct the address"},
+			"no page of coir at URL/: 404 Not Found: 404 page not found; write the path"},
+		{404, plain, "inspect: unknown runtime\n", "unknown runtime; correct the address"},
 		{503, plain, "inspect: too many slow readers: try again\n",
 			"URL/ answers: too many slow readers: try again (503 Service Unavailable); look at the log"},
 		{500, page, "<html>", "URL/ answers: 500 Internal Server Error; look at the log"},
-		{200, page, "<!DOCTYPE html>", "what URL/ answers is no snapshot of coir; does another program listen there?"},
-		{200, plain, `{"version":"one"}`, "what URL/ answers is no snapshot of coir; does another program listen there?"},
-		{200, plain, `{}`, "URL/: not a dump: it has no version; update coir-top"},
+		{200, page, "<!DOCTYPE html>", "what URL/ answers is not a snapshot of coir; does another program listen there?"},
+		{200, plain, `{"version":"one"}`, "what URL/ answers is not a snapshot of coir; does another program listen there?"},
+		{200, plain, `{}`, "URL/: not a dump: its version is missing; update coir-top"},
 		{200, plain, `{"version":2}`,
 			"URL/: the dump has version 2, and this program reads 1: use a newer coir; update coir-top"},
 		{200, plain, `{"version":1,"fibers":[`, "the answer of URL/ broke off; has the program ended?"},
@@ -151,7 +151,7 @@ func TestProblems(t *testing.T) {
 		}}
 	}
 	refuse(&net.DNSError{IsNotFound: true})
-	if _, err := p.snapshot(t.Context()); err == nil || err.Error() != "there is no host a.example; correct the address" {
+	if _, err := p.snapshot(t.Context()); err == nil || err.Error() != "unknown host a.example; correct the address" {
 		t.Error(err)
 	}
 	refuse(errors.New("no\x1b[31m route"))

@@ -61,6 +61,6 @@ func TestWrap(t *testing.T) {
 		}
 	}
 	if got := strings.Join(hang("ab: ", "one two three", 11), "|"); got != "ab: one two|    three" {
-		t.Errorf("%q", got)
+		t.Errorf("hang returns %q; want a second line below the text of the first", got)
 	}
 }

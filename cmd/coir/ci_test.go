@@ -274,7 +274,7 @@ func readJUnit(t *testing.T, name string) *junitSuites {
 				}
 			}
 			if results > 1 || c.Name == "" || c.Classname != s.Name || !seconds.MatchString(c.Time) {
-				t.Errorf("%+v", c)
+				t.Errorf("result %+v; want at most one result, with a name, the class of its suite and a time", c)
 			}
 		}
 		if n.Tests != s.Tests || n.Failures != s.Failures || n.Errors != s.Errors || n.Skipped != s.Skipped {
@@ -396,10 +396,10 @@ func TestJUnit(t *testing.T) {
 		}
 		c := all.find(t, a, "TestPasses")
 		if c.property("schedules") != "20" || c.Failure != nil || c.property("token") != "" {
-			t.Errorf("%+v", c)
+			t.Errorf("TestPasses is %+v; want 20 schedules, and neither a failure nor a token", c)
 		}
 		if c := all.find(t, a, "TestSkips"); c.Skipped == nil {
-			t.Errorf("%+v", c)
+			t.Errorf("TestSkips is %+v; want skipped", c)
 		}
 		c = all.find(t, a, "TestPrints")
 		if f := c.Failure; f == nil || f.Type != "fail" || !strings.HasPrefix(f.Message, "the test fails in schedule 1 ") ||
@@ -408,19 +408,19 @@ func TestJUnit(t *testing.T) {
 			t.Errorf("%+v, %+v", c, c.Failure)
 		}
 		if f := all.find(t, a, "TestDies").Failure; f == nil || f.Type != "died" || !strings.Contains(f.Message, "os.Exit") {
-			t.Errorf("%+v", f)
+			t.Errorf("the failure of TestDies is %+v; want died, by os.Exit", f)
 		}
 		if skip == "" {
 			if c := all.find(t, a, "TestWaits"); c.Skipped == nil || !strings.HasPrefix(c.Skipped.Message, "not controlled: ") {
-				t.Errorf("%+v", c)
+				t.Errorf("TestWaits is %+v; want skipped, because it is not controlled", c)
 			}
 		}
 		if c := all.find(t, a, "FuzzSeeds"); c.Skipped != nil || c.Failure != nil {
-			t.Errorf("%+v", c)
+			t.Errorf("FuzzSeeds is %+v; want passed", c)
 		}
 		e := all.find(t, "example.com/m/b", "build failed").Error
 		if e == nil || !strings.Contains(e.Text, "undefined: undefined") {
-			t.Errorf("%+v", e)
+			t.Errorf("the error of package b is %+v; want the compiler's", e)
 		}
 	}
 }
@@ -443,7 +443,7 @@ func TestJUnitThatCannotBeWritten(t *testing.T) {
 	}
 	e := readJUnit(t, filepath.Join(dir, "report.xml")).find(t, "coir test", "the results are not complete").Error
 	if e == nil || !strings.Contains(e.Text, "no packages match ./c/...") {
-		t.Errorf("%+v", e)
+		t.Errorf("the error of the run is %+v; want that no packages match ./c/...", e)
 	}
 }
 

@@ -494,7 +494,7 @@ func TestRecordsThatAreDamaged(t *testing.T) {
 	var r result
 	r.read(record)
 	if r.broken != "" || r.failure == nil || r.failure.switches != 3 || r.outcome != "" {
-		t.Errorf("%+v", r)
+		t.Errorf("read %+v; want a failure with 3 switches, and no outcome", r)
 	}
 	for i := range record[:len(record)-3] {
 		var r result
@@ -506,7 +506,7 @@ func TestRecordsThatAreDamaged(t *testing.T) {
 	const twin = record + "twin\t1\t0\t1\ttrue\t9\n"
 	var whole result
 	if whole.read(twin + "end\n" + summary); whole.broken != "" || whole.outcome != "fail" || whole.twin == nil {
-		t.Errorf("%+v", whole)
+		t.Errorf("read %+v; want a failure with a twin", whole)
 	}
 	for _, bad := range []string{
 		"", "step\t1\tx\n", record[:30] + "\n", record + "other\t1\n", record + "\n",
@@ -519,7 +519,7 @@ func TestRecordsThatAreDamaged(t *testing.T) {
 	}
 	r.died(fs.ErrClosed)
 	if r.outcome != "died" || r.broken == "" {
-		t.Errorf("%+v", r)
+		t.Errorf("read %+v; want died, with what is broken", r)
 	}
 }
 

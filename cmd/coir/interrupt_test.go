@@ -212,10 +212,10 @@ func TestSignalsInCI(t *testing.T) {
 	}
 	all := readJUnit(t, report)
 	if c := all.find(t, "example.com/m/slow", "TestFails"); c.Failure == nil {
-		t.Errorf("%+v", c)
+		t.Errorf("TestFails is %+v; want its failure", c)
 	}
 	if e := all.find(t, "example.com/m/slow", "TestSlow").Error; e == nil || e.Message != "interrupted" {
-		t.Errorf("%+v", e)
+		t.Errorf("the error of TestSlow is %+v; want interrupted", e)
 	}
 	e := all.find(t, "coir test", "the results are not complete").Error
 	if e == nil || !strings.HasPrefix(e.Text, "interrupted by a signal (terminated)") || all.Tests != 3 {

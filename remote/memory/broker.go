@@ -173,7 +173,7 @@ func (b *Broker) open(name string, capacity int) error {
 
 // notOpened returns the error of an operation on a queue that does not exist.
 func notOpened(name string) error {
-	return fmt.Errorf("memory: there is no queue %s: call Open first", name)
+	return fmt.Errorf("memory: unknown queue %s: call Open first", name)
 }
 
 // publish stores a message.

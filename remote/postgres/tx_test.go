@@ -226,7 +226,7 @@ func TestRecvTxItemsCannotSettle(t *testing.T) {
 			return err
 		}
 		if it.Value.Reason != "7 is odd: remote: the value cannot be processed" || string(it.Value.Data) != "7" {
-			t.Errorf("%+v", it.Value)
+			t.Errorf("the dead letter is %+v; want 7, with the reason of ErrPoison", it.Value)
 		}
 		if n := number(t, pool, "select count(*) from effect"); n != 0 {
 			t.Errorf("effects that were rolled back have left %d rows", n)

@@ -76,7 +76,7 @@ func (k *Keys) Add(id byte, secret []byte) error {
 func (k *Keys) Use(id byte) error {
 	return k.change(func(r *ring) error {
 		if r.keys[id] == nil {
-			return fmt.Errorf("ticket: there is no key %d: add it first, in all replicas", id)
+			return fmt.Errorf("ticket: unknown key %d: add it first, in all replicas", id)
 		}
 		r.signs = id
 		return nil

@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 			sum := make(chan int)
 			go func() { sum <- c.a + c.b }()
 			if got := <-sum; got != c.want {
-				t.Errorf("%d", got)
+				t.Errorf("%d + %d is %d; want %d", c.a, c.b, got, c.want)
 			}
 		})
 	}
