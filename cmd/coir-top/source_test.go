@@ -82,7 +82,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for arg, want := range map[string]string{
-		"none.json": "there is no file none.json; write an address with its port", "localhost": "there is no file localhost",
+		"none.json": "file none.json does not exist; write an address with its port", "localhost": "file localhost does not exist",
 		"ftp://localhost/": "is not the address of a page", "http://": "is not the address of a page", "http://[::1": "is not an address",
 		"\x1b[31m": `there is no file \x1b[31m`,
 	} {
