@@ -33,7 +33,7 @@ func TestArguments(t *testing.T) {
 	has(t, ran(t, 2, "a:1", "b:2"), "it shows one program", "Run 'coir-top -h' for more.")
 	has(t, ran(t, 2, "-interval", "1ms"), "-interval must be at least 100ms")
 	has(t, ran(t, 2, "-x"), "-x")
-	has(t, ran(t, 2, "none.json"), "there is no file none.json")
+	has(t, ran(t, 2, "none.json"), "file none.json does not exist")
 	has(t, ran(t, 2, filepath.Join("testdata", "locks.json")), "the output is not a terminal: use -once")
 	has(t, ran(t, 1, "-once", "main_test.go"), "coir-top: main_test.go: not a dump")
 }

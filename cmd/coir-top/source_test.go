@@ -84,7 +84,7 @@ func TestOpen(t *testing.T) {
 	for arg, want := range map[string]string{
 		"none.json": "file none.json does not exist; write an address with its port", "localhost": "file localhost does not exist",
 		"ftp://localhost/": "is not the address of a page", "http://": "is not the address of a page", "http://[::1": "is not an address",
-		"\x1b[31m": `there is no file \x1b[31m`,
+		"\x1b[31m": `file \x1b[31m does not exist`,
 	} {
 		if _, err := open(arg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", arg, err, want)
