@@ -130,13 +130,13 @@ type things struct {
 
 // of returns the index of the object of an operation. Atomics and maps are omitted.
 func (t *things) of(op, id int) (place int, ok bool) {
-	name, kind := t.object(op, id), coir.Ops[op].On
-	if name == "" || kind == "atomic" || kind == "map" {
+	key, kind := t.key(op, id), coir.Ops[op].On
+	if key == "" || kind == "atomic" || kind == "map" {
 		return 0, false
 	}
-	place, ok = t.index[name]
+	place, ok = t.index[key]
 	if !ok {
-		o := chart.Object{Name: name, Room: -1}
+		o := chart.Object{Name: t.object(op, id), Room: -1}
 		switch kind {
 		case "chan":
 			o.Sort = "channel"
@@ -150,7 +150,7 @@ func (t *things) of(op, id int) (place int, ok bool) {
 			o.Sort = "lock"
 		}
 		place = len(t.all)
-		t.index[name], t.all = place, append(t.all, o)
+		t.index[key], t.all = place, append(t.all, o)
 	}
 	return place, true
 }
@@ -225,7 +225,7 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	if len(s.cases) > 0 {
 		d.Title += "\nselect " + r.wishes(s.cases, dir, false)
 	} else if coir.Ops[s.op].On == "chan" {
-		d.Title += "\n" + r.channel(s.object, dir, false)
+		d.Title += "\n" + r.channel(s.object, s.name, dir, false)
 	}
 	if s.switches > 0 {
 		d.Switch = [...]string{

@@ -107,11 +107,11 @@ func onGitHub(t *testing.T, workspace string) string {
 
 const bankOnGitHub = `::error file=cmd/coir/testdata/bank/bank_test.go,line=16,title=TestTransfer (bank)::` +
 	`deadlock in schedule 17 (seed 17), shrunk to 1 switch%0A` +
-	`TestTransfer waits for waitgroup#1, at bank_test.go:28%0A` +
-	`bank_test.go:26 waits to lock mutex#3, held by bank_test.go:27 since step 7 ` +
-	`(at bank_test.go:14), at bank_test.go:16%0A` +
-	`bank_test.go:27 waits to lock mutex#2, held by bank_test.go:26 since step 5 ` +
-	`(at bank_test.go:14), at bank_test.go:16%0A` +
+	`TestTransfer waits for wg, at bank_test.go:28%0A` +
+	`bank_test.go:26 waits to lock to.mu (mutex#2), held by bank_test.go:27 since step 7 ` +
+	`(at bank_test.go:14, as from.mu), at bank_test.go:16%0A` +
+	`bank_test.go:27 waits to lock to.mu (mutex#1), held by bank_test.go:26 since step 5 ` +
+	`(at bank_test.go:14, as from.mu), at bank_test.go:16%0A` +
 	`cycle:%0A  bank_test.go:26 waits for bank_test.go:27%0A  bank_test.go:27 waits for bank_test.go:26%0A` +
 	`replay: coir test bank -run '^TestTransfer$' -replay TOKEN
 `
@@ -125,9 +125,9 @@ const bankSummary = "## coir test\n" + `
 
 FENCE
 deadlock in schedule 17 (seed 17), shrunk to 1 switch
-TestTransfer waits for waitgroup#1, at bank_test.go:28
-bank_test.go:26 waits to lock mutex#3, held by bank_test.go:27 since step 7 (at bank_test.go:14), at bank_test.go:16
-bank_test.go:27 waits to lock mutex#2, held by bank_test.go:26 since step 5 (at bank_test.go:14), at bank_test.go:16
+TestTransfer waits for wg, at bank_test.go:28
+bank_test.go:26 waits to lock to.mu (mutex#2), held by bank_test.go:27 since step 7 (at bank_test.go:14, as from.mu), at bank_test.go:16
+bank_test.go:27 waits to lock to.mu (mutex#1), held by bank_test.go:26 since step 5 (at bank_test.go:14, as from.mu), at bank_test.go:16
 cycle:
   bank_test.go:26 waits for bank_test.go:27
   bank_test.go:27 waits for bank_test.go:26

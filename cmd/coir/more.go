@@ -61,7 +61,7 @@ func (r *result) add(all *result) {
 	if r.outcome == coir.VerdictUncontrolled {
 		r.uncontrolled, r.waiting = 1, &result{
 			test: r.test, goroot: r.goroot, path: r.path, modulePath: r.modulePath, moduleDir: r.moduleDir,
-			waitsIn: r.waitsIn, actors: r.actors, made: r.made, stepsOf: r.stepsOf, requests: r.requests,
+			waitsIn: r.waitsIn, actors: r.actors, made: r.made, stepsOf: r.stepsOf, requests: r.requests, named: r.named,
 		}
 	}
 	if all == nil {

@@ -83,10 +83,10 @@ func TestTheNetwork(t *testing.T) {
 		}
 	}
 	for test, line := range map[string]string{
-		"TestBugAccept":    "waits to accept a connection from listener#",
-		"TestBugBothRead":  "waits to read from conn#",
+		"TestBugAccept":    "waits to accept a connection from l, at",
+		"TestBugBothRead":  "waits to read from c, at",
 		"TestBugBothWrite": "whose buffer is full, at network_test.go:",
-		"TestBugPipeFull":  "waits to write to pipe#",
+		"TestBugPipeFull":  "waits to write to w, whose",
 	} {
 		if o := got[test]; !strings.Contains(o.Output, line) {
 			t.Errorf("%s: no line has %q\n%s", test, line, o.Output)

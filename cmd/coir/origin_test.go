@@ -91,7 +91,7 @@ func TestLeftBehind(t *testing.T) {
 	for test, want := range map[string][]string{
 		"TestTwelve": {
 			"12 goroutines started at left_test.go:17 are left behind in schedule 1 (seed 1), in the plain order\n",
-			"left_test.go:17 (1..12) wait at left_test.go:18 (12 goroutines); the first waits to receive from chan#1 ",
+			"left_test.go:17 (1..12) wait at left_test.go:18 (12 goroutines); the first waits to receive from c#1 (made at ",
 			"replay: ",
 		},
 		"TestThree": {

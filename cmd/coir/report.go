@@ -17,33 +17,14 @@ import (
 // The report of a failure: what happened, which goroutine waits for what, which goroutine could end each wait, and the
 // last steps with a column for each goroutine.
 
-// object returns the name of an object: its sort and number.
-func (r *result) object(op, id int) string {
-	kind := coir.Ops[op].On
-	if kind == "" || id == 0 {
-		return ""
-	}
-	if c, ok := r.made[id]; ok && kind == "chan" {
-		switch {
-		case c.timer && strings.Contains(c.via, "Tick"):
-			kind = "ticker"
-		case c.timer:
-			kind = "timer"
-		case strings.HasPrefix(c.via, "context."):
-			kind = "ctx.Done"
-		}
-	}
-	return fmt.Sprintf("%s#%d", kind, id)
-}
-
 // channel returns the name of a channel, and where it was made if that is useful: the channel of a context is made when
 // Done is first called. full says that a goroutine waits to send to it.
-func (r *result) channel(id int, dir string, full bool) string {
-	name := r.object(coir.OpRecv, id)
+func (r *result) channel(id int, name, dir string, full bool) string {
+	text := r.called(coir.OpRecv, id, name)
 	if c, ok := r.made[id]; ok && c.place.file != "" && !strings.HasPrefix(c.via, "context.") {
-		name += fmt.Sprintf(" (made at %s:%d%s)", short(c.place.file, dir), c.place.line, c.capacity(full))
+		text = with(text, c.place.said("made at %s", dir)+c.capacity(full))
 	}
-	return name
+	return text
 }
 
 // capacity returns the capacity of a channel, and whether it is full, as words to append to its name. Channels of
@@ -373,9 +354,9 @@ func (r *result) words(s step) string {
 	case s.op == coir.OpSelect && s.chose > 0:
 		for _, c := range s.cases {
 			if c.n == s.chose-1 && c.send {
-				return "select send " + r.object(coir.OpSend, c.object)
+				return "select send " + r.called(coir.OpSend, c.object, c.name)
 			} else if c.n == s.chose-1 {
-				return "select recv " + r.object(coir.OpRecv, c.object)
+				return "select recv " + r.called(coir.OpRecv, c.object, c.name)
 			}
 		}
 	case s.last && s.op == coir.OpSelect && r.asks(&s):
@@ -385,11 +366,11 @@ func (r *result) words(s step) string {
 	case s.chose > 0:
 		text = "select " + text
 	}
-	if o := r.object(s.op, s.object); o != "" {
+	if o := r.called(s.op, s.object, s.name); o != "" {
 		text += " " + o
-	}
-	if s.op == coir.OpOnce {
-		text = "do " + r.object(s.op, s.object)
+		if s.op == coir.OpOnce {
+			text = "do " + o
+		}
 	}
 	if s.bytes > 0 {
 		text += ", " + report.Count(s.bytes, "byte")
@@ -417,7 +398,7 @@ func (r *result) choices(cases []selectCase) string {
 		if c.send {
 			op = coir.OpSend
 		}
-		texts = append(texts, coir.Ops[op].Name+" "+r.object(op, c.object))
+		texts = append(texts, coir.Ops[op].Name+" "+r.called(op, c.object, c.name))
 	}
 	if len(cases) > most {
 		texts = append(texts, "...")

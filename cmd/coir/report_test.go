@@ -26,34 +26,34 @@ func TestReports(t *testing.T) {
 	for test, want := range map[string][]string{
 		"TestSelect": {
 			"deadlock in schedule 1 (seed 1), in the plain order",
-			"TestSelect waits in a select to send to chan#", " (made at reports_test.go:13), or to receive from ctx.Done#",
-			", or to receive from chan#", " (made at reports_test.go:13, capacity 1), or to receive from timer#",
-			" (made at reports_test.go:22), at reports_test.go:24",
-			"| send chan#", " | :14\n", "| select default | :16\n", "| select recv chan#", " | :24\n",
-			"| select send chan#", " * | :24\n",
+			"TestSelect waits in a select to send to out (made at reports_test.go:13), or to receive from ctx.Done(), or to " +
+				"receive from in (made at reports_test.go:13, capacity 1), or to receive from timer.C (made at " +
+				"reports_test.go:22), at reports_test.go:24\n",
+			"| send full | :14\n", "| select default | :16\n", "| select recv in | :24\n",
+			"| select send out, recv ctx.Done(), recv in, recv timer.C * | :24\n",
 		},
 		"TestReaders": {
-			"TestReaders waits to read-lock rwmutex#1, behind reports_test.go:37, at reports_test.go:42, for 0s\n",
-			"reports_test.go:37 waits to lock rwmutex#1, read-locked by TestReaders since step 1 (at reports_test.go:36), at reports_test.go:38, for 1s\n",
+			"TestReaders waits to read-lock mu, behind reports_test.go:37, at reports_test.go:42, for 0s\n",
+			"reports_test.go:37 waits to lock mu, read-locked by TestReaders since step 1 (at reports_test.go:36), at reports_test.go:38, for 1s\n",
 			"cycle:\n TestReaders waits for reports_test.go:37\n reports_test.go:37 waits for TestReaders\n",
-			" | rlock rwmutex#1 | | :36 0s\n", " | | lock rwmutex#1 * | :38\n", " | rlock rwmutex#1 * | | :42 1s\n",
+			" | rlock mu | | :36 0s\n", " | | lock mu * | :38\n", " | rlock mu * | | :42 1s\n",
 		},
 		"TestOnce": {
-			"TestOnce waits to receive from chan#", "reports_test.go:49 waits for once#1 to be done, by TestOnce since step 2 (at reports_test.go:48), at reports_test.go:50\n",
-			" | do once#1 | | :48\n", " | | do once#1 * | :50\n",
+			"TestOnce waits to receive from done (", "reports_test.go:49 waits for once to be done, by TestOnce since step 2 (at reports_test.go:48), at reports_test.go:50\n",
+			" | do once | | :48\n", " | | do once * | :50\n",
 		},
-		"TestLockedTwice":  {"reports_test.go:61 waits to lock mutex#1, held by itself since step 4 (at reports_test.go:62), at reports_test.go:63\n"},
-		"TestWaitsForLong": {", at reports_test.go:74, for 0s\n", "reports_test.go:72 waits to receive from chan#1", ", for 3s\n"},
-		"TestArrows":       {"reports_test.go:83", " | go | | :83\n", " | | done waitgroup#1 |\n"},
+		"TestLockedTwice":  {"reports_test.go:61 waits to lock mu, held by itself since step 4 (at reports_test.go:62), at reports_test.go:63\n"},
+		"TestWaitsForLong": {", at reports_test.go:74, for 0s\n", "reports_test.go:72 waits to receive from never (made at ", ", for 3s\n"},
+		"TestArrows":       {"reports_test.go:83", " | go | | :83\n", " | | done wg |\n"},
 		"TestMany": {
 			"reports_test.go:105 (8) waits in a select without cases", " | reports_test.go:105 (8) | at reports_test.go\n",
-			" | send chan#1 | | | | | :114\n",
-			"... TestMany send chan#1: 8 times more, until step 26\n", " | close chan#1 | | | | | :116\n",
+			" | send jobs | | | | | :114\n",
+			"... TestMany send jobs: 8 times more, until step 26\n", " | close jobs | | | | | :116\n",
 			"... and 5 goroutines without a column\n",
 		},
 		"TestPanics": {
 			"panic: runtime error: invalid memory address or nil pointer dereference, in schedule 1 (seed 1), in the plain order\n",
-			"reports_test.go:123 panics, at reports_test.go:126\n", " | | close chan#1 in panic | :126\n",
+			"reports_test.go:123 panics, at reports_test.go:126\n", " | | close done in panic | :126\n",
 		},
 		"TestManyDecisions": {", with more than ", "the last 65,536 are known\n", "so there is no token to replay it\n",
 			" steps before\n", " left out\n"},
@@ -102,12 +102,11 @@ func TestReports(t *testing.T) {
 		var arrows []string
 		r := data.Runs[0]
 		for _, a := range r.Arrows {
-			name, _, _ := strings.Cut(data.Words[a[3]], "#")
-			arrows = append(arrows, []string{"msg", "shut", "hand", "wake"}[a[2]]+" "+name)
+			arrows = append(arrows, []string{"msg", "shut", "hand", "wake"}[a[2]]+" "+data.Words[a[3]])
 		}
 		slices.Sort(arrows)
 		all := strings.Join(arrows, ", ")
-		if want := "hand mutex, hand mutex, msg chan, shut chan, wake cond, wake waitgroup"; all != want {
+		if want := "hand mu, hand mu, msg values, shut quit, wake cond, wake wg"; all != want {
 			t.Errorf("the arrows are %s, want %s", all, want)
 		}
 		if n := len(r.Starts); n != 1 {
@@ -135,10 +134,10 @@ func TestTwins(t *testing.T) {
 		t.Fatal("it has not failed")
 	}
 	for _, want := range []string{
-		"diverges here: bank_test.go:27 did lock mutex#3, at bank_test.go:14 first; " +
-			"in the schedule that passes, bank_test.go:26 did lock mutex#3, at bank_test.go:16 first\n",
-		"=> bank_test.go:27 lock mutex#3, at bank_test.go:14 | ", "| => bank_test.go:26 lock mutex#3, at bank_test.go:16\n",
-		"no schedule that passes has more in common with this one\n", "=>7 | | | lock mutex#3 | :14\n",
+		"diverges here: bank_test.go:27 did lock from.mu (mutex#2), at bank_test.go:14 first; " +
+			"in the schedule that passes, bank_test.go:26 did lock to.mu (mutex#2), at bank_test.go:16 first\n",
+		"=> bank_test.go:27 lock from.mu (mutex#2), at bank_test.go:14 | ", "| => bank_test.go:26 lock to.mu (mutex#2), at bank_test.go:16\n",
+		"no schedule that passes has more in common with this one\n", "=>7 | | | lock from.mu (mutex#2) | :14\n",
 	} {
 		if text := regexp.MustCompile(` +`).ReplaceAllString(o.Failure.Report, " "); !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
@@ -175,7 +174,7 @@ func TestFailuresInJSON(t *testing.T) {
 		t.Fatalf("%+v", f.Waits)
 	}
 	w := f.Waits[1]
-	if w.Goroutine != "bank_test.go:26" || w.For != "waits to lock mutex#3" || w.Line != 16 ||
+	if w.Goroutine != "bank_test.go:26" || w.For != "waits to lock to.mu (mutex#2)" || w.Line != 16 ||
 		filepath.Base(w.File) != "bank_test.go" || strings.Join(w.HeldBy, " ") != "bank_test.go:27" {
 		t.Errorf("%+v", w)
 	}

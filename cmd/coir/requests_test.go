@@ -59,7 +59,7 @@ func TestKept(*testing.T) {
 	if o.Failure == nil || o.Failure.Kind != "deadlock" {
 		t.Fatal(o.Output)
 	}
-	want := regexp.MustCompile(`(?m)^    handler GET /wait waits to lock mutex#(\d+), held by handler GET /take, which has ended, `)
+	want := regexp.MustCompile(`(?m)^    handler GET /wait waits to lock mu, held by handler GET /take, which has ended, `)
 	if !want.MatchString(o.Output) {
 		t.Errorf("the holder is not the request that locked:\n%s", o.Output)
 	}
@@ -72,9 +72,9 @@ func TestKept(*testing.T) {
 	columns := tableOf(o.Output)
 	for request, steps := range map[string][]string{
 		"handler GET /take": {
-			"read conn#", "handler GET /take", "client GET /price ->", "dial listener#", "client GET /price <-", "lock mutex#",
+			"read conn#", "handler GET /take", "client GET /price ->", "dial listener#", "client GET /price <-", "lock mu",
 		},
-		"handler GET /wait": {"read conn#", "handler GET /wait", "lock mutex#"},
+		"handler GET /wait": {"read conn#", "handler GET /wait", "lock mu"},
 	} {
 		for _, step := range steps {
 			if !slices.ContainsFunc(columns[request], func(s string) bool { return strings.HasPrefix(s, step) }) {

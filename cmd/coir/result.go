@@ -53,6 +53,8 @@ type result struct {
 	actors   map[int]*actor    // its goroutines, by number
 	requests map[int][]request // the requests of connections that serve several, by goroutine
 	made     map[int]channel   // its channels, by number
+	named    *naming           // the names of its objects; nil: not known yet
+	built    time.Time         // when the test was built
 	log      string            // the log of the test in it
 	token    string            // the token of a failure that must be run again in another process
 	found    int               // the number of the schedule in which token was found
@@ -118,12 +120,14 @@ type step struct {
 	on           int          // the goroutine that it was done for; 0: unknown
 	serviced     bool         // whether a service library did it for itself
 	note         string       // what net/http did it for, in words
+	name         string       // the expression for the object in the source; empty: not known
 }
 
 // selectCase is a case of a select.
 type selectCase struct {
 	n, object int
 	send      bool
+	name      string // the expression for the channel in the source; empty: not known
 }
 
 // channel describes a channel, and where it was made.
@@ -179,6 +183,7 @@ type actor struct {
 	holders    []int   // the numbers of the fibers that hold what it waits for
 	role       string  // its role in net/http, such as "http conn"
 	serviced   bool    // it waits in a library for services, or runs
+	name       string  // the expression in the source for what it waits for; empty: not known
 }
 
 // twin is a passing schedule that has as many of its first decisions as possible in common with a failure.
@@ -227,8 +232,8 @@ func (r *result) read(text string) {
 			r.twin = &twin{step: f.int(), kind: f.int(), tried: f.int(), sure: f.text() == "true"}
 			r.twin.result = &result{
 				test: r.test, goroot: r.goroot, path: r.path, modulePath: r.modulePath, moduleDir: r.moduleDir,
-				failure: &failure{steps: f.int()},
-				actors:  map[int]*actor{}, made: map[int]channel{},
+				failure: &failure{steps: f.int()}, built: r.built,
+				actors: map[int]*actor{}, made: map[int]channel{},
 			}
 			of = r.twin.result
 		case "end":
@@ -320,6 +325,7 @@ func (r *result) read(text string) {
 			"; report it with the output below and the output of `go version`"
 	}
 	r.settle()
+	r.name()
 }
 
 // own returns the innermost place of a stack that is not in the standard library, and the function of the library that

@@ -325,6 +325,9 @@ func (t *tool) dependsOnEarlier(
 func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name string, i, fresh int) *result {
 	began := time.Now()
 	r := &result{test: name, goroot: t.root, path: p.ImportPath}
+	if st, err := os.Stat(binary); err == nil {
+		r.built = st.ModTime()
+	}
 	if p.Module != nil {
 		r.modulePath, r.moduleDir = p.Module.Path, p.Module.Dir
 	}

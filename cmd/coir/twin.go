@@ -115,7 +115,7 @@ func (r *result) way(s *step, dir string) string {
 	return does(who, r.words(*s)) + s.place.said(", at %s", dir)
 }
 
-// does puts the name of a goroutine before the words of a step. Most are an operation, as in lock mutex#1.
+// does puts the name of a goroutine before the words of a step. Most are an operation, as in lock s.mu.
 func does(who, words string) string {
 	switch client, asks := strings.CutPrefix(words, "client "); {
 	case strings.HasPrefix(words, "waits for "):

@@ -52,6 +52,9 @@ func (r *result) ending(dir string) *report.Trace {
 			if x.How == behind {
 				h.Step, h.At = 0, ""
 			}
+			if last := r.lastStep(id); last != nil && last.object == s.object && s.name != last.name && s.name != "" && h.At != "" {
+				h.At += ", as " + s.name
+			}
 			if h.Actor, ok = columns[r.by(s.g, s.n)]; ok { // else the harness holds it
 				x.By = append(x.By, h)
 			}
@@ -118,13 +121,14 @@ func (r *result) asks(s *step) bool {
 	return ok
 }
 
-// describe returns what a goroutine waits for in words, such as "waits to lock mutex#3", the steps by which others hold
+// describe returns what a goroutine waits for in words, such as "waits to lock s.mu", the steps by which others hold
 // that, and how they do.
 func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how string, by []*step) {
-	op, object, last := a.op, a.object, r.lastStep(a.id)
+	op, object, name, last := a.op, a.object, a.name, r.lastStep(a.id)
 	if last != nil {
-		op, object = last.op, last.object
+		op, object, name = last.op, last.object, last.name
 	}
+	called := r.called(op, object, name)
 	is := func(what string) bool { return strings.Contains(a.reason, what) }
 	request, asked := r.request(a)
 	switch {
@@ -136,13 +140,13 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 	case asked:
 		what = "waits for the answer to " + request
 	case op == coir.OpAccept:
-		what = "waits to accept a connection from " + r.object(op, object)
+		what = "waits to accept a connection from " + called
 	case op == coir.OpNetRead, op == coir.OpPipeRead:
-		what = "waits to read from " + r.object(op, object)
+		what = "waits to read from " + called
 	case a.reason == "network" && (op == coir.OpNetWrite || op == coir.OpPipeWrite):
-		what = "waits to write to " + r.object(op, object) + ", whose buffer is full"
+		what = "waits to write to " + called + ", whose buffer is full"
 	case op == coir.OpNetWrite, op == coir.OpPipeWrite: // one writes at a time
-		what = "waits to write to " + r.object(op, object)
+		what = "waits to write to " + called
 	case coirs(a.via) && a.waits != "":
 		what, how = "waits "+a.waits, "held by"
 	case coirs(a.via):
@@ -163,31 +167,31 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 			what += " " + r.wishes(last.cases, dir, true)
 		}
 	case is("chan receive"):
-		what = "waits to receive from " + r.channel(object, dir, false)
+		what = "waits to receive from " + r.channel(object, name, dir, false)
 	case is("chan send"):
-		what = "waits to send to " + r.channel(object, dir, true)
+		what = "waits to send to " + r.channel(object, name, dir, true)
 	case is("WaitGroup"):
-		what = "waits for " + r.object(coir.OpWait, object)
+		what = "waits for " + r.called(coir.OpWait, object, name)
 	case is("Cond"):
 		what = "waits for a signal"
 		for _, s := range slices.Backward(r.stepsOf) { // its last step is the Unlock within Wait
 			if s.g == a.id && s.op == coir.OpCondWait {
-				what += " of " + r.object(coir.OpCondWait, s.object)
+				what += " of " + r.called(coir.OpCondWait, s.object, s.name)
 				break
 			}
 		}
 	case (is("Mutex") || is("semacquire")) && op == coir.OpOnce:
-		what = "waits for " + r.object(coir.OpOnce, object) + " to be done"
+		what = "waits for " + called + " to be done"
 		if l := locks[a.object]; l != nil {
 			by, how = l.holders(), "by"
 		}
 	case is("Mutex") || is("semacquire"):
-		what = "waits to lock " + r.object(op, object)
+		what = "waits to lock " + called
 		l := locks[object]
 		switch {
 		case l == nil:
 		case op == coir.OpRLock:
-			what = "waits to read-lock " + r.object(op, object)
+			what = "waits to read-lock " + called
 			if by, how = l.writer, "held by"; len(by) == 0 { // a waiting writer goes first
 				by, how = l.queue, behind
 			}
@@ -211,7 +215,7 @@ func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
 		if c.send {
 			how = "to send to "
 		}
-		texts = append(texts, how+r.channel(c.object, dir, c.send && wait))
+		texts = append(texts, how+r.channel(c.object, c.name, dir, c.send && wait))
 	}
 	text := strings.Join(texts, ", or ")
 	if len(cases) > most {

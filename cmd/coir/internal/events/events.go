@@ -55,7 +55,7 @@ type Left struct {
 // Wait is a goroutine that waits at the end of the schedule.
 type Wait struct {
 	Goroutine string
-	For       string   // waits to lock mutex#3
+	For       string   // waits to lock s.mu
 	HeldBy    []string `json:",omitempty"` // goroutines
 	File      string   `json:",omitempty"`
 	Line      int      `json:",omitempty"`

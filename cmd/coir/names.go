@@ -1,0 +1,352 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
+)
+
+// The names of objects. The record of a schedule has a number for each lock, channel and the like. A reader knows them
+// by what the program calls them, so a report takes the expression from the source line of each operation, such as
+// s.mu of s.mu.Lock():
+//
+//   - s.mu is an object that the report always calls so, if it calls no other one so;
+//   - s.mu#1 and s.mu#2 are several such objects;
+//   - to.mu (mutex#1) is an object that is from.mu (mutex#1) elsewhere, or another one is both;
+//   - mutex#2 is an object for which the report knows no expression.
+//
+// A line with several expressions that fit gives no name. Nor does a file that cannot be read or is younger than the
+// test's binary. Then only the number remains.
+
+// naming is the names of the objects of a failure and of its twin, by kind and number in the record: mutex#61.
+type naming struct {
+	names   map[string][]string // the expressions of an object, in order
+	objects map[string][]string // the objects of an expression
+	number  map[string]string   // the number of each object in the report: mutex#1
+	files   map[string]*sourceFile
+}
+
+// name finds the names of the objects of the report, and of its twin. Numbers are in the order of first use.
+func (r *result) name() *naming {
+	if r.named != nil {
+		return r.named
+	}
+	n := &naming{
+		names: map[string][]string{}, objects: map[string][]string{}, number: map[string]string{},
+		files: map[string]*sourceFile{},
+	}
+	var order []string
+	r.named = n
+	r.collect(n, &order)
+	if r.twin != nil && r.twin.result != nil {
+		r.twin.named = n
+		r.twin.collect(n, &order)
+	}
+	next := map[string]int{}
+	for _, key := range order {
+		if kind, _, _ := strings.Cut(key, "#"); n.number[key] == "" && n.alone(key) == "" {
+			next[kind]++
+			n.number[key] = fmt.Sprintf("%s#%d", kind, next[kind])
+		}
+	}
+	return n
+}
+
+// collect adds the objects of a schedule, and sets the expressions of its steps.
+func (r *result) collect(n *naming, order *[]string) {
+	add := func(op, id int, name string) {
+		key := r.key(op, id)
+		if key == "" {
+			return
+		}
+		*order = append(*order, key)
+		if name != "" && !slices.Contains(n.names[key], name) {
+			n.names[key] = append(n.names[key], name)
+			n.objects[name] = append(n.objects[name], key)
+		}
+	}
+	type holding struct{ g, object int }
+	locked := map[holding]string{} // by which expression
+	for i := range r.stepsOf {
+		s := &r.stepsOf[i]
+		if !r.shows(s) || s.note != "" {
+			continue
+		}
+		file := r.source(n, s.place.file)
+		for k := range s.cases {
+			c := &s.cases[k]
+			c.name = file.caseOf(s.place.line, c)
+			add(coir.OpRecv, c.object, c.name)
+		}
+		s.name = file.nameOf(s.place.line, s.op, s.via)
+		switch h := (holding{s.g, s.object}); s.op {
+		case coir.OpLock, coir.OpTryLock, coir.OpRLock, coir.OpWLock, coir.OpTryRLock, coir.OpTryWLock:
+			locked[h] = s.name
+		case coir.OpUnlock, coir.OpRUnlock, coir.OpWUnlock:
+			s.name = cmp.Or(s.name, locked[h]) // a deferred call has the line of the return
+		}
+		add(s.op, s.object, s.name)
+	}
+	for _, id := range r.ids() {
+		a := r.actors[id]
+		a.name = r.source(n, a.at.file).nameOf(a.at.line, a.op, a.via)
+		if a.state == coir.Waiting && !r.helps(id) && r.lastStep(id) == nil {
+			add(a.op, a.object, a.name)
+		}
+	}
+}
+
+// alone returns the name of an object that does not depend on the step, or "" if there is none.
+func (n *naming) alone(key string) string {
+	if len(n.names[key]) != 1 {
+		return ""
+	}
+	name := n.names[key][0]
+	same := n.objects[name]
+	switch kind, _, _ := strings.Cut(key, "#"); {
+	case len(same) == 1:
+		return name
+	case strings.HasPrefix(name, kind): // ctx.Done()
+		return ""
+	case slices.ContainsFunc(same, func(key string) bool { return len(n.names[key]) > 1 }):
+		return ""
+	}
+	return fmt.Sprintf("%s#%d", name, slices.Index(same, key)+1)
+}
+
+// key returns an object as the record has it: its kind and number. If the operation has no object it returns "".
+func (r *result) key(op, id int) string {
+	kind := coir.Ops[op].On
+	if kind == "" || id == 0 {
+		return ""
+	}
+	if c, ok := r.made[id]; ok && kind == "chan" {
+		switch {
+		case c.timer && strings.Contains(c.via, "Tick"):
+			kind = "ticker"
+		case c.timer:
+			kind = "timer"
+		case strings.HasPrefix(c.via, "context."):
+			kind = "ctx.Done"
+		}
+	}
+	return fmt.Sprintf("%s#%d", kind, id)
+}
+
+// called returns what an object is called where the program has an expression for it; empty: none is known.
+func (r *result) called(op, id int, name string) string {
+	key := r.key(op, id)
+	if key == "" {
+		return ""
+	}
+	n := r.name()
+	if alone := n.alone(key); alone != "" {
+		return alone
+	}
+	number, ok := n.number[key]
+	if !ok { // no step of the report uses it
+		number = key
+	}
+	if names := n.names[key]; len(names) == 1 {
+		name = names[0]
+	}
+	if kind, _, _ := strings.Cut(key, "#"); name == "" || strings.HasPrefix(name, kind) { // ctx.Done() says no more
+		return number
+	}
+	return fmt.Sprintf("%s (%s)", name, number)
+}
+
+// object returns the name of an object, without regard to a step.
+func (r *result) object(op, id int) string { return r.called(op, id, "") }
+
+// with adds a remark in parentheses to a name that may have some.
+func with(name, remark string) string {
+	if head, ok := strings.CutSuffix(name, ")"); ok && strings.Contains(name, " (") {
+		return head + ", " + remark + ")"
+	}
+	return name + " (" + remark + ")"
+}
+
+// source returns a source file, or nil if it cannot be read or may have changed since the test was built.
+func (r *result) source(n *naming, name string) *sourceFile {
+	if name == "" {
+		return nil
+	}
+	f, ok := n.files[name]
+	if !ok {
+		path := name
+		if in, ok := strings.CutPrefix(name, r.modulePath+"/"); ok && !filepath.IsAbs(name) { // -trimpath
+			path = filepath.Join(r.moduleDir, filepath.FromSlash(in))
+		}
+		if st, err := os.Stat(path); err == nil && !st.ModTime().After(r.built) {
+			f = readSource(path)
+		}
+		n.files[name] = f
+	}
+	return f
+}
+
+// sourceFile is the expressions for objects in a source file.
+type sourceFile struct {
+	text    string
+	set     *token.FileSet
+	names   map[operation][]string
+	selects map[int][]*ast.SelectStmt // by line
+}
+
+// operation is an operation at a line: send, recv, close, or a function or a method such as Lock.
+type operation struct {
+	line int
+	what string
+}
+
+// readSource reads a source file. It returns nil if that is not Go.
+func readSource(path string) *sourceFile {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	f := &sourceFile{string(text), token.NewFileSet(), map[operation][]string{}, map[int][]*ast.SelectStmt{}}
+	tree, err := parser.ParseFile(f.set, path, text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	ast.Inspect(tree, func(node ast.Node) bool {
+		switch x := node.(type) {
+		case *ast.SendStmt:
+			f.add(x.Pos(), "send", x.Chan)
+		case *ast.UnaryExpr:
+			if x.Op == token.ARROW {
+				f.add(x.Pos(), "recv", x.X)
+			}
+		case *ast.RangeStmt:
+			f.add(x.Pos(), "recv", x.X)
+		case *ast.SelectStmt:
+			f.selects[f.line(x.Pos())] = append(f.selects[f.line(x.Pos())], x)
+		case *ast.CallExpr:
+			switch called := ast.Unparen(x.Fun).(type) {
+			case *ast.Ident:
+				if called.Name == "close" && len(x.Args) == 1 {
+					f.add(x.Lparen, "close", x.Args[0])
+				}
+			case *ast.SelectorExpr:
+				f.add(x.Lparen, called.Sel.Name, called.X)
+				if len(x.Args) > 0 {
+					f.add(x.Lparen, "atomic."+called.Sel.Name, x.Args[0])
+				}
+			}
+		}
+		return true
+	})
+	return f
+}
+
+func (f *sourceFile) line(at token.Pos) int { return f.set.Position(at).Line }
+
+// add records the expression of an operation.
+func (f *sourceFile) add(at token.Pos, what string, x ast.Expr) {
+	o := operation{f.line(at), what}
+	if text := f.expression(x); !slices.Contains(f.names[o], text) {
+		f.names[o] = append(f.names[o], text)
+	}
+}
+
+// expression returns an expression as the source has it, or "" if it is too long for a name.
+func (f *sourceFile) expression(x ast.Expr) string {
+	const most = 40
+	for {
+		switch of := x.(type) {
+		case *ast.ParenExpr:
+			x = of.X
+			continue
+		case *ast.UnaryExpr:
+			if of.Op == token.AND {
+				x = of.X
+				continue
+			}
+		}
+		break
+	}
+	from, to := f.set.Position(x.Pos()).Offset, f.set.Position(x.End()).Offset
+	text := f.text[from:to]
+	if utf8.RuneCountInString(text) > most || strings.ContainsAny(text, "\n{") {
+		return ""
+	}
+	return text
+}
+
+// methods are the functions and methods of operations, as far as these are not written as channel operations. The point
+// of an operation may also be within another function: a Cond locks its mutex in Wait.
+var methods = map[int][]string{
+	coir.OpLock: {"Lock"}, coir.OpTryLock: {"TryLock"}, coir.OpUnlock: {"Unlock"},
+	coir.OpRLock: {"RLock"}, coir.OpTryRLock: {"TryRLock"}, coir.OpRUnlock: {"RUnlock"},
+	coir.OpWLock: {"Lock"}, coir.OpTryWLock: {"TryLock"}, coir.OpWUnlock: {"Unlock"},
+	coir.OpAdd: {"Add", "Go"}, coir.OpDone: {"Done", "Add"}, coir.OpWait: {"Wait"},
+	coir.OpCondWait: {"Wait"}, coir.OpSignal: {"Signal"}, coir.OpBroadcast: {"Broadcast"}, coir.OpOnce: {"Do"},
+	coir.OpAccept: {"Accept"}, coir.OpNetRead: {"Read"}, coir.OpNetWrite: {"Write"}, coir.OpNetClose: {"Close"},
+	coir.OpPipeRead: {"Read"}, coir.OpPipeWrite: {"Write"}, coir.OpPipeClose: {"Close"},
+}
+
+// nameOf returns the expression for the object of an operation at a line, through a function of the library; "" if it
+// is not known.
+func (f *sourceFile) nameOf(line, op int, via string) string {
+	if f == nil {
+		return ""
+	}
+	what := ""
+	switch pkg, rest, _ := strings.Cut(via, "."); {
+	case op == coir.OpSend || op == coir.OpRecv || op == coir.OpClose:
+		if via == "" || pkg == "runtime" {
+			what = coir.Ops[op].Name
+		}
+	case pkg == "sync/atomic" && !strings.Contains(rest, "."): // a function
+		what = "atomic." + rest
+	case pkg == "sync" || pkg == "net" || pkg == "os" || pkg == "sync/atomic":
+		kind := coir.Ops[op].On
+		if what = via[strings.LastIndex(via, ".")+1:]; kind != "atomic" && kind != "map" &&
+			!slices.Contains(methods[op], what) {
+			return ""
+		}
+	}
+	if names := f.names[operation{line, what}]; len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
+// caseOf returns the expression for the channel of a case of a select. The compiler puts the receives last, in the
+// other order.
+func (f *sourceFile) caseOf(line int, c *selectCase) string {
+	if f == nil || len(f.selects[line]) != 1 {
+		return ""
+	}
+	var sends, all []ast.Expr
+	for _, clause := range f.selects[line][0].Body.List {
+		var receive ast.Expr
+		switch x := clause.(*ast.CommClause).Comm.(type) {
+		case *ast.SendStmt:
+			sends = append(sends, x.Chan)
+		case *ast.ExprStmt:
+			receive = x.X
+		case *ast.AssignStmt:
+			receive = x.Rhs[0]
+		}
+		if x, ok := receive.(*ast.UnaryExpr); ok {
+			all = append(all, x.X)
+		}
+	}
+	slices.Reverse(all)
+	if all = append(sends, all...); c.n < 0 || c.n >= len(all) || c.send != (c.n < len(sends)) {
+		return ""
+	}
+	return f.expression(all[c.n])
+}
