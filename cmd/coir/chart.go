@@ -206,7 +206,7 @@ func (t *things) used(s *step, actor, row int) report.Event {
 func (r *result) drawn(s *step, column int, dir string) chart.Step {
 	d := chart.Step{
 		Actor: column, Number: s.n, Text: r.words(*s), At: s.at, Switches: s.switches, Takes: s.kind == coir.Case,
-		Inner: coirs(s.via), Waits: r.blockedIn(s),
+		Inner: coirs(s.via), Waits: r.blockedIn(s), Starts: starts(s),
 	}
 	switch coir.Ops[s.op].On {
 	case "chan":
@@ -240,6 +240,18 @@ func (r *result) drawn(s *step, column int, dir string) chart.Step {
 		}
 	}
 	return d
+}
+
+// starts reports whether a step starts a goroutine or a server, or is a part of that: it counts the goroutines, or the
+// library prepares itself.
+func starts(s *step) bool {
+	switch s.op {
+	case coir.OpGo, coir.OpAdd, coir.OpListen:
+		return true
+	case coir.OpOnce:
+		return !strings.HasPrefix(s.via, "sync.")
+	}
+	return false
 }
 
 // arrow leads from a step to another step that it let continue.

@@ -4,7 +4,9 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 	"github.com/coir-go/coir/cmd/coir/internal/events"
@@ -39,6 +41,12 @@ func sameReport(t *testing.T, test string, o *events.Failure) {
 	t.Helper()
 	if o.Steps < 300 {
 		t.Errorf("%s: %d steps", test, o.Steps)
+	}
+	for line := range strings.Lines(o.Report) {
+		line = "    " + strings.TrimSuffix(line, "\n")
+		if n := utf8.RuneCountInString(line); strings.Contains(line, " | ") && n > reportWidth {
+			t.Errorf("%s: a line has %d letters:\n%s", test, n, line)
+		}
 	}
 	path, text := test+".txt", o.Headline+"\n"+o.Report
 	if *update {

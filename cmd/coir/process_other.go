@@ -2,7 +2,10 @@
 
 package main
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+)
 
 // contain does nothing: if it is interrupted, only the command itself is killed.
 func contain(*exec.Cmd) {}
@@ -13,3 +16,6 @@ func endGroup(int) {}
 func lockDir(string) (unlock func()) { return func() {} }
 
 func removeStale(string) {}
+
+// terminalWidth returns 0: how many columns a terminal has is not known.
+func terminalWidth(*os.File) int { return 0 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"unsafe"
 )
 
 // contain makes a command the first process of a session, so that a signal reaches all processes that it starts, unless
@@ -54,4 +55,14 @@ func removeStale(base string) {
 
 func tryLock(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
+// terminalWidth returns how many columns a terminal has, or 0 if it does not say.
+func terminalWidth(f *os.File) int {
+	var size struct{ rows, columns, x, y uint16 }
+	_, _, err := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
+	if err != 0 {
+		return 0
+	}
+	return int(size.columns)
 }

@@ -93,11 +93,13 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// report explains a failure. dir is the directory of the package.
-func (r *result) report(dir string) string {
+// report explains a failure. dir is the directory of the package, and width that of the tables.
+func (r *result) report(dir string, width int) string {
 	var b strings.Builder
-	b.WriteString(r.explain(dir) + r.parting(dir))
-	r.traced(dir).Table(&b)
+	t := r.traced(dir)
+	t.Width = width
+	b.WriteString(r.explain(dir) + r.parting(dir, width))
+	t.Table(&b)
 	return b.String()
 }
 

@@ -46,10 +46,11 @@ func TestReports(t *testing.T) {
 		"TestWaitsForLong": {", at reports_test.go:74, for 0s\n", "reports_test.go:72 waits to receive from never (made at ", ", for 3s\n"},
 		"TestArrows":       {"reports_test.go:83", " | go | | :83\n", " | | done wg |\n"},
 		"TestMany": {
-			"reports_test.go:105 (8) waits in a select without cases", " | reports_test.go:105 (8) | at reports_test.go\n",
-			" | send jobs | | | | | :114\n",
-			"... TestMany send jobs: 8 times more, until step 26\n", " | close jobs | | | | | :116\n",
-			"... and 5 goroutines without a column\n",
+			"reports_test.go:105 (8) waits in a select without cases", " | reports_test.go:105 | at reports_test.go\n",
+			" | (8) |\n", "... steps 1 to 9: TestMany starts 9 goroutines\n",
+			" | send jobs | | | | :114\n",
+			"... TestMany send jobs: 8 times more, until step 26\n", " | close jobs | | | | :116\n",
+			"... and 6 goroutines without a column\n",
 		},
 		"TestPanics": {
 			"panic: runtime error: invalid memory address or nil pointer dereference, in schedule 1 (seed 1), in the plain order\n",
@@ -136,7 +137,7 @@ func TestTwins(t *testing.T) {
 	for _, want := range []string{
 		"diverges here: bank_test.go:27 did lock from.mu (mutex#2), at bank_test.go:14 first; " +
 			"in the schedule that passes, bank_test.go:26 did lock to.mu (mutex#2), at bank_test.go:16 first\n",
-		"=> bank_test.go:27 lock from.mu (mutex#2), at bank_test.go:14 | ", "| => bank_test.go:26 lock to.mu (mutex#2), at bank_test.go:16\n",
+		"=> bank_test.go:27 lock from.mu (mutex#2), at :14 | ", "| => bank_test.go:26 lock to.mu (mutex#2), at :16\n",
 		"no schedule that passes has more in common with this one\n", "=>7 | | | lock from.mu (mutex#2) | :14\n",
 	} {
 		if text := regexp.MustCompile(` +`).ReplaceAllString(o.Failure.Report, " "); !strings.Contains(text, want) {

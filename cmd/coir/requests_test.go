@@ -50,6 +50,7 @@ func TestKept(*testing.T) {
 	})
 	mux.HandleFunc("/wait", func(http.ResponseWriter, *http.Request) { mu.Lock() })
 	s := httptest.NewServer(mux)
+	get(s.URL + "/none")
 	get(s.URL + "/first")
 	get(s.URL + "/take")
 	get(s.URL + "/wait")
@@ -102,6 +103,10 @@ func tableOf(output string) map[string][]string {
 		case cells[0] == "step":
 			names = cells
 		case len(cells) != len(names):
+		case cells[0] == "" && len(columns) == 0: // the head continues
+			for i := range names {
+				names[i] = strings.TrimSpace(names[i] + " " + cells[i])
+			}
 		case cells[0] == "": // the line above continues
 			for i, name := range names[1 : len(names)-1] {
 				if n := len(columns[name]); n > 0 && cells[i+1] != "" {

@@ -51,8 +51,8 @@ func (r *result) begun() (all []*step) {
 	return slices.DeleteFunc(all, func(s *step) bool { _, ok := r.rows[s]; return !ok })
 }
 
-// parting says where the schedule diverges from one that passes.
-func (r *result) parting(dir string) string {
+// parting says where the schedule diverges from one that passes, in a table of a width.
+func (r *result) parting(dir string, width int) string {
 	r.traced(dir)
 	t, p := r.twin, r.parted
 	if t == nil || t.result != nil && p == nil {
@@ -64,7 +64,7 @@ func (r *result) parting(dir string) string {
 		q.Why, q.Verdict, q.Later = r.why(p, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
 		q.Fails, q.Passes = r.listed(p.here), t.listed(p.there)
 	}
-	new(report.Trace).SayParting(&b, q)
+	(&report.Trace{Width: width}).SayParting(&b, q)
 	return b.String()
 }
 

@@ -37,6 +37,7 @@ func (r *result) ending(dir string) *report.Trace {
 		r.columnOf = append(r.columnOf, a)
 		t.Of = append(t.Of, chart.Actor{Name: names[id], Short: short[id], Ended: a.state == coir.Ended, Since: -1})
 		t.Of[i].Request = a.of != 0
+		t.Of[i].Idle = a.op == coir.OpAccept && a.serviced
 		t.Of[i].Title = a.made.said(fmt.Sprintf("(goroutine %d, started at %%s)", a.goroutine()), dir)
 		if f != nil && id == f.panicked {
 			t.Of[i].Why = "panics: " + f.text

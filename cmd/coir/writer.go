@@ -23,6 +23,7 @@ type writer struct {
 	out     io.Writer
 	o       *options
 	tty     bool
+	width   int // of reports
 	lastBar time.Time
 	bar     bool
 	leaks   map[string]string // by package and go statement: the first test whose report names the statement
@@ -35,9 +36,18 @@ type writer struct {
 
 func newWriter(out io.Writer, o *options) *writer {
 	w := &writer{out: out, o: o, failedBuilds: map[string]bool{}, leaks: map[string]string{}, suites: newSuites(o)}
-	w.tty = !o.json && isTerminal(out)
+	w.tty, w.width = !o.json && isTerminal(out), reportWidth
+	if f, ok := out.(*os.File); ok && w.tty {
+		if n := terminalWidth(f); n > 0 {
+			w.width = max(n, leastReportWidth)
+		}
+	}
 	return w
 }
+
+// reportWidth is the width of the tables of a report that no terminal shows, and leastReportWidth that of a table in a
+// narrow terminal.
+const reportWidth, leastReportWidth = 120, 80
 
 // isTerminal reports whether w is a terminal, or at least a device.
 func isTerminal(w io.Writer) bool {
@@ -428,7 +438,8 @@ func (w *writer) failed(p *pkg, r *result) *events.Failure {
 	f := &events.Failure{
 		Kind: string(r.failure.kind), Text: r.failure.text, Headline: r.headline(), Waits: []events.Wait{},
 		Token:    r.failure.token,
-		Schedule: r.failure.schedule, Steps: r.failure.steps, Switches: r.failure.switches, Report: r.report(p.Dir),
+		Schedule: r.failure.schedule, Steps: r.failure.steps, Switches: r.failure.switches,
+		Report: r.report(p.Dir, w.width-len("    ")),
 		Stable: r.failure.stable, OutsideSeen: r.failure.outside > 0,
 	}
 	for _, w := range t.Waiting {

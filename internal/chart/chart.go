@@ -49,6 +49,7 @@ type Actor struct {
 	Why   string // what it waits for at the end, or how it failed; or empty
 	Since int    // the step at which that began; negative if it is not among Steps
 
+	Idle    bool // waits at the end as it always does, such as a server for clients
 	Request bool // not a goroutine, but a request that a goroutine served before it was the next actor
 }
 
@@ -84,6 +85,7 @@ type Step struct {
 	Inner    bool // a part of a call; the number of such parts does not matter
 	Mute     bool // says little about what the actor does, such as its start
 	Waits    bool // the actor waits in it at the end
+	Starts   bool // it starts an actor or a server, or belongs to such a start
 
 	// Until is the step that ended the wait of the actor in this step, or len(Steps) if the wait did not end. It is 0
 	// if the actor did not wait.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,7 +12,7 @@ import (
 
 const (
 	twinRows  = 6  // of each schedule, from where they diverge
-	twinWidth = 62 // letters of each
+	twinWidth = 62 // letters of each, if there is room
 )
 
 // Parting describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
@@ -33,7 +34,11 @@ func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
 		return
 	}
 	t.line(b, "diverges here: %s", p.Why)
-	beside(b, t.Indent+"  ", p.Fails, p.Passes, p.Verdict)
+	width := twinWidth + numberWidth
+	if t.Width > 0 {
+		width = min(width, (t.Width-len(t.Indent)-len("  ")-len(" | "))/2)
+	}
+	beside(b, t.Indent+"  ", p.Fails, p.Passes, p.Verdict, width)
 	t.line(b, "  %s", found(p.Tried, p.Sure, p.Later))
 }
 
@@ -53,11 +58,11 @@ type Listing struct {
 }
 
 // beside writes the steps of a failing schedule and of its twin side by side, from where they diverge. Each line
-// begins with indent. end is how the schedule fails.
-func beside(w io.Writer, indent string, fails, passes Listing, end string) {
-	left := append([]string{"fails"}, fails.lines(end)...)
-	right := append([]string{"passes"}, passes.lines("passes")...)
-	width := 0
+// begins with indent. end is how the schedule fails. width is that of each of both.
+func beside(w io.Writer, indent string, fails, passes Listing, end string, width int) {
+	left := append([]string{"fails"}, fails.lines(end, width)...)
+	right := append([]string{"passes"}, passes.lines("passes", width)...)
+	width = 0
 	for _, text := range left {
 		width = max(width, utf8.RuneCountInString(text))
 	}
@@ -73,6 +78,9 @@ func beside(w io.Writer, indent string, fails, passes Listing, end string) {
 		fmt.Fprintf(w, "%s%s\n", indent, strings.TrimRight(text, " "))
 	}
 }
+
+// numberWidth is the width of the number of a step, with the space after it.
+const numberWidth = 8
 
 // farAway is the number of steps after which a failure is far from the divergence.
 const farAway = 50
@@ -108,15 +116,18 @@ func alone(what string, decisions, tried int, sure bool) string {
 }
 
 // lines returns the first steps, each with its number and actor, and then how the schedule ends. Repeated waits for
-// time are one line.
-func (l Listing) lines(end string) (all []string) {
-	steps := l.Steps
+// time are one line. A line has at most width letters.
+func (l Listing) lines(end string, width int) (all []string) {
+	steps, before := l.Steps, len(Mark+"  ")
+	if slices.ContainsFunc(steps, func(s chart.Step) bool { return s.Number > 0 }) {
+		before = numberWidth
+	}
 	add := func(number, text string) {
-		for k, line := range Wrap(text, twinWidth) {
+		for k, line := range Wrap(text, width-before) {
 			if k > 0 {
 				number, line = "", "  "+line
 			}
-			all = append(all, fmt.Sprintf("%6s  %s", number, line))
+			all = append(all, fmt.Sprintf("%*s%s", before, number+"  ", line))
 		}
 	}
 	rows, _ := chart.Rows(steps, func(i int) bool { return steps[i].Kind == chart.Said }, len(steps))
@@ -137,7 +148,7 @@ func (l Listing) lines(end string) (all []string) {
 			add("...", name+" "+chart.Texts(steps, r.Steps)+": "+Times(r.Again))
 			continue
 		}
-		add(number, name+" "+s.Text+placeIn(s.Title))
+		add(number, name+" "+s.Text+placeIn(s.Title, name))
 	}
 	if left := len(rows) - len(shown); left > 0 {
 		add("...", "")
@@ -148,13 +159,18 @@ func (l Listing) lines(end string) (all []string) {
 	return all
 }
 
-// placeIn returns ", at file:line" for the place that a title starts with, or nothing.
-func placeIn(title string) string {
+// placeIn returns ", at file:line" for the place that a title starts with, or nothing. If the name of the actor begins
+// with the file, it is left out.
+func placeIn(title, name string) string {
 	place := Place(title)
 	if place == "" {
 		return ""
 	}
-	return ", at " + ShortPlace(place, "")
+	short := ShortPlace(place, "")
+	if file, line := cutLine(short); strings.HasPrefix(name, file+":") {
+		short = line
+	}
+	return ", at " + short
 }
 
 // Mark marks the step at which a schedule diverges from its twin.

@@ -25,6 +25,7 @@ type Trace struct {
 	Named    func(object int) string // the name of an object of Events
 	Align    bool                    // whether what actors wait for stands in one column
 	Indent   string                  // the indentation of each line
+	Width    int                     // the most letters of a line of a table; 0: not bounded
 	Total    int                     // the number of the last step that matters, with which the table ends
 	FailedAt int                     // the number of the step at which the schedule fails; 0: it never ends
 	Failing  []int                   // the actors that fail, beginning with the first

@@ -21,6 +21,9 @@ const (
 	tableWidth   = 150 // the width of all columns together, if their cells are long
 	leastWidth   = 20
 	mostColumns  = 8
+	longestWord  = 24 // that is not broken
+	goodWidth    = 18 // of columns, for which those with one row are left out
+	poorWidth    = 12 // for which others are left out
 	fewColumns   = 5  // at least this many, even if they do not matter
 	beforeParts  = 3  // rows that are kept before the one where the schedule diverges
 	afterParts   = 24 // rows that are kept after it
@@ -33,20 +36,56 @@ const (
 
 // Table writes a column for each actor, and the steps in order from top to bottom, each with its line. Above it are
 // the meanings of its marks. In a long table, repetitions are shown once, and rows are left out that are far from the
-// end, from the faults and from the last step of each actor.
+// end, from the faults and from the last step of each actor. If the columns do not fit into the width, it leaves out
+// those with one row, and then those that matter least.
 func (t *Trace) Table(b *strings.Builder) {
+	without := map[int]bool{}
+	c := t.layOut(b, mostColumns, without)
+	if c == nil {
+		return
+	}
+	guilty := t.guilty(c.all, c.parts)
+	for c.room(goodWidth) < 0 {
+		poor := slices.DeleteFunc(slices.Clone(c.shown), func(i int) bool {
+			rows := 0
+			c.each(func(_ int, s *chart.Step) {
+				if s.Actor == i {
+					rows++
+				}
+			})
+			return rows > 1 || slices.Contains(guilty, i)
+		})
+		if len(poor) == 0 {
+			break
+		}
+		without[poor[0]] = true
+		c = t.layOut(b, len(c.shown)-1, without)
+	}
+	for c.room(poorWidth) < 0 && len(c.shown) > max(1, len(guilty)) {
+		c = t.layOut(b, len(c.shown)-1, without)
+	}
+	c.fit()
+	if len(c.all) > MostRows && t.Long != nil {
+		b.WriteString(t.Long())
+	}
+	c.legend()
+	c.write()
+}
+
+// layOut returns a table with some columns at most, and without those of some actors; nil if there is nothing to show.
+func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *table {
 	all := slices.Clone(t.Steps)
 	for len(all) > 0 && all[len(all)-1].Number > t.Total {
 		all = all[:len(all)-1] // what comes after the failure does not matter
 	}
 	if len(all) == 0 {
-		return
+		return nil
 	}
 	c := &table{Trace: t, Builder: b, all: all, parts: t.parts(all)}
 	if c.parts >= 0 {
 		all[c.parts].Timed = false // so that it is kept
 	}
-	c.shown = t.columns(all, c.parts)
+	c.shown = t.columns(all, c.parts, most, without)
 	for i := range all {
 		if all[i].Waits {
 			all[i].Text += " " + WaitMark
@@ -55,18 +94,15 @@ func (t *Trace) Table(b *strings.Builder) {
 			c.rows = append(c.rows, chart.Row{Step: i})
 		}
 	}
+	c.foldStart()
 	if len(all) > MostRows || len(c.rows) < len(all) {
 		c.thin()
-	}
-	if len(all) > MostRows && t.Long != nil {
-		b.WriteString(t.Long())
 	}
 	used := map[int]bool{}
 	c.each(func(_ int, s *chart.Step) { used[s.Actor] = true })
 	c.shown = slices.DeleteFunc(c.shown, func(i int) bool { return !used[i] })
 	c.measure()
-	c.legend()
-	c.write()
+	return c
 }
 
 // parts returns the row at which the schedule diverges; -1 if there is none.
@@ -123,15 +159,18 @@ type table struct {
 	*Trace
 	*strings.Builder
 	all   []chart.Step
-	rows  []chart.Row
-	parts int   // the row where the schedule diverges; -1: none
-	shown []int // actors that have a column
+	start []chart.Row // the first rows, which are one line; nil: none
+	rows  []chart.Row // the others
+	parts int         // the row where the schedule diverges; -1: none
+	shown []int       // actors that have a column
 
 	width  []int  // of the column of each actor
 	number int    // width of the column of numbers
 	file   string // of most lines
 	place  int    // width of the column of lines, without those of other files
 	timed  bool   // there are other times than 0
+	right  int    // width of what is on the right of the columns
+	least  []int  // the longest word of each column
 }
 
 // pinned returns the rows that a long table keeps if there is room.
@@ -185,6 +224,35 @@ func (c *table) pinned() map[int]bool {
 		left = 1
 	}
 	return keep
+}
+
+// leastStart is the number of rows from which on a start is one line.
+const leastStart = 3
+
+// foldStart takes the first rows out of the table in which an actor only starts others. The line for them says how many
+// those are; where each was started, its name says.
+func (c *table) foldStart() {
+	n := 0
+	for n < len(c.rows) {
+		s := &c.all[c.rows[n].Step]
+		if c.rows[n].Step != n || !s.Starts || s.Waits || s.Switches > 0 || s.Actor != c.all[0].Actor || n == c.parts {
+			break
+		}
+		n++
+	}
+	if n >= leastStart && c.starts(c.rows[:n]) > 0 {
+		c.start, c.rows = c.rows[:n], c.rows[n:]
+	}
+}
+
+// starts returns how many actors are started in some rows.
+func (c *table) starts(rows []chart.Row) (n int) {
+	for _, s := range c.Starts {
+		if slices.ContainsFunc(rows, func(r chart.Row) bool { return r.Step == s.Step }) {
+			n++
+		}
+	}
+	return n
 }
 
 // thin shows repetitions among the rows once, and leaves rows out if there are still too many.
@@ -241,6 +309,64 @@ func (c *table) measure() {
 			c.place = max(c.place, len(short))
 		}
 	}
+	last := time.Duration(-1)
+	c.right, c.least = utf8.RuneCountInString(c.besides(c.head(), "")), make([]int, len(c.Of))
+	word := func(i int, text string) {
+		for _, one := range words(text) {
+			c.least[i] = max(c.least[i], min(utf8.RuneCountInString(one), longestWord, c.width[i]))
+		}
+	}
+	for _, i := range c.shown {
+		word(i, breakable(c.Of[i].Label()))
+	}
+	c.each(func(_ int, s *chart.Step) {
+		word(s.Actor, s.Text)
+		c.right = max(c.right, utf8.RuneCountInString(c.besides(ShortPlace(Place(s.Title), c.file), c.changed(s, &last))))
+	})
+}
+
+// breakable returns a name as it is broken into lines: before the number of a line, too.
+func breakable(name string) string { return strings.ReplaceAll(name, ".go:", ".go :") }
+
+// room returns how much narrower the table is than it may be if no column is wider than most letters, but for its
+// longest word.
+func (c *table) room(most int) int {
+	if c.Width == 0 {
+		return 0
+	}
+	room := c.Width - len(c.Indent) - c.number - len(" |") - c.right
+	for _, i := range c.shown {
+		room -= max(c.least[i], min(c.width[i], most)) + len("  |")
+	}
+	return room
+}
+
+// fit makes columns narrower, the widest first, until the table has the width that it may have. It breaks cells between
+// words if it can.
+func (c *table) fit() {
+	most := tableWidth
+	for most > narrowest && c.room(most) < 0 {
+		most--
+	}
+	for c.room(most) < 0 && slices.Max(c.least) > narrowest { // break words
+		longest := slices.Max(c.least)
+		for i := range c.least {
+			c.least[i] = min(c.least[i], longest-1)
+		}
+	}
+	for _, i := range c.shown {
+		c.width[i] = max(c.least[i], min(c.width[i], most))
+	}
+}
+
+// changed returns the time of a step if it is another one than the last.
+func (c *table) changed(s *chart.Step, last *time.Duration) string {
+	now := c.time(s)
+	if s.Number == 0 || !c.timed || now == *last {
+		return ""
+	}
+	*last = now
+	return now.String()
 }
 
 // time returns the time of a step, as precisely as a reader needs it.
@@ -280,16 +406,23 @@ func (c *table) marked(i int) string {
 
 // write writes the head and the rows.
 func (c *table) write() {
-	place := ""
-	if c.file != "" {
-		place = "at " + filepath.Base(c.file)
-	}
-	c.row("step", func(i int) string { return c.Of[i].Label() }, place, "")
+	c.row("step", func(i int) string {
+		if name := c.Of[i].Label(); utf8.RuneCountInString(name) <= c.width[i] {
+			return name
+		}
+		return breakable(c.Of[i].Label())
+	}, c.head(), "")
 	if c.Before > 0 {
 		c.line(c.Builder, "... %s before", Count(c.Before, "step"))
 	}
 	last, gap := time.Duration(-1), gap{told: c.Before}
 	next := 0 // the first step after those of the rows so far
+	if n := len(c.start); n > 0 {
+		first, last := &c.all[0], &c.all[n-1]
+		c.line(c.Builder, "... steps %d to %d: %s starts %s", first.Number, last.Number, c.Of[first.Actor].Label(),
+			c.noun(c.starts(c.start)))
+		next, gap.told = n, last.Number
+	}
 	for _, row := range c.rows {
 		s := &c.all[row.Step]
 		if row.Left == 0 && row.Again == 0 && row.Step > next {
@@ -319,10 +452,7 @@ func (c *table) write() {
 		}
 		c.skip(&gap, c.numberOf(row.Step)-min(s.Number, 1))
 		gap.told = max(gap.told, c.numberOf(row.Step))
-		at := ""
-		if now := c.time(s); s.Number > 0 && c.timed && now != last {
-			at, last = now.String(), now
-		}
+		at := c.changed(s, &last)
 		c.row(c.marked(row.Step), func(i int) string {
 			if i == s.Actor {
 				return s.Text
@@ -390,6 +520,23 @@ func (c *table) skip(g *gap, to int) {
 	g.left, g.last = false, 0
 }
 
+// head returns the head of the column of places.
+func (c *table) head() string {
+	if c.file == "" {
+		return ""
+	}
+	return "at " + filepath.Base(c.file)
+}
+
+// besides returns what is on the right of the columns.
+func (c *table) besides(place, at string) string {
+	right := at
+	if c.place > 0 {
+		right = fmt.Sprintf("%-*s %s", c.place, place, at)
+	}
+	return strings.TrimRight(" "+right, " ")
+}
+
 // row writes a row, in several lines if a cell is too long for its column.
 func (c *table) row(number string, cell func(i int) string, place, at string) {
 	cells, lines := make([][]string, len(c.shown)), 1
@@ -397,17 +544,13 @@ func (c *table) row(number string, cell func(i int) string, place, at string) {
 		cells[k] = Wrap(cell(i), c.width[i])
 		lines = max(lines, len(cells[k]))
 	}
-	right := at
-	if c.place > 0 {
-		right = fmt.Sprintf("%-*s %s", c.place, place, at)
-	}
-	right = strings.TrimRight(" "+right, " ")
+	right := c.besides(place, at)
 	for n := range lines {
 		fmt.Fprintf(c, "%s%*s |", c.Indent, c.number, number)
 		for k, i := range c.shown {
 			text := ""
 			if n < len(cells[k]) {
-				text = cells[k][n]
+				text = strings.ReplaceAll(cells[k][n], ".go :", ".go:")
 			}
 			fmt.Fprintf(c, " %s%s |", text, strings.Repeat(" ", c.width[i]-utf8.RuneCountInString(text)))
 		}
@@ -431,13 +574,27 @@ func (c *table) does(rows []int) string {
 	return b.String()
 }
 
-// columns chooses the actors that get a column, if there are too many. Only actors with a row can have one. In this
-// order it chooses: the actors that fail; those at the row where the schedule diverges; the actor of the last step
-// before the failure; the namesakes of an actor that fails; those in which faults happened; those of the decisions that
-// matter, if they are few; of the actors that wait at the end, the last at each line; and those with steps that were
-// cut short. If these are few, it adds others, by their last step that has a text.
-func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
-	acts, have, n, most := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0, mostColumns
+// guilty returns the actors that always have a column: those that fail, and those of the row where the schedule
+// diverges.
+func (t *Trace) guilty(all []chart.Step, parts int) (actors []int) {
+	actors = slices.Clone(t.Failing)
+	if parts >= 0 {
+		actors = append(actors, all[parts].Actor)
+		if t.Twin != nil && t.Twin.There < len(t.Twin.Steps) {
+			actors = append(actors, t.Twin.Steps[t.Twin.There].Actor)
+		}
+	}
+	slices.Sort(actors)
+	return slices.Compact(actors)
+}
+
+// columns chooses the actors that get a column, at most most of them, without some. Only actors with a row can have
+// one. In this order it chooses: the actors that fail; those at the row where the schedule diverges; the actor of the
+// last step before the failure; the namesakes of an actor that fails; those in which faults happened; those of the
+// decisions that matter, if they are few; of the actors that wait at the end, the last at each line; and those with
+// steps that were cut short. If these are few, it adds others, by their last step that has a text.
+func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool) (actors []int) {
+	acts, have, n := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0
 	for i := range all {
 		if !acts[all[i].Actor] {
 			acts[all[i].Actor] = true
@@ -445,7 +602,7 @@ func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
 		}
 	}
 	add := func(i int) {
-		if i >= 0 && i < len(acts) && acts[i] && !have[i] && len(actors) < most {
+		if i >= 0 && i < len(acts) && acts[i] && !have[i] && !without[i] && len(actors) < most {
 			have[i] = true
 			actors = append(actors, i)
 		}
@@ -490,6 +647,7 @@ func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
 	for _, i := range t.Decided {
 		add(i)
 	}
+	waiting = slices.DeleteFunc(waiting, func(i int) bool { return t.Of[i].Idle })
 	slices.SortStableFunc(waiting, func(a, b int) int { return t.Of[b].Since - t.Of[a].Since })
 	told := map[string]bool{}
 	for _, i := range waiting {
@@ -504,18 +662,20 @@ func (t *Trace) columns(all []chart.Step, parts int) (actors []int) {
 		}
 	}
 	if n > mostColumns {
-		most = max(fewColumns, len(actors))
+		most = min(most, max(fewColumns, len(actors)))
 	}
 	for _, i := range waiting {
 		add(i)
 	}
 	for _, s := range slices.Backward(all[:end]) {
-		if !s.Mute && !s.Timed && s.Number > 0 {
+		if !s.Mute && !s.Timed && s.Number > 0 && !t.Of[s.Actor].Idle {
 			add(s.Actor)
 		}
 	}
 	for _, s := range slices.Backward(all) {
-		add(s.Actor)
+		if t.Width == 0 || !t.Of[s.Actor].Idle {
+			add(s.Actor)
+		}
 	}
 	slices.Sort(actors)
 	return actors

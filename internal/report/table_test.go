@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/coir-go/coir/internal/chart"
 )
@@ -46,7 +47,7 @@ func TestColumnsOfTheGuilty(t *testing.T) {
 	for i := range 30 {
 		c.Steps = append(c.Steps, chart.Step{Number: i + 1, Actor: i, Text: "sleep", Timed: true})
 	}
-	all := (&Trace{Chart: c, Total: 30, FailedAt: 26, Failing: []int{25}}).columns(c.Steps, -1)
+	all := (&Trace{Chart: c, Total: 30, FailedAt: 26, Failing: []int{25}}).columns(c.Steps, -1, mostColumns, nil)
 	text := " " + strings.Trim(fmt.Sprint(all), "[]") + " "
 	if !strings.Contains(text, " 20 ") || !strings.Contains(text, " 25 ") || strings.Contains(text, " 24 ") ||
 		len(all) != fewColumns {
@@ -75,6 +76,62 @@ func TestColumnOfAStepThatWasCutShort(t *testing.T) {
 	for _, text := range []string{"| fiber2 ", "   13 | ", "   57 | "} { // its last step is 57
 		if !strings.Contains(b.String(), text) {
 			t.Errorf("no %q in\n%s", text, b.String())
+		}
+	}
+}
+
+// The first rows, in which an actor only starts others, are one line, unless the schedule leaves the plain order there.
+func TestTheStartIsOneLine(t *testing.T) {
+	for _, switches := range []int{0, 1} {
+		c := &chart.Chart{Actors: "goroutines", Of: []chart.Actor{{Name: "TestX"}, {Name: "a.go:1"}, {Name: "a.go:2"}}}
+		c.Steps = []chart.Step{
+			{Number: 3, Text: "add wg", Starts: true}, {Number: 4, Text: "go", Starts: true},
+			{Number: 5, Text: "go", Starts: true, Switches: switches},
+			{Number: 6, Text: "wait wg", Waits: true}, {Number: 7, Actor: 1, Text: "go", Starts: true},
+			{Number: 8, Actor: 2, Text: "lock mu", Waits: true},
+		}
+		c.Starts = []chart.Start{{Step: 1, Actor: 1}, {Step: 2, Actor: 2}}
+		want := "steps 3 to 5: TestX starts 2 goroutines 6 7 8"
+		if switches > 0 {
+			want = "3 4 5 6 7 8"
+		}
+		if got := numbers(&Trace{Chart: c, Total: 8, FailedAt: 8}); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// A table has at most the width that it may have. Columns that do not matter are left out for that; of the others
+// cells are broken, at last within words.
+func TestTablesFitTheWidth(t *testing.T) {
+	for failing, width := range map[int]int{2: 80, 8: 120} {
+		c := &chart.Chart{Actors: "goroutines"}
+		for i := range 8 {
+			c.Of = append(c.Of, chart.Actor{Name: fmt.Sprintf("handler /a/%d", i), Why: "waits"})
+		}
+		tr := &Trace{Chart: c, Total: 40, FailedAt: 40, Width: width}
+		for i := range 40 {
+			c.Steps = append(c.Steps, chart.Step{
+				Number: i + 1, Actor: i % 8, Text: "lock customer.account.mutex (mutex#1)", Title: "at customers_test.go:1117",
+			})
+		}
+		for i := range failing {
+			tr.Failing = append(tr.Failing, 7-i)
+		}
+		var b strings.Builder
+		tr.Table(&b)
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%d letters: %s", n, line)
+			}
+		}
+		for i := range failing {
+			if want := fmt.Sprintf("/a/%d ", 7-i); !strings.Contains(b.String(), want) {
+				t.Errorf("no column %s in\n%.600s", want, b.String())
+			}
+		}
+		if failing == 2 && !strings.Contains(b.String(), "customer.account.mutex") {
+			t.Errorf("a word is broken in\n%.600s", b.String())
 		}
 	}
 }

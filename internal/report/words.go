@@ -135,13 +135,23 @@ func numbered(name string) (head string, n int, tail string, ok bool) {
 	return name[:at], n, name[len(text):], true
 }
 
+// words returns the words of a text. The mark of a wait belongs to the word before it.
+func words(text string) []string {
+	all := strings.Fields(text)
+	if n := len(all); n > 1 && all[n-1] == WaitMark {
+		all[n-2] += " " + WaitMark
+		all = all[:n-1]
+	}
+	return all
+}
+
 // Wrap breaks text into lines of at most most letters, between words if possible.
 func Wrap(text string, most int) (lines []string) {
 	if utf8.RuneCountInString(text) <= most {
 		return []string{text}
 	}
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for _, word := range words(text) {
 		switch {
 		case line == "":
 			line = word
