@@ -140,7 +140,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, c := range []struct{ faults, test, kind, line string }{
 		{"reset", "TestChargesTwice", "fail", "fault: reset conn#"},
-		{"short", "TestOneRead", "fail", "fault: shorten conn#"},
+		{"short", "TestOneRead", "fail", "fault: shorten c, "},
 		{"hang", "TestNoTimeout", "deadlock", "fault: hang conn#"},
 		{"refused", "TestOneTry", "fail", "fault: refuse listener#"},
 		{"all", "TestOffers", "fail", "fault, in TestOffers, at faults_test.go:"},
