@@ -166,18 +166,18 @@ func TestFailuresInJSON(t *testing.T) {
 	}
 	headline := fmt.Sprintf("deadlock in schedule %[1]d (seed %[1]d), shrunk to 1 switch", f.Schedule)
 	if f.Kind != "deadlock" || f.Headline != headline || f.Switches != 1 || f.Steps != 8 || !f.Stable || f.OutsideSeen || !strings.HasSuffix(f.Replay, "-run '^TestTransfer$' -replay "+f.Token) {
-		t.Errorf("%+v", f)
+		t.Errorf("the failure is %+v; want the deadlock of the two transfers, found again", f)
 	}
 	if got := strings.Join(f.Cycle, " "); got != "bank_test.go:26 bank_test.go:27 bank_test.go:26" {
 		t.Error(got)
 	}
 	if len(f.Waits) != 3 {
-		t.Fatalf("%+v", f.Waits)
+		t.Fatalf("the waits are %+v; want 3", f.Waits)
 	}
 	w := f.Waits[1]
 	if w.Goroutine != "bank_test.go:26" || w.For != "waits to lock to.mu (mutex#2)" || w.Line != 16 ||
 		filepath.Base(w.File) != "bank_test.go" || strings.Join(w.HeldBy, " ") != "bank_test.go:27" {
-		t.Errorf("%+v", w)
+		t.Errorf("the second wait is %+v; want the lock that the other transfer holds", w)
 	}
 }
 
@@ -347,7 +347,7 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if locks := r.locks(); len(locks[2].holders()) != 0 {
-		t.Errorf("%+v", locks[2])
+		t.Errorf("%+v is held, want not held", locks[2])
 	}
 	r.failure.steps = 11 // the first is not known
 	if got, want := arrows(), [][2]int{{7, 5}}; !slices.Equal(got, want) {
