@@ -120,7 +120,7 @@ func (r *result) explain(dir string) string {
 			chart.Grouped(len(r.stepsOf)))
 	}
 	if f.token == "" {
-		b.WriteString("it has more decisions than are kept, so there is no token to replay it\n")
+		b.WriteString("it has more decisions than are kept, so it cannot be replayed from a token\n")
 	}
 	for _, s := range r.stepsOf {
 		if coir.IsFault(s.op) {
