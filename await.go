@@ -67,6 +67,7 @@ func (c *caller) waiter() waiter {
 //go:norace
 func (w *waiter) done() {
 	if w.g != nil {
+		w.g.leave()
 		guests.Put(w.g)
 	}
 }
@@ -76,6 +77,7 @@ func (w *waiter) done() {
 //go:norace
 func (c *caller) arm(w *waiter, on any) park.Ticket {
 	if c.f == nil {
+		c.enter(w.g, on)
 		return w.p.Arm()
 	}
 	if c.own {
@@ -154,6 +156,9 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 			w.kit.Put(node)
 			return park.Cancelled
 		}
+	}
+	if c.f == nil {
+		w.g.stamp()
 	}
 	var clk clock.Clock
 	if deadline != never {

@@ -41,6 +41,9 @@ func resolve(ctx context.Context) (c caller) {
 	if c.f == nil || !c.f.task.Here() {
 		c.f = currentFiber()
 	}
+	if race.Enabled && c.f == nil {
+		releaseLabels()
+	}
 	c.own = c.f != nil && c.sc != nil && (c.sc.owner == c.f || c.sc == &c.f.nursery.scope)
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/coir-go/coir/internal/clock"
 	"github.com/coir-go/coir/internal/park"
@@ -24,13 +25,18 @@ type guest struct {
 	park.Guest
 	kit   wait.Kit
 	timer clock.Timer
+	stay  stay // what snapshots show of the wait, with kit.On
 }
 
-var guests = sync.Pool{New: func() any {
+var guests = sync.Pool{New: newGuest}
+
+//go:norace
+func newGuest() any {
 	g := new(guest)
-	g.Init()
+	g.Init(guestsMade.Add(1))
+	waitingGuests.add(&weakNode[weakGuest]{x: weakGuest{weak.Make(g)}})
 	return g
-}}
+}
 
 // isPlainGoroutine reports whether the caller is a goroutine under a context that never ends and is not one of coir's.
 //
@@ -71,9 +77,11 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 	g := guests.Get().(*guest)
 	cell := wait.SoloCell[T](&g.kit, ch.Cells())
 	cell.Value = v
+	g.enter((*toSend)(&c.core))
 	ch.Publish(sending, &cell.Node, &g.Parker, g.ArmParked())
 	ch.Unlock()
 	// 3. Park.
+	g.stamp()
 	g.Wait()
 	// 4. Finish.
 	var err error
@@ -84,6 +92,7 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 		err = c.core.resultErr(sending, r)
 	}
 	wait.Done[T](&g.kit, ch.Cells())
+	g.leave()
 	guests.Put(g)
 	return err
 }
@@ -116,9 +125,11 @@ func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 	// 2. Publish.
 	g := guests.Get().(*guest)
 	cell := wait.SoloCell[T](&g.kit, ch.Cells())
+	g.enter((*toRecv)(&c.core))
 	ch.Publish(receiving, &cell.Node, &g.Parker, g.ArmParked())
 	ch.Unlock()
 	// 3. Park.
+	g.stamp()
 	g.Wait()
 	// 4. Finish.
 	var err error
@@ -129,6 +140,7 @@ func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 		err = c.core.resultErr(receiving, r)
 	}
 	wait.Done[T](&g.kit, ch.Cells())
+	g.leave()
 	guests.Put(g)
 	return v, err
 }

@@ -148,9 +148,12 @@ func (f *Fiber) takePlace(wait bool) {
 	}
 	if f == nil {
 		g := guests.Get().(*guest)
+		g.enter((*toEnter)(n))
 		l.again.Push(g.kit.Event(), &g.Parker, g.ArmParked())
 		n.more().mu.Unlock()
+		g.stamp()
 		g.Wait()
+		g.leave()
 		guests.Put(g)
 		return
 	}

@@ -23,85 +23,96 @@ func List[T any](x *T, describe func(x *T, o *snapshot.Object)) bool {
 	if x == nil || !listing.on.Load() {
 		return false
 	}
-	listing.add(&listed[T]{weak.Make(x), channel.NewID(), describe})
+	addListed(&listed[T]{weak.Make(x), channel.NewID(), describe})
 	return true
 }
 
 // listing holds the objects that snapshots show even if no fiber waits for them.
 var listing struct {
 	on atomic.Bool
-	objectList
+	weakList[listable]
 }
 
 // mostListed is the largest number of listed objects that a snapshot shows.
 const mostListed = 10_000
 
-// objectList is a list of objects, the newest first. Its length is at most the larger of 64 and twice the number of
-// live objects.
-type objectList struct {
-	mu    sync.Mutex
-	first *listNode
-	n     int
-	most  int // the length at which nodes of collected objects are removed
-}
-
-type listNode struct {
-	object listable
-	next   *listNode
-}
-
 type listable interface {
-	gone() bool
+	mortal
 	show(o *snapshot.Object) bool
 }
 
-// add adds an object. Creating the object is ordered before each reading of the list, and nothing else is ordered,
-// because the lock is hidden.
+// mortal is an entry of a weakList: a weak pointer.
+type mortal interface {
+	gone() bool // what it points to has been collected
+}
+
+// weakList is a list that keeps nothing alive, the newest entry first. Its length is at most the larger of 64 and twice
+// the number of entries that are not gone. It may be read while it changes: an entry that is removed meanwhile still
+// leads to the next.
+type weakList[T mortal] struct {
+	mu    sync.Mutex // of those who change it
+	first atomic.Pointer[weakNode[T]]
+	n     int
+	most  int // the length at which entries that are gone are removed
+}
+
+type weakNode[T mortal] struct {
+	x    T
+	next atomic.Pointer[weakNode[T]]
+}
+
+// add adds an entry.
 //
 //go:norace
-func (l *objectList) add(x listable) {
-	node := &listNode{object: x}
-	race.Release(unsafe.Pointer(node))
+func (l *weakList[T]) add(node *weakNode[T]) {
 	race.Disable()
 	defer race.Enable()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.n >= max(l.most, 64) {
 		at := &l.first
-		for *at != nil {
-			if (*at).object.gone() {
-				*at = (*at).next
+		for node := at.Load(); node != nil; node = at.Load() {
+			if node.x.gone() {
+				at.Store(node.next.Load())
 				l.n--
 			} else {
-				at = &(*at).next
+				at = &node.next
 			}
 		}
 		l.most = 2 * l.n
 	}
-	node.next, l.first = l.first, node
+	node.next.Store(l.first.Load())
+	l.first.Store(node)
 	l.n++
 }
 
-// nodes returns the nodes of the list.
+// after returns the node after the given one, or the first if that is nil.
 //
 //go:norace
-func (l *objectList) nodes() (all []*listNode) {
+func (l *weakList[T]) after(node *weakNode[T]) *weakNode[T] {
 	race.Disable()
 	defer race.Enable()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for x := l.first; x != nil; x = x.next {
-		all = append(all, x)
+	if node == nil {
+		return l.first.Load()
 	}
-	return all
+	return node.next.Load()
 }
 
-// show describes the object. It returns false if the object has been collected.
+// addListed adds an object. Creating it is ordered before each reading of the list, and nothing else is ordered.
 //
 //go:norace
-func (x *listNode) show(o *snapshot.Object) bool {
-	race.Acquire(unsafe.Pointer(x))
-	return x.object.show(o)
+func addListed(x listable) {
+	node := &weakNode[listable]{x: x}
+	race.Release(unsafe.Pointer(node))
+	listing.add(node)
+}
+
+// showListed describes the object. It returns false if the object has been collected.
+//
+//go:norace
+func showListed(node *weakNode[listable], o *snapshot.Object) bool {
+	race.Acquire(unsafe.Pointer(node))
+	return node.x.show(o)
 }
 
 // listed is an object in the list.
@@ -126,7 +137,7 @@ func (l *listed[T]) show(o *snapshot.Object) bool {
 
 // listChan adds a channel to the list.
 func listChan(c *core) {
-	listing.add(&listed[core]{weak.Make(c), c.ch.ID(), func(c *core, o *snapshot.Object) {
+	addListed(&listed[core]{weak.Make(c), c.ch.ID(), func(c *core, o *snapshot.Object) {
 		o.Name = c.name
 		c.describeTo(o)
 	}})

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
@@ -26,7 +27,7 @@ type Queue struct {
 	object
 	mu      xatomic.Mutex // guards waiters, and calls of the Resource's methods
 	waiters wait.Queue
-	by      uintptr // the number of the fiber that holds the object alone: see Held
+	by      uintptr // the number of the fiber or goroutine that holds the object alone: see Held
 }
 
 // Resource is what a [Queue] hands out. Its methods must not wait, panic, or use the queue. Pass the same Resource to
@@ -104,8 +105,8 @@ func (q *Queue) Fast() bool {
 }
 
 // FastIn is like Fast, for an operation in ctx that would otherwise call [Queue.Take]. It returns false if ctx has
-// ended. Like other operations that do not wait, it yields from time to time. by is the number of the calling fiber, or
-// 0 for a goroutine; pass it to [Queue.Held].
+// ended. Like other operations that do not wait, it yields from time to time. by is the number of the calling fiber or
+// goroutine, or 0 if it is not known; pass it to [Queue.Held].
 //
 //go:norace
 func (q *Queue) FastIn(ctx context.Context) (by uint64, ok bool) {
@@ -114,7 +115,10 @@ func (q *Queue) FastIn(ctx context.Context) (by uint64, ok bool) {
 	}
 	f, sc := scopeOf(ctx)
 	if sc == nil {
-		return 0, ctx.Done() == nil
+		if ctx.Done() != nil {
+			return 0, false
+		}
+		return numberHere(), true
 	}
 	if f != nil && f.task.Here() {
 		f.charge()
@@ -123,12 +127,18 @@ func (q *Queue) FastIn(ctx context.Context) (by uint64, ok bool) {
 	return by, sc.state.Load() == scopeLive
 }
 
-// Held records, for snapshots, the number of the fiber that holds the object alone, or 0 if no fiber does or the holder
-// is unknown. The author's fast path calls Held after it has taken, and calls it with 0 before it gives back.
+// Held records, for snapshots, who holds the object alone: the number of a fiber or goroutine, as [Queue.FastIn]
+// returns it, or 0 if nobody does or the holder is unknown. The author's fast path calls Held after it has taken, and
+// calls it with 0 before it gives back.
 // [Queue.Take] and [Queue.Put] call it themselves for a [Verb] that is Alone.
 //
 //go:norace
-func (q *Queue) Held(by uint64) { q.by = uintptr(by) }
+func (q *Queue) Held(by uint64) {
+	if uint64(uintptr(by)) != by {
+		by = 0 // the number of a goroutine, which has no room on 32 bits
+	}
+	q.by = uintptr(by)
+}
 
 // holder returns the number that Held recorded.
 //
@@ -250,7 +260,7 @@ func (q *Queue) await(by *caller, r Resource, n int) park.Reason {
 	q.mu.Lock()
 	if q.waiters.Empty() && r.Take(n) {
 		q.mu.Unlock()
-		q.hold(by.f, r, n)
+		q.holdHere(by.f, r, n)
 		by.charge()
 		return park.Data
 	}
@@ -261,7 +271,7 @@ func (q *Queue) await(by *caller, r Resource, n int) park.Reason {
 	q.mu.Unlock()
 	reason := by.await(&w, t, never)
 	if reason == park.Data {
-		q.hold(by.f, r, n)
+		q.holdHere(by.f, r, n)
 	} else {
 		q.withdraw(&c.Node, r)
 	}
@@ -461,6 +471,16 @@ func (q *Queue) hold(f *Fiber, r Resource, n int) {
 	}
 }
 
+// holdHere is hold for the calling fiber f, or the calling goroutine if f is nil.
+//
+//go:norace
+func (q *Queue) holdHere(f *Fiber, r Resource, n int) {
+	if f == nil && r.Verb(n).Alone {
+		q.Held(goroutineNumber(coro.G()))
+	}
+	q.hold(f, r, n)
+}
+
 // edge returns the address that race.Release and race.Acquire use for shared verbs, or for all others.
 //
 //go:norace
@@ -572,7 +592,7 @@ func (cs *takeCase) result(*Case) {
 	if simulating.Load() > 0 || r.Verb(n).Alone {
 		f := currentFiber()
 		race.Disable()
-		q.hold(f, r, n)
+		q.holdHere(f, r, n)
 		race.Enable()
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/clock"
-	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/sched"
@@ -26,7 +26,8 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// Snapshot returns what the runtime's fibers are doing, and what they wait for. The program continues to run during the
+// Snapshot returns what the runtime's fibers are doing, and what they wait for. Other goroutines are in it while they
+// wait for objects of coir, unless their contexts belong to another runtime. The program continues to run during the
 // call: package [snapshot] explains what that means for the result. Any goroutine or fiber may call Snapshot at any
 // time.
 //
@@ -73,6 +74,7 @@ type viewer struct {
 	nurseries map[*Nursery]*snapshot.Nursery
 	objects   map[uint64]*met
 	sites     map[uintptr]site
+	children  map[uint64]*goChild // those of the runtime, by the numbers of their goroutines
 	glimpse   glimpse
 	fiber     snapshot.Fiber
 	elsewhere bool // the caller is in another bubble of testing/synctest, which has its own time
@@ -96,7 +98,7 @@ func (v *viewer) look() {
 		})
 	}
 	if !v.stopped {
-		v.goChildren()
+		v.onGoroutines()
 	}
 	if !v.stopped {
 		v.inLine()
@@ -112,7 +114,8 @@ func (v *viewer) look() {
 
 // glimpse is what a snapshot reads of a fiber at one moment.
 type glimpse struct {
-	f       *Fiber
+	f       *Fiber // nil for a goroutine
+	p       *park.Parker
 	state   snapshot.State
 	wait    sched.Wait
 	due     int64     // the deadline of the fiber's scope, on the runtime's clock; 0 if there is none
@@ -163,7 +166,7 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	for i := range g.on[:g.n] {
 		g.on[i] = nil
 	}
-	g.f, g.n, g.more, g.g, g.due, g.until, g.foreign = f, 0, 0, 0, 0, time.Time{}, false
+	g.f, g.p, g.n, g.more, g.g, g.due, g.until, g.foreign = f, &t.Parker, 0, 0, 0, 0, time.Time{}, false
 	if stacks {
 		g.g = t.Goroutine()
 	}
@@ -202,7 +205,7 @@ func (g *glimpse) subjects() bool {
 	g.on[0], g.n = g.wait.On, 1
 	if s, ok := g.wait.On.(*scratch); ok {
 		on := s.on
-		if !g.f.task.Still(g.wait.Number) { // if the wait goes on, the three words of the slice on belong together
+		if !g.still() { // if the wait goes on, the three words of the slice on belong together
 			return false
 		}
 		g.n = 0
@@ -217,7 +220,7 @@ func (g *glimpse) subjects() bool {
 				g.n++
 			}
 		}
-		if !g.f.task.Still(g.wait.Number) { // if the wait goes on, each of the subjects belongs to it
+		if !g.still() { // if the wait goes on, each of the subjects belongs to it
 			return false
 		}
 	}
@@ -226,7 +229,15 @@ func (g *glimpse) subjects() bool {
 			g.on[i] = w.look()
 		}
 	}
-	return g.f.task.Still(g.wait.Number)
+	return g.still()
+}
+
+// still reports whether the wait goes on.
+//
+//go:norace
+func (g *glimpse) still() bool {
+	word := g.p.Word()
+	return word.Parked() && uint64(word.Ticket()) == g.wait.Number
 }
 
 // look returns a copy of a want that its fiber may be changing: see sched.Task.Look.
@@ -393,6 +404,12 @@ func (v *viewer) add(f *Fiber, g uint64) bool {
 		x.Stack = v.stacks[g]
 		x.At = source.Line(x.Stack)
 	}
+	return v.keep()
+}
+
+// keep adds v.fiber, which is complete, to the snapshot. It reports whether to continue.
+func (v *viewer) keep() bool {
+	x := &v.fiber
 	if v.o.Each != nil {
 		if !v.o.Each(x) {
 			v.stopped = true
@@ -425,18 +442,6 @@ func (v *viewer) nursery(n *Nursery) *snapshot.Nursery {
 		}
 	}
 	return x
-}
-
-// goChildren adds the fibers that run on their own goroutines.
-func (v *viewer) goChildren() {
-	for i := range goChildren.lists {
-		for _, c := range childrenOn(i, v.rt) {
-			v.fiber = snapshot.Fiber{State: snapshot.StateOutside}
-			if !v.add(&c.f, c.goroutine()) {
-				return
-			}
-		}
-	}
 }
 
 // inLine adds the fibers that wait for their first place in a nursery with a limit.
@@ -490,26 +495,6 @@ func (n *Nursery) lined(after *Fiber, some *[64]*Fiber) (k int) {
 	return k
 }
 
-// childrenOn returns the children of rt in a list of goChildren.
-//
-//go:norace
-func childrenOn(list int, rt *Runtime) (all []*goChild) {
-	race.Disable()
-	defer race.Enable()
-	l := &goChildren.lists[list]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := l.first; c != nil; c = c.next {
-		if c.f.nursery.rt == rt {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-//go:norace
-func (c *goChild) goroutine() uint64 { return coro.NumberOf(c.g) }
-
 // site is a place in the source of the program or of coir.
 type site struct {
 	text string // file:line
@@ -549,6 +534,11 @@ func (v *viewer) finish() {
 	}
 	for _, o := range v.objects {
 		o.describe() // after all fibers: see package snapshot
+		for i, id := range o.Holders {
+			if c := v.children[id]; c != nil {
+				o.Holders[i] = c.f.id
+			}
+		}
 		s.Objects = append(s.Objects, o.Object)
 	}
 	v.listed()
@@ -564,9 +554,9 @@ func (v *viewer) finish() {
 // listed adds the listed objects that no fiber waits for.
 func (v *viewer) listed() {
 	n := 0
-	for _, x := range listing.nodes() {
+	for node := listing.after(nil); node != nil; node = listing.after(node) {
 		var o snapshot.Object
-		if x.show(&o) && v.objects[o.ID] == nil {
+		if showListed(node, &o) && v.objects[o.ID] == nil {
 			if n++; n > mostListed {
 				return
 			}

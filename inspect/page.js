@@ -51,7 +51,8 @@
   }
 
   const stem = (name) => name.replace(/\[\d+\]$/, "");
-  const numbered = (name, id) => (name ? name + " #" : "#") + id;
+  const GOROUTINE = 2 ** 52; // snapshot.FirstGoroutine: a goroutine that is not a fiber has its number in its name
+  const numbered = (name, id) => (id < GOROUTINE ? (name ? name + " #" : "#") + id : name || "goroutine[" + (id - GOROUTINE) + "]");
 
   // Model is a snapshot with what the views ask for.
   class Model {
@@ -150,7 +151,7 @@
     fibers: {
       label: "fibers",
       columns: [narrow("number", "id"), NAME, STATE, wide("waits", "text"), narrow("for", "age"), FROM],
-      cells: ({ fiber: f }) => [span("num dim", f.id), named(f, isStuck(f)), stateOf(f), doing(f), ageOf(f), from(f)],
+      cells: ({ fiber: f }) => [span("num dim", f.id < GOROUTINE ? f.id : ""), named(f, isStuck(f)), stateOf(f), doing(f), ageOf(f), from(f)],
     },
     groups: {
       label: "equal waits",
@@ -181,7 +182,7 @@
   }
   function fiberCells(r) {
     const f = r.fiber;
-    return [first(r, f.name, f.name || "#" + f.id, span("dim", f.name ? "  #" + f.id : "")), stateOf(f), doing(f), ageOf(f), from(f)];
+    return [first(r, f.name, f.name || "#" + f.id, span("dim", f.name && f.id < GOROUTINE ? "  #" + f.id : "")), stateOf(f), doing(f), ageOf(f), from(f)];
   }
   function nurseryCells(r) {
     const n = r.nursery;
@@ -412,7 +413,8 @@
     $("title").title = plain(p.program || "");
     const about = [];
     if (p.pid) about.push("process " + p.pid);
-    about.push(count(p.live || model.fibers.length, "fiber"), grouped(p.spawned || 0) + " spawned");
+    const goroutines = model.states.goroutine || 0;
+    about.push(count(p.live || model.fibers.length - goroutines, "fiber"), grouped(p.spawned || 0) + " spawned");
     if (raw.omitted) about.push(grouped(raw.omitted) + " not shown");
     const when = isNaN(taken) ? "" : offline ? taken.toLocaleString() : taken.toLocaleTimeString();
     about.push("taken " + when + " in " + (raw.took / 1e6).toFixed(1) + " ms", "coir " + (p.coir || "?"), p.go || "");
@@ -464,7 +466,7 @@
   }
 
   function states() {
-    const known = ["waiting", "ready", "running", "blocking", "outside", "pending"];
+    const known = ["waiting", "ready", "running", "blocking", "outside", "pending", "goroutine"];
     const focus = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.state : "";
     $("states").replaceChildren(...known.filter((s) => model.states[s] || only === s).map((s) =>
       el("button", { class: s, "data-state": s, "aria-pressed": String(only === s), click: () => filter(s) },
@@ -582,7 +584,7 @@
       ["spawned at", f.spawned || (f.main ? "the body of a Run" : "")],
       ["in", ...places],
       ["also ends with", f.foreign ? "a context that is not coir's" : ""],
-      ["waits so far", grouped(f.waits || 0)],
+      ["waits so far", id < GOROUTINE ? grouped(f.waits || 0) : ""],
       ["belongs to", f.system ? "coir" : ""]));
     if (f.wait && f.wait.length) {
       body.push(el("h3", {}, f.wait.length > 1 ? "waits for one of" : "waits"));

@@ -45,6 +45,7 @@ func writeText(w io.Writer, s *snapshot.Snapshot, why []snapshot.Explanation) er
 	t.head()
 	t.explanations(why)
 	t.fibers()
+	t.others()
 	t.objects()
 	return t.out.Flush()
 }
@@ -62,6 +63,8 @@ type tree struct {
 	groups  *snapshot.Groups
 	lines   int // of the tree
 	left    int // fibers that are left out
+
+	goroutines []*snapshot.Fiber // those that are not fibers
 }
 
 func newTree(s *snapshot.Snapshot, why []snapshot.Explanation) *tree {
@@ -73,6 +76,10 @@ func newTree(s *snapshot.Snapshot, why []snapshot.Explanation) *tree {
 	for i := range s.Fibers {
 		f := &s.Fibers[i]
 		t.names[f.ID] = f.Name
+		if f.State == snapshot.StateGoroutine {
+			t.goroutines = append(t.goroutines, f)
+			continue
+		}
 		t.members[f.Nursery] = append(t.members[f.Nursery], f)
 	}
 	for _, of := range t.members { // a snapshot lists fibers in any order
@@ -114,6 +121,9 @@ func (t *tree) head() {
 	}
 	t.line(0, "%s, %s spawned since the start: %s", count(p.Live, "fiber"), grouped(p.Spawned),
 		cmp.Or(strings.Join(parts, ", "), "none to show"))
+	if n := len(t.goroutines); n > 0 {
+		t.line(0, "%s %s for objects of coir", count(n, "goroutine"), map[bool]string{true: "waits", false: "wait"}[n == 1])
+	}
 	if t.Omitted > 0 {
 		t.line(0, "%s not shown, because there are so many", count(t.Omitted, "fiber"))
 	}
@@ -176,17 +186,28 @@ func (t *tree) list(ids []uint64) string {
 // named returns the name and the number of a fiber.
 func (t *tree) named(id uint64) string {
 	name, ok := t.names[id]
-	if !ok {
-		return "#" + strconv.FormatUint(id, 10)
+	switch {
+	case ok && id >= snapshot.FirstGoroutine: // its number is in its name
+		return clean(name, nameRunes)
+	case !ok:
+		return number(id)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s #%d", clean(name, nameRunes), id))
+	return strings.TrimSpace(clean(name, nameRunes) + " " + number(id))
+}
+
+// number returns the number of a fiber or a goroutine.
+func number(id uint64) string {
+	if id >= snapshot.FirstGoroutine {
+		return "goroutine[" + strconv.FormatUint(id-snapshot.FirstGoroutine, 10) + "]"
+	}
+	return "#" + strconv.FormatUint(id, 10)
 }
 
 func (t *tree) since(since time.Time) string { return age(max(0, t.Taken.Sub(since))) }
 
 func (t *tree) fibers() {
 	t.line(0, "\nNurseries and fibers")
-	if len(t.Fibers) == 0 {
+	if len(t.Fibers) == len(t.goroutines) {
 		t.line(1, "none")
 		return
 	}
@@ -204,7 +225,7 @@ func (t *tree) fibers() {
 	}
 	var rest []*snapshot.Fiber
 	for i := range t.Fibers {
-		if f := &t.Fibers[i]; !known[f.Nursery] {
+		if f := &t.Fibers[i]; !known[f.Nursery] && f.State != snapshot.StateGoroutine {
 			rest = append(rest, f)
 		}
 	}
@@ -214,6 +235,19 @@ func (t *tree) fibers() {
 	}
 	if t.left > 0 {
 		t.line(1, "and %s more, which the page and snapshot.json show", count(t.left, "fiber"))
+	}
+}
+
+// others writes the goroutines that are not fibers. Their lines are part of those of the tree.
+func (t *tree) others() {
+	if len(t.goroutines) == 0 {
+		return
+	}
+	t.line(0, "\nOther goroutines that wait")
+	t.left = 0
+	t.group(t.goroutines, 1)
+	if t.left > 0 {
+		t.line(1, "and %s more, which the page and snapshot.json show", count(t.left, "goroutine"))
 	}
 }
 
@@ -379,7 +413,7 @@ func (t *tree) doing(g []*snapshot.Fiber) string {
 		if len(g) == 1 {
 			fmt.Fprintf(&b, ", for %s", t.since(oldest.Since))
 		} else {
-			fmt.Fprintf(&b, ", the oldest #%d for %s", oldest.ID, t.since(oldest.Since))
+			fmt.Fprintf(&b, ", the oldest %s for %s", number(oldest.ID), t.since(oldest.Since))
 			if lasts := t.Taken.Sub(oldest.Since); lasts >= time.Second && t.Taken.Sub(youngest.Since) < lasts/2 {
 				fmt.Fprintf(&b, ", the youngest for %s", t.since(youngest.Since))
 			}

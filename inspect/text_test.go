@@ -108,3 +108,36 @@ func TestTextOfABlockingCall(t *testing.T) {
 		t.Errorf("the text has no\n%s\nbut is\n%s", want, b.String())
 	}
 }
+
+// Goroutines that are not fibers are a part of their own, and are no fibers in any count.
+func TestTextOfGoroutines(t *testing.T) {
+	s := deadlock()
+	for n := range uint64(3) {
+		s.Fibers = append(s.Fibers, snapshot.Fiber{
+			ID: snapshot.FirstGoroutine + 34 + n, Name: fmt.Sprintf("handler=/pay[%d]", 34+n), State: snapshot.StateGoroutine,
+			Since: s.Taken.Add(-time.Duration(n+1) * time.Second), Wait: []snapshot.Wait{{Text: "to send to orders"}},
+		})
+	}
+	s.Objects[0].Holders = []uint64{snapshot.FirstGoroutine + 34, snapshot.FirstGoroutine + 50}
+	var with, without bytes.Buffer
+	if err := writeText(&with, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Fibers = s.Fibers[:len(s.Fibers)-3]
+	if err := writeText(&without, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n3 goroutines wait for objects of coir\n",
+		"\nOther goroutines that wait\n  3 x handler=/pay[...]: wait to send to orders, the oldest goroutine[36] for 3s",
+		"held by handler=/pay[34], goroutine[50]",
+	} {
+		if !strings.Contains(with.String(), want) {
+			t.Errorf("the text has no\n%s\nbut is\n%s", want, with.String())
+		}
+	}
+	head := func(b *bytes.Buffer) string { return strings.Split(b.String(), "\n")[2] }
+	if head(&with) != head(&without) {
+		t.Errorf("%s\n%s", head(&with), head(&without))
+	}
+}

@@ -121,6 +121,8 @@ type view struct {
 	cut     bool // there were more
 	omitted int
 
+	goroutines int // that are not fibers, and wait
+
 	open, cancelled int // nurseries
 	told            map[explanation]int
 	groups          []*group
@@ -134,6 +136,10 @@ type waited struct {
 
 // fiber counts a fiber.
 func (v *view) fiber(f *snapshot.Fiber) {
+	if f.State == snapshot.StateGoroutine {
+		v.goroutines++
+		return
+	}
 	v.looked++
 	v.states[f.State]++
 	if f.State != snapshot.StateWaiting {

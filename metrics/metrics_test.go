@@ -165,6 +165,7 @@ func TestSamples(t *testing.T) {
 				waiter(6, 3, snapshot.WaitSend), waiter(7, 9, snapshot.WaitSend), waiter(8, 4, snapshot.WaitSend, snapshot.WaitSleep),
 				waiter(9, 1), {ID: 10, State: snapshot.StateWaiting, Wait: []snapshot.Wait{{Kind: snapshot.WaitSleep}}},
 				waiter(11, -1, snapshot.WaitJoin), // started after the snapshot
+				{ID: snapshot.FirstGoroutine + 1, State: snapshot.StateGoroutine, Wait: []snapshot.Wait{{Kind: snapshot.WaitSend}}},
 			},
 			Nurseries: []snapshot.Nursery{{ID: 1}, {ID: 2, Ended: true}, {ID: 3}},
 			Objects: []snapshot.Object{
@@ -185,6 +186,8 @@ func TestSamples(t *testing.T) {
 		"coir_fibers_on_goroutine": 8, "coir_fibers_queued": 5, "coir_fibers_omitted": 0,
 		"coir_fibers{pending}": 1, "coir_fibers{ready}": 1, "coir_fibers{running}": 1, "coir_fibers{blocking}": 1,
 		"coir_fibers{waiting}": 6, "coir_fibers{outside}": 1,
+
+		"coir_goroutines_waiting": 1,
 
 		"coir_waits{send}": 2, "coir_waits{recv}": 0, "coir_waits{sleep}": 1, "coir_waits{end}": 0,
 		"coir_waits{join}": 1, "coir_waits{place}": 0, "coir_waits{cancel}": 0, "coir_waits{use}": 1,

@@ -137,7 +137,7 @@ type pair struct {
 type both struct {
 	*Fiber
 	before    *Fiber    // in the earlier snapshot, or nil
-	family    *family   // its nursery
+	family    *family   // its nursery; an empty one for a goroutine
 	limit     time.Time // when the wait ends by itself, at the latest; zero if it does not
 	same      bool      // it is in the same wait in both
 	cancelled bool      // a cancel may be about to end the wait
@@ -153,6 +153,9 @@ type family struct {
 	known    bool      // deadline and run are set
 	fibers   []int     // their indexes
 }
+
+// noFamily is the family of goroutines.
+var noFamily = &family{Nursery: new(Nursery)}
 
 // thing is an object that is in both snapshots.
 type thing struct {
@@ -233,6 +236,9 @@ func (p *pair) compareNurseries() {
 	all := slices.Clip(p.later.Nurseries)
 	_, p.familyIDs = byID(all, nurseryID)
 	for i := range p.later.Fibers { // a dump may not have all nurseries
+		if p.later.Fibers[i].isGoroutine() {
+			continue
+		}
 		id := p.later.Fibers[i].Nursery
 		if last := len(all) - 1; (last < 0 || all[last].ID != id) && !p.listed(id) {
 			all = append(all, Nursery{ID: id})
@@ -295,6 +301,11 @@ func (p *pair) compareFibers() {
 	for i := range p.fibers {
 		f := &p.fibers[i]
 		f.Fiber = &later[i]
+		if f.isGoroutine() {
+			f.family = noFamily
+			f.compare()
+			continue
+		}
 		if last == nil || last.ID != f.Nursery {
 			last = p.familyOf(f.Nursery)
 		}
@@ -308,7 +319,7 @@ func (f *both) compare() {
 	f.limit = f.Until
 	if f.before != nil {
 		f.limit = first(f.limit, f.before.Until)
-		f.same = f.State == StateWaiting && f.before.State == StateWaiting && f.Waits == f.before.Waits &&
+		f.same = f.waits() && f.before.waits() && f.Waits == f.before.Waits &&
 			f.More == 0 && // else another case may end it
 			slices.EqualFunc(f.Wait, f.before.Wait, sameWait)
 	}
@@ -319,6 +330,12 @@ func (f *both) compare() {
 	f.cancelled = f.family.Ended
 	f.foreign = f.Foreign || f.before != nil && f.before.Foreign
 }
+
+// isGoroutine reports whether f is a goroutine, not a fiber.
+func (f *Fiber) isGoroutine() bool { return f.State == StateGoroutine }
+
+// waits reports whether f waits for something of coir.
+func (f *Fiber) waits() bool { return f.State == StateWaiting || f.isGoroutine() }
 
 // sameWait reports whether a wait is for the same thing. Its text may differ: it may have a count or a time.
 func sameWait(a, b Wait) bool {
@@ -415,8 +432,11 @@ func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thin
 //
 // Only the deadline of a Run counts. After the deadline of one wait, or of a nursery inside the Run, a program
 // continues, as after a sleep.
+//
+// Other goroutines may do anything, so they do not count, with one exception: one that has begun or ended a wait for an
+// object of coir since the earlier snapshot may just have ended other waits.
 func (p *pair) findQuiet() {
-	if p.later.Omitted > 0 || p.earlier.Omitted > 0 || p.later.Process.Live > int64(len(p.later.Fibers)) ||
+	if p.later.Omitted > 0 || p.earlier.Omitted > 0 ||
 		p.later.Process.Spawned != p.earlier.Process.Spawned || p.ended > 0 {
 		return
 	}
@@ -424,6 +444,12 @@ func (p *pair) findQuiet() {
 	var ends time.Time
 	for i := range p.fibers {
 		f := &p.fibers[i]
+		if f.isGoroutine() {
+			if !f.same {
+				return
+			}
+			continue
+		}
 		if !f.same || f.cancelled || f.foreign || f.hasOwnLimit() || len(f.Wait) == 0 ||
 			slices.ContainsFunc(f.Wait, p.mayEnd) {
 			return
@@ -457,7 +483,7 @@ func (f *both) hasOwnLimit() bool {
 func (f *Fiber) inLine() bool { return f.Waits == 0 && len(f.Wait) == 1 && f.Wait[0].Kind == WaitPlace }
 
 // mayEnd reports whether a wait may end without another fiber. One for a channel may if a goroutine used the other side
-// last, which may do so again.
+// last, which may do so again; and one for a lock if a goroutine holds it that does not wait.
 func (p *pair) mayEnd(w Wait) bool {
 	o := p.object(w.Object)
 	switch w.Kind {
@@ -471,10 +497,13 @@ func (p *pair) mayEnd(w Wait) bool {
 		_, ok := p.fiber(w.Fiber)
 		return !ok
 	case WaitUse:
-		return o == nil || o.Ends == "" || o.Kind == ticket
+		return o == nil || o.Ends == "" || o.Kind == ticket || slices.ContainsFunc(o.Holders, p.isFree)
 	}
 	return true
 }
+
+// isFree reports whether id is the number of a goroutine that waits for nothing of coir.
+func (p *pair) isFree(id uint64) bool { return id >= FirstGoroutine && !p.alive(id) }
 
 // old reports whether a wait that is the same in both snapshots is old enough to be reported as likely to be stuck.
 // The age does not matter if every fiber waits.

@@ -20,10 +20,14 @@ func (p *pair) findAllWaiting() {
 	if !p.quiet && p.ends.IsZero() {
 		return
 	}
-	var all []int
+	var all, goroutines []int
 	told := true
 	for i := range p.fibers {
-		if !p.fibers[i].System {
+		switch f := &p.fibers[i]; {
+		case f.System:
+		case f.isGoroutine():
+			goroutines = append(goroutines, i)
+		default:
 			all = append(all, i)
 			told = told && p.stuck[i]
 		}
@@ -32,8 +36,14 @@ func (p *pair) findAllWaiting() {
 		return
 	}
 	since := p.oldest(all)
-	text := fmt.Sprintf("%s%s: %s; only a goroutine outside of coir could end that",
-		pick(all, "the only fiber waits", "every fiber waits"), p.lasts(since, all), p.does(all))
+	text := fmt.Sprintf("%s%s: %s", pick(all, "the only fiber waits", "every fiber waits"), p.lasts(since, all), p.does(all))
+	if len(goroutines) > 0 {
+		text += "; so " + pick(goroutines, "does a goroutine: ", "do goroutines: ") + p.does(goroutines) +
+			"; only another goroutine could end that"
+		all = append(all, goroutines...)
+	} else {
+		text += "; only a goroutine outside of coir could end that"
+	}
 	if !p.ends.IsZero() {
 		text += fmt.Sprintf(" before the deadline, in %s", span{d: p.ends.Sub(p.later.Taken)})
 	}
@@ -97,7 +107,8 @@ func (p *pair) joinsTold(f *both) bool {
 // also be a fiber of another runtime, so this is not certain.
 func (p *pair) findHolderGone() {
 	gone := func(o *thing) bool {
-		return o.isLock() && len(o.holders) == 1 && o.Waiters > 0 && p.later.Omitted == 0 && !p.alive(o.holders[0])
+		return o.isLock() && len(o.holders) == 1 && o.Waiters > 0 && p.later.Omitted == 0 &&
+			!p.alive(o.holders[0]) && !p.isFree(o.holders[0])
 	}
 	for _, o := range p.gather(WaitUse, gone) {
 		if stuck := p.held(o.waiters); len(stuck) > 0 {

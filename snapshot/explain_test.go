@@ -184,6 +184,28 @@ var tickets = Snapshot{
 		Oldest: ago(4*time.Minute + 10*time.Second)}},
 }
 
+// goroutine returns a goroutine that waits since 3.1 s before noon.
+func goroutine(n uint64, waits ...Wait) Fiber {
+	return Fiber{ID: FirstGoroutine + n, Name: fmt.Sprintf("goroutine[%d]", n), State: StateGoroutine, Waits: 5,
+		Since: ago(3100 * time.Millisecond), Wait: waits}
+}
+
+// A fiber and a goroutine that lock A and B in different orders.
+var outside = Snapshot{
+	Fibers:  []Fiber{goroutine(34, lock(12, "B")), waiting(2, "pay", lock(11, "A")), runs},
+	Objects: []Object{mutex(11, "A", FirstGoroutine+34), mutex(12, "B", 2)},
+}
+
+const outsideText = "deadlock: pay waits to lock A, held by goroutine[34], which waits to lock B, held by pay: "
+
+// A fiber that waits for an event, and a goroutine that waits to receive.
+var still = Snapshot{
+	Process: Process{Live: 1},
+	Fibers:  []Fiber{waiting(1, "main", Wait{Kind: WaitUse, Object: 11, Text: "for the event go"}), goroutine(34, recv(12))},
+	Objects: []Object{{ID: 11, Kind: "event", Name: "go", Ends: "set", Waiters: 1},
+		{ID: 12, Kind: "channel", Name: "orders", Receivers: 1}},
+}
+
 // edit returns a change of both snapshots.
 func edit(edits ...func(s *Snapshot)) change {
 	return func(earlier, later *Snapshot) {
@@ -280,6 +302,30 @@ func TestExplain(t *testing.T) {
 			"a deadlock, for 3.1s"}},
 		{"many that are alike", many(50), nil, []string{"certain deadlock: p[0] waits to lock x[0], held by p[1], which " +
 			"waits to lock x[1], held by p[0]: a deadlock, for 3.1s; the same 49 times more, with 98 other fibers"}},
+
+		{"a fiber and a goroutine", outside, nil, []string{"certain " + outsideText + "a deadlock, for 3.1s"}},
+		{"a goroutine in a context that may end", outside, edit(func(s *Snapshot) { s.Fibers[0].Foreign = true }), []string{
+			outsideText + "likely a deadlock, for 3.1s, unless the context of a wait ends"}},
+		{"another wait of a goroutine", outside, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
+		{"a goroutine that does not wait holds the lock", outside, edit(func(s *Snapshot) { s.Fibers = s.Fibers[1:] }), nil},
+		{"a full channel, for goroutines", full, edit(func(s *Snapshot) {
+			s.Fibers[0] = goroutine(34, send(11))
+			s.Fibers = append(s.Fibers, goroutine(35, send(11)), goroutine(36, send(11)))
+		}), []string{"channel-full: goroutine[34..36] (3 goroutines) wait to send to orders (full, 64 of 64), the oldest for " +
+			"12s; consumer, which was the last to receive from it, runs (at shop/db.go:7)"}},
+		{"every fiber waits, and a goroutine", still, nil, []string{"all-waiting: the only fiber waits for 3.1s: main waits " +
+			"for the event go; so does a goroutine: goroutine[34] waits to receive from orders; only another goroutine could " +
+			"end that"}},
+		{"every fiber waits, and a goroutine has begun a wait", still,
+			func(_, later *Snapshot) { later.Fibers[1].Waits++ }, nil},
+		{"every fiber waits, and a goroutine has ended a wait", still,
+			func(_, later *Snapshot) { later.Fibers = later.Fibers[:1] }, nil},
+		{"every fiber waits, for a goroutine that holds a lock", still, edit(func(s *Snapshot) {
+			s.Objects[0] = mutex(11, "mu", FirstGoroutine+99)
+		}), nil},
+		{"every fiber waits, under a deadline that is not the goroutine's", still, edit(timed), []string{
+			"all-waiting: the only fiber waits for 3.1s: main waits for the event go; so does a goroutine: goroutine[34] " +
+				"waits to receive from orders; only another goroutine could end that before the deadline, in 52s"}},
 
 		// What is almost such a cycle.
 		{"another wait", crossed, func(_, later *Snapshot) { later.Fibers[1].Waits++ }, nil},

@@ -97,6 +97,9 @@ func (p *pair) nameOf(id uint64) string {
 	if i, ok := slices.BinarySearch(p.beforeIDs, id); ok {
 		return p.before[i].name()
 	}
+	if id >= FirstGoroutine {
+		return "goroutine[" + strconv.FormatUint(id-FirstGoroutine, 10) + "]"
+	}
 	return "fiber " + strconv.FormatUint(id, 10)
 }
 
@@ -179,9 +182,17 @@ func (p *pair) names(fibers []int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	if ranges {
-		text += " (" + count(len(all), "fiber") + ")"
+		text += " (" + count(len(all), p.noun(fibers)) + ")"
 	}
 	return text
+}
+
+// noun returns the word for some fibers, or goroutines.
+func (p *pair) noun(fibers []int) string {
+	if slices.ContainsFunc(fibers, func(i int) bool { return !p.fibers[i].isGoroutine() }) {
+		return "fiber"
+	}
+	return "goroutine"
 }
 
 // line returns the line where a fiber is, in words that follow others.
@@ -267,7 +278,7 @@ func (p *pair) doing(f *Fiber) (one, many string) {
 		return "is in a call that blocks, or computes" + at, "are in calls that block, or compute" + at
 	case StateOutside:
 		return "runs on a goroutine of its own" + at, "run on goroutines of their own" + at
-	case StateWaiting:
+	case StateWaiting, StateGoroutine:
 		return "waits" + p.waitsFor(f, "its") + at, "wait" + p.waitsFor(f, "their") + at
 	}
 	return "does something else", "do something else"

@@ -1,5 +1,6 @@
 // Package snapshot holds what a running program of package coir is doing: its fibers, what each of them waits for, and
-// the objects that they wait for. [github.com/coir-go/coir.Runtime.Snapshot] returns a [Snapshot].
+// the objects that they wait for. Other goroutines are in it while they wait for such an object.
+// [github.com/coir-go/coir.Runtime.Snapshot] returns a [Snapshot].
 //
 // A Snapshot is a plain value: it has no pointer into the program, so it can be kept, compared and encoded. It does not
 // show values that the program has sent or stored.
@@ -33,8 +34,8 @@ type Snapshot struct {
 
 // Options select what a snapshot contains.
 type Options struct {
-	// Fibers is the maximum number of fibers in a snapshot; 0 means 100,000. It bounds the memory, which is about 500
-	// bytes for each. The others are counted in [Snapshot.Omitted].
+	// Fibers is the maximum number of fibers and goroutines in a snapshot; 0 means 100,000. It bounds the memory, which
+	// is about 500 bytes for each. The others are counted in [Snapshot.Omitted].
 	Fibers int
 	// Stacks adds the stack of each fiber that has begun. It stops the program for as long as a goroutine profile does.
 	Stacks bool
@@ -66,9 +67,18 @@ const (
 	StateBlocking State = "blocking" // it occupies its worker: in a blocking call, such as coir.Blocking, or computing
 	StateWaiting  State = "waiting"  // it waits for what Wait says
 	StateOutside  State = "outside"  // it runs on a goroutine of its own, and waits for nothing of coir
+
+	// StateGoroutine is that of a goroutine that is not a fiber, and waits for what Wait says. Goroutines that wait for
+	// nothing of coir are not in a snapshot.
+	StateGoroutine State = "goroutine"
 )
 
-// Fiber is a fiber, or the body of a Run.
+// FirstGoroutine plus the number of a goroutine is the ID by which a snapshot knows the goroutine.
+const FirstGoroutine = 1 << 52
+
+// Fiber is a fiber, or the body of a Run; or a goroutine that is not a fiber, if it waits for an object of coir. Such a
+// goroutine has State [StateGoroutine], no nursery, and a name that ends with its number: goroutine[34], or
+// handler=/orders[34] if it has labels of package [runtime/pprof].
 type Fiber struct {
 	ID      uint64    `json:"id"`
 	Name    string    `json:"name"`
@@ -79,7 +89,7 @@ type Fiber struct {
 	Spawned string    `json:"spawned"`           // the place, as file:line; empty for the body of a Run
 	Wait    []Wait    `json:"wait,omitempty"`    // what it waits for: any one of them ends the wait
 	More    int       `json:"more,omitempty"`    // how many cases of a select are not in Wait, which has 64 at most
-	Waits   uint64    `json:"waits"`             // how often it has begun to wait: the number of this wait
+	Waits   uint64    `json:"waits"`             // the number of this wait: no two of a fiber have the same
 	Until   time.Time `json:"until,omitzero"`    // when the wait ends by itself; zero if it does not
 	Foreign bool      `json:"foreign,omitempty"` // it waits with a context from outside of coir, whose end also ends the wait
 	Stack   string    `json:"stack,omitempty"`   // see Options.Stacks
@@ -144,8 +154,8 @@ type Nursery struct {
 	Cause    string    `json:"cause,omitempty"` // the cause of the end: the result of its Error method
 }
 
-// Object is something that fibers wait for, or hold. It is in the snapshot if a fiber of the snapshot waits for it, or
-// if the program lists its objects.
+// Object is something that fibers and goroutines wait for, or hold. It is in the snapshot if one of the snapshot waits
+// for it, or if the program lists its objects.
 type Object struct {
 	ID   uint64 `json:"id"`
 	Kind string `json:"kind"` // "channel", "mutex", "event", ...
@@ -168,13 +178,14 @@ type Object struct {
 	FromOutside bool `json:"fromOutside,omitempty"` // a goroutine, not a fiber, was the last to use it to send
 	ToOutside   bool `json:"toOutside,omitempty"`   // a goroutine, not a fiber, was the last to use it to receive
 
-	// Holders are the fibers that hold it, if that is known, and Ends is what they do to end a wait: unlock.
+	// Holders are the fibers and goroutines that hold it, if they are known, and Ends is what they do to end a wait:
+	// unlock.
 	Holders []uint64 `json:"holders,omitempty"`
 	Ends    string   `json:"ends,omitempty"`
 
-	Senders   int       `json:"senders,omitempty"`   // fibers of the snapshot that wait to send
-	Receivers int       `json:"receivers,omitempty"` // fibers of the snapshot that wait to receive
-	Waiters   int       `json:"waiters,omitempty"`   // fibers of the snapshot that wait for it otherwise
+	Senders   int       `json:"senders,omitempty"`   // fibers and goroutines that wait to send
+	Receivers int       `json:"receivers,omitempty"` // fibers and goroutines that wait to receive
+	Waiters   int       `json:"waiters,omitempty"`   // fibers and goroutines that wait for it otherwise
 	Oldest    time.Time `json:"oldest,omitzero"`     // when the oldest of these waits began
 
 	Tickets []Ticket `json:"tickets,omitempty"` // the oldest open tickets of a desk, at most 100

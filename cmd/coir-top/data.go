@@ -65,7 +65,9 @@ func newData(dump *inspect.Dump) *data {
 	for i := range s.Fibers {
 		f := &d.all[i]
 		f.Fiber = &s.Fibers[i]
-		f.named = strings.TrimSpace(f.Name + " #" + strconv.FormatUint(f.ID, 10))
+		if f.named = f.Name; f.State != snapshot.StateGoroutine { // the name of a goroutine has its number
+			f.named = strings.TrimSpace(f.Name + " " + number(f.ID))
+		}
 		f.stem, f.index = snapshot.Stem(f.Name)
 		for k := 0; k < len(f.Wait) && f.object == nil; k++ {
 			f.object = d.objects[f.Wait[k].Object]
@@ -111,6 +113,14 @@ func (d *data) since(t time.Time) string {
 func (d *data) named(id uint64) string {
 	if f := d.fibers[id]; f != nil {
 		return f.named
+	}
+	return number(id)
+}
+
+// number returns the number of a fiber or a goroutine.
+func number(id uint64) string {
+	if id >= snapshot.FirstGoroutine {
+		return "goroutine[" + strconv.FormatUint(id-snapshot.FirstGoroutine, 10) + "]"
 	}
 	return "#" + strconv.FormatUint(id, 10)
 }
@@ -245,9 +255,13 @@ func (d *data) counts() string {
 			parts = append(parts, grouped(states[s])+" "+string(s))
 		}
 	}
-	text := count(len(d.Fibers)+d.Omitted, "fiber") + ": " + cmp.Or(strings.Join(parts, ", "), "none to show")
+	goroutines := states[snapshot.StateGoroutine]
+	text := count(len(d.Fibers)-goroutines+d.Omitted, "fiber") + ": " + cmp.Or(strings.Join(parts, ", "), "none to show")
 	if d.Omitted > 0 {
 		text += ", " + grouped(d.Omitted) + " not shown"
+	}
+	if goroutines > 0 {
+		text += "; " + count(goroutines, "waiting goroutine")
 	}
 	if len(d.Workers) == 0 {
 		return text

@@ -529,3 +529,26 @@ func TestThePageOfABlockingCall(t *testing.T) {
 	}})
 	has(t, m.text(), "is at     shop/report.go:5, in chan receive")
 }
+
+// Goroutines that are not fibers have rows like fibers, a part of the tree, and a count of their own.
+func TestGoroutines(t *testing.T) {
+	dump := shop()
+	for n := range uint64(2) {
+		dump.Snapshot.Fibers = append(dump.Snapshot.Fibers, snapshot.Fiber{
+			ID: snapshot.FirstGoroutine + 34 + n, Name: fmt.Sprintf("handler=/pay[%d]", 34+n), State: snapshot.StateGoroutine,
+			Since: ago(time.Second), Waits: 3, Wait: []snapshot.Wait{{Kind: snapshot.WaitSend, Text: "to send to pay", Object: 13}},
+		})
+	}
+	dump.Snapshot.Objects[0].Holders = []uint64{snapshot.FirstGoroutine + 34, snapshot.FirstGoroutine + 50}
+	m := showing(t, dump)
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
+	has(t, m.text(), "108 fibers: ", "; 2 waiting goroutines; 3 workers")
+	m.press("g", "/", "h", "a", "n", "d", "l", "e", "r", "enter")
+	has(t, m.text(), " handler=/pay[34]  waits to send to pay")
+	m = showing(t, dump)
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
+	m.press("2", "end")
+	has(t, m.text(), "other goroutines that wait", "2 x handler=/pay[...]: wait to send to pay")
+	m.press("3")
+	has(t, m.text(), "held by handler=/pay[34], goroutine[50]")
+}

@@ -213,7 +213,7 @@ func replace(text string) string {
 		{`process \d+`, "process N"}, {`localhost:\d+`, "localhost:N"}, {`\d\d:\d\d:\d\d`, "T"},
 		{`; \d+ workers?, .*`, "; N workers"},
 		{`\b\d+(\.\d+)?(ms|s|m\d+s|m)\b`, "T"}, {`\.go:\d+`, ".go:N"}, {`#\d+`, "#N"}, {`fiber \d+,`, "fiber N,"},
-		{`worker\[\d\]`, "worker[N]"}, {`(\S) {2,}`, "$1  "}, {`\b(running|blocking)\b`, "busy"},
+		{`worker\[\d\]`, "worker[N]"}, {`order\[\d+\]`, "order[N]"}, {`(\S) {2,}`, "$1  "}, {`\b(running|blocking)\b`, "busy"},
 		{`(, \d busy)+`, ", N busy"},
 	} {
 		text = regexp.MustCompile(r.from).ReplaceAllString(text, r.to)
@@ -222,7 +222,7 @@ func replace(text string) string {
 }
 
 // bugs lists the bugs of examples/stuck.
-var bugs = []string{"locks", "pipeline", "gone", "full", "native", "hog", "cancel", "all"}
+var bugs = []string{"locks", "pipeline", "gone", "full", "handlers", "native", "hog", "cancel", "all"}
 
 // The first screen shows the reason of each hang.
 func TestEachBugInATerminal(t *testing.T) {

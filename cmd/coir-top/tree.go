@@ -48,15 +48,22 @@ func (s *treeScreen) build(m *model) {
 	for i := range d.Nurseries { // nurseries that are too deep, or in a cycle, which only a wrong snapshot has
 		s.nursery(d, &d.Nurseries[i], 0, false)
 	}
-	var rest []*fiber
+	var rest, goroutines []*fiber
 	for i := range d.all {
-		if f := &d.all[i]; d.nurseries[f.Nursery] == nil {
+		switch f := &d.all[i]; {
+		case f.State == snapshot.StateGoroutine:
+			goroutines = append(goroutines, f)
+		case d.nurseries[f.Nursery] == nil:
 			rest = append(rest, f)
 		}
 	}
 	if len(rest) > 0 {
 		s.rows = append(s.rows, treeRow{text: "fibers of nurseries that are not in the snapshot"})
 		s.fibers(d, rest, 1, false)
+	}
+	if len(goroutines) > 0 {
+		s.rows = append(s.rows, treeRow{text: "other goroutines that wait"})
+		s.fibers(d, goroutines, 1, false)
 	}
 	if s.query != "" {
 		s.filter(d)

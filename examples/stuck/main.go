@@ -10,10 +10,14 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +56,7 @@ var bugs = map[string]func(ctx context.Context, n *coir.Nursery) error{
 	"pipeline": pipeline,
 	"gone":     receiverGone,
 	"full":     slowReceiver,
+	"handlers": fullForHandlers,
 	"native":   nativeCalls,
 	"hog":      neverYields,
 	"cancel":   ignoredCancel,
@@ -158,6 +163,45 @@ func slowReceiver(ctx context.Context, n *coir.Nursery) error {
 		}
 		return flushed.Wait(ctx)
 	})
+	idle(n)
+	return nil
+}
+
+// fullForHandlers has a web server. Its handlers, which are goroutines, send to a channel whose consumer waits for
+// something else. The label gives the handlers a name.
+func fullForHandlers(ctx context.Context, n *coir.Nursery) error {
+	orders := coir.NewChan[string](2, coir.WithName("orders"))
+	stored := coir.NewEvent(coir.WithName("stored"))
+	n.Go("store", func(ctx context.Context) error {
+		if _, err := orders.Recv(ctx); err != nil {
+			return err
+		}
+		return stored.Wait(ctx)
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pprof.Do(r.Context(), pprof.Labels("handler", r.URL.Path), func(ctx context.Context) {
+			if err := orders.Send(ctx, "an order"); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			}
+		})
+	}))
+	n.Go("clients", func(ctx context.Context) error {
+		defer server.Close() // it waits for the handlers
+		var requests sync.WaitGroup
+		for range 5 {
+			requests.Go(func() {
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/order", nil)
+				if err != nil {
+					return
+				}
+				if answer, err := server.Client().Do(r); err == nil {
+					_ = answer.Body.Close()
+				}
+			})
+		}
+		requests.Wait()
+		return ctx.Err()
+	}, coir.OnGoroutine())
 	idle(n)
 	return nil
 }

@@ -57,13 +57,15 @@ var hot = map[string][]string{
 
 	// Operations of a goroutine.
 	"coir.(*Chan[T]).sendGuest": {
-		"coir.(*Chan[T]).sendAny", "coir.(*core).resultErr", "coir.isPlainGoroutine", "indirect",
+		"coir.(*Chan[T]).sendAny", "coir.(*core).resultErr", "coir.(*guest).enter", "time.Since",
+		"coir.isPlainGoroutine", "indirect",
 		"internal/channel.(*Chan[T]).Finish", "internal/channel.(*Chan[T]).Put", "internal/park.(*Guest).ArmParked",
 		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.SoloCell[T]",
 		"runtime.chanrecv1", "sync.(*Pool).Get", "sync.(*Pool).Put",
 	},
 	"coir.(*Chan[T]).recvGuest": {
-		"coir.(*Chan[T]).recvAny", "coir.(*core).resultErr", "coir.isPlainGoroutine", "indirect",
+		"coir.(*Chan[T]).recvAny", "coir.(*core).resultErr", "coir.(*guest).enter", "time.Since",
+		"coir.isPlainGoroutine", "indirect",
 		"internal/channel.(*Chan[T]).Finish", "internal/channel.(*Chan[T]).Take", "internal/park.(*Guest).ArmParked",
 		"internal/sync.(*Mutex).lockSlow", "internal/sync.(*Mutex).unlockSlow", "internal/wait.SoloCell[T]",
 		"runtime.chanrecv1", "sync.(*Pool).Get", "sync.(*Pool).Put",

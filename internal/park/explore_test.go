@@ -198,7 +198,7 @@ func TestExploreGuestArmedParked(t *testing.T) {
 
 func guestWaits(arm func(*Guest) Ticket, park func(*Guest) Reason) {
 	g := new(Guest)
-	g.Init()
+	g.Init(0)
 	var won [3]int
 	end := func(t Ticket, r Reason) {
 		if g.Wake(t, r, nil) == Won {

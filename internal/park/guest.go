@@ -22,10 +22,19 @@ type Guest struct {
 	sema xatomic.Sema // posted once for each wait that was committed to and has been claimed
 }
 
-// Init prepares the guest for its first use.
+// Init prepares the guest for its first use. n is the number of the guest. Tickets begin at different places, far from
+// each other, so that the ticket alone tells waits of different guests apart, unless one of them waits very often.
 //
 //go:norace
-func (g *Guest) Init() { g.Parker.Init(g) }
+func (g *Guest) Init(n uint64) {
+	g.Parker.Init(g)
+	g.word.Store(word(Ticket(n*(0x9E3779B97F4A7C15>>low)&(1<<ticketBits-1)), None, Running))
+}
+
+// Home returns the bubble in which the goroutine waits. It may be called by others while the goroutine has parked.
+//
+//go:norace
+func (g *Guest) Home() bubble.ID { return g.home }
 
 // Ready implements Owner.
 //

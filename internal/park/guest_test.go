@@ -12,7 +12,7 @@ import (
 
 func newGuest() *Guest {
 	g := new(Guest)
-	g.Init()
+	g.Init(0)
 	return g
 }
 

@@ -179,14 +179,6 @@ func (t *Task) Look() (w Wait, ok bool) {
 	return w, t.Word() == word
 }
 
-// Still reports whether the task is in the wait with that number.
-//
-//go:norace
-func (t *Task) Still(number uint64) bool {
-	word := t.Word()
-	return word.Parked() && uint64(word.Ticket()) == number
-}
-
 // Parks returns what the task is about to wait for, and whether it is about to park. Only the task itself may call it,
 // in a call of the observer.
 //
