@@ -28,7 +28,7 @@ type Guest struct {
 //go:norace
 func (g *Guest) Init(n uint64) {
 	g.Parker.Init(g)
-	g.word.Store(word(Ticket(n*(0x9E3779B97F4A7C15>>low)&(1<<ticketBits-1)), None, Running))
+	xatomic.Preset(&g.word, word(Ticket(n*(0x9E3779B97F4A7C15>>low)&(1<<ticketBits-1)), None, Running))
 }
 
 // Home returns the bubble in which the goroutine waits. It may be called by others while the goroutine has parked.

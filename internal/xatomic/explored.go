@@ -43,6 +43,9 @@ func (x *Bool) CompareAndSwap(from, to bool) bool {
 	return swapped(x.v.CompareAndSwap(from, to))
 }
 
+// Preset stores v in x, to which no other thread has a pointer yet. In an exploration it is not a step.
+func Preset(x *Uint64, v uint64) { x.v.Store(v) }
+
 func swapped(yes bool) bool {
 	if !yes {
 		interleave.Missed()

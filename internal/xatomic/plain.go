@@ -31,6 +31,9 @@ type (
 	Cond = sync.Cond
 )
 
+// Preset stores v in x, to which no other thread has a pointer yet. In an exploration it is not a step.
+func Preset(x *Uint64, v uint64) { x.Store(v) }
+
 // Go starts f as a thread of an exploration. It returns false if no exploration is running; the caller then starts a
 // goroutine.
 func Go(func()) bool { return false }
