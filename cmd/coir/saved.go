@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/coir-go/coir/cmd/coir/internal/events"
@@ -54,28 +55,30 @@ func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name 
 	return nil
 }
 
-// keepFailure writes the files of -save and -emit. If the failure was saved before, it only prints that.
+// keepFailure writes the files of -save and -emit. If a file exists, it only prints that.
 func (w *writer) keepFailure(p *pkg, r *result, f *events.Failure) {
-	tokens, files := saved(p.Dir, r.test)
-	for i, token := range tokens {
-		if token == f.Token {
-			w.line(p, r.test, "    saved before: %s\n", relative(p.Dir, files[i]))
-			return
-		}
-	}
 	if f.Token == "" {
 		return
+	}
+	tokens, files := saved(p.Dir, r.test)
+	before := slices.Index(tokens, f.Token)
+	if before >= 0 {
+		w.line(p, r.test, "    saved before: %s\n", relative(p.Dir, files[before]))
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(f.Token))
 	id := fmt.Sprintf("%s-%08x", f.Kind, h.Sum32())
-	if w.o.save {
+	if w.o.save && before < 0 {
 		name := filepath.Join(p.Dir, "testdata", "coir", r.test, id)
 		text := fmt.Sprintf("# %s\n# %s\n%s\n", f.Headline, f.Replay, f.Token)
 		w.wrote(p, r, "saved", name, text, nil)
 	}
 	if w.o.emit {
 		name := filepath.Join(p.Dir, "coir_"+r.test+"_"+strings.ReplaceAll(id, "-", "_")+"_test.go")
+		if _, err := os.Stat(name); err == nil {
+			w.line(p, r.test, "    emitted before: %s\n", relative(p.Dir, name))
+			return
+		}
 		text, err := emitted(p, r, f, id)
 		w.wrote(p, r, "emitted", name, text, err)
 	}

@@ -57,6 +57,37 @@ func TestSaved(t *testing.T) {
 	}
 }
 
+// A schedule that was saved with faults fails also in a run without them, and after a small change.
+func TestSavedWithFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	onMemory(t)
+	text, err := os.ReadFile("testdata/faults/faults_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const test, body = "TestChargesTwice", "func TestChargesTwice(t *testing.T) {\n"
+	program := strings.Replace(string(text), "package faults", "package m", 1)
+	dir := moduleWithCoir(t, map[string]string{"m_test.go": program})
+	found := explored(t, "-run="+test, "-faults=reset", "-save", ".")[test]
+	if found.Failure == nil {
+		t.Fatalf("with faults it is\n%s", found.Output)
+	}
+	again := explored(t, "-run="+test, "-emit", ".")[test]
+	if again.Failure == nil || again.Failure.Schedule != 1 || again.Failure.Report != found.Failure.Report ||
+		!strings.Contains(again.Output, "emitted: ") {
+		t.Errorf("without faults it is\n%s\nand was\n%s", again.Output, found.Output)
+	}
+	changed := strings.Replace(program, body, body+"\tvar unrelated sync.Mutex\n\tunrelated.Lock()\n\tunrelated.Unlock()\n", 1)
+	if err := os.WriteFile(filepath.Join(dir, "m_test.go"), []byte(changed), 0o666); err != nil || changed == program {
+		t.Fatalf("the program is\n%s", program)
+	}
+	if near := explored(t, "-run="+test+"$", ".")[test]; near.Failure == nil {
+		t.Errorf("in a program that has changed it is\n%s", near.Output)
+	}
+}
+
 // If the code has changed, the first sentence of a replay says so, and the next ones say what to do. The replay shows
 // no other failure.
 func TestReplayOfChangedCode(t *testing.T) {
@@ -104,16 +135,7 @@ func TestEmitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	module(t, map[string]string{"m_test.go": strings.Replace(string(text), "package bank", "package m_test", 1)})
-	mod := "module example.com/m\n\ngo 1.26\n\nrequire github.com/coir-go/coir v0.0.0\n\n" +
-		"replace github.com/coir-go/coir => " + root + "\n"
-	if err := os.WriteFile("go.mod", []byte(mod), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	moduleWithCoir(t, map[string]string{"m_test.go": strings.Replace(string(text), "package bank", "package m_test", 1)})
 	found := explored(t, "-emit", ".")["TestTransfer"]
 	files, err := filepath.Glob("coir_TestTransfer_deadlock_*_test.go")
 	if len(files) != 1 || err != nil || found.Failure == nil {
@@ -125,4 +147,20 @@ func TestEmitted(t *testing.T) {
 	if o.Failure == nil || o.Failure.Schedule != 1 || o.Failure.Token != found.Failure.Token {
 		t.Errorf("the test that was written fails so:\n%s\nand the first one so:\n%s", o.Output, found.Output)
 	}
+}
+
+// moduleWithCoir makes a module that requires coir, as it is in the working tree. The test continues in its directory.
+func moduleWithCoir(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = module(t, files)
+	mod := "module example.com/m\n\ngo 1.26\n\nrequire github.com/coir-go/coir v0.0.0\n\n" +
+		"replace github.com/coir-go/coir => " + root + "\n"
+	if err := os.WriteFile("go.mod", []byte(mod), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

@@ -224,7 +224,7 @@ func parse(args []string) (*options, error) {
 	}
 	if o.replay != "" {
 		if _, hash, ok := parseToken(o.replay); !ok || hash == 0 {
-			return nil, fmt.Errorf("the token %s is damaged: copy the whole token from the line that begins with replay:", o.replay)
+			return nil, fmt.Errorf("the token %s is damaged: copy all of it from the line \"replay: ...\" of the report", o.replay)
 		}
 	}
 	if o.strategy == "dpor" && !flagged {
@@ -279,7 +279,7 @@ func parseToken(token string) (racing bool, hash uint64, ok bool) {
 			if n <= 0 {
 				return nil, false
 			}
-			racing = racing || i == 1 && x > 0
+			racing = racing || i == 1 && x&(1<<coir.FaultsInToken-1) > 0
 			hash = x
 			b = b[n:]
 		}

@@ -36,9 +36,10 @@ func (c *coirConfig) again() coirConfig {
 	return d
 }
 
-// coirScripted returns a configuration that runs script with the seed and the racing clock of another configuration.
+// coirScripted returns a configuration that runs script with the seed, the racing clock and the faults of another
+// configuration.
 func coirScripted(script *search.Script, of *coirConfig) coirConfig {
-	return coirConfig{script, coir.Config{Seed: of.Seed, Racing: of.Racing}}
+	return coirConfig{script, coir.Config{Seed: of.Seed, Racing: of.Racing, Faults: of.Faults}}
 }
 
 // coirRun is the result of running a schedule.
@@ -107,7 +108,7 @@ func (x *coirExplorer) setLimits(c *coirConfig) {
 	c.MostBusy, c.MostSteps = coirMostBusy, coirMostSteps
 	c.MostTicks, c.TickSpan = coirMostTicks, int64(coirSpan)
 	c.Atomics, c.Collect, c.Sweeps = coirSet.atomics, coirSet.leaks, !x.shrinks && !x.seeksTwin
-	c.CountNews, c.InMemory, c.Faults = coirSet.kept != "", !coirSet.kernel, coirSet.faults
+	c.CountNews, c.InMemory = coirSet.kept != "", !coirSet.kernel
 	if x.shrinksTimers {
 		c.MostTicks, c.TickSpan = c.MostTicks/20, 0 // fewer, so that all steps of the deadlock are recorded
 	}
@@ -215,7 +216,7 @@ func (x *coirExplorer) waitsForOutside(r *coirRun) bool {
 
 // runPlain runs the plain schedule, in which the turn passes only when it must.
 func (x *coirExplorer) runPlain() coirRun {
-	return x.run(coirConfig{search.Stay(), coir.Config{Seed: coirSet.seed, Trace: true}})
+	return x.run(coirConfig{search.Stay(), coir.Config{Seed: coirSet.seed, Faults: coirSet.faults, Trace: true}})
 }
 
 // runShown runs a schedule whose output the command shows.

@@ -37,7 +37,7 @@ func (set *coirSettings) search() search.Strategy {
 // config returns the configuration of schedule n, for which the strategy has begun. The program's random numbers differ
 // from schedule to schedule, if the strategy allows that.
 func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
-	c := coirConfig{s, coir.Config{Seed: set.seed}}
+	c := coirConfig{s, coir.Config{Seed: set.seed, Faults: set.faults}}
 	if !search.Steady(s) {
 		c.Seed += uint64(n)
 		if set.racing && n%8 >= 5 {
@@ -62,14 +62,15 @@ func (set *coirSettings) racingConfig(n int) coirConfig {
 	seed := set.seed + 1<<32 + uint64(n)
 	s := search.Random(seed, []int{0, 50, 90}[n%3])
 	s.Begin(0)
-	return coirConfig{s, coir.Config{Seed: seed, Racing: 5 + uint64(n%3*20)}}
+	return coirConfig{s, coir.Config{Seed: seed, Racing: 5 + uint64(n%3*20), Faults: set.faults}}
 }
 
 // The most steps that are run to shrink a failing schedule. They take some seconds. See replay.Shrink.
 const coirCutSteps, coirSearchSteps = 3_000_000, 1_500_000
 
-// A token is "c1." followed by the seed, the racing clock, the hash of the trace, and the decisions, in base64. The
-// token of a schedule that had its own process begins with "f1.".
+// A token is "c1." followed by the seed, the racing clock and the faults, the hash of the trace, and the decisions, in
+// base64. The token of a schedule that had its own process begins with "f1.". The token has the faults that could
+// happen, because they decide which operations ask for a decision: so a schedule can be repeated without -faults.
 
 func coirEncode(c coirConfig, script []int, hash uint64) string {
 	head := "c1."
@@ -77,7 +78,7 @@ func coirEncode(c coirConfig, script []int, hash uint64) string {
 		head = "f1."
 	}
 	var b []byte
-	for _, n := range []uint64{c.Seed, c.Racing, hash & 0xffffffff} {
+	for _, n := range []uint64{c.Seed, c.Racing | uint64(c.Faults)<<coir.FaultsInToken, hash & 0xffffffff} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return replay.Token(head, b, script)
@@ -87,8 +88,9 @@ func coirDecode(token string) (c coirConfig, hash uint64, err string) {
 	if len(token) < 3 || token[:3] != "c1." && token[:3] != "f1." {
 		return c, 0, "does not begin with c1. or f1."
 	}
+	var how uint64
 	script, e := replay.Parse(token[3:], func(b []byte) (rest []byte, ok bool) {
-		for _, to := range []*uint64{&c.Seed, &c.Racing, &hash} {
+		for _, to := range []*uint64{&c.Seed, &how, &hash} {
 			n := 0
 			if *to, n = binary.Uvarint(b); n <= 0 {
 				return nil, false
@@ -100,6 +102,7 @@ func coirDecode(token string) (c coirConfig, hash uint64, err string) {
 	if e != nil {
 		return c, 0, e.Error()
 	}
+	c.Racing, c.Faults = how&(1<<coir.FaultsInToken-1), uint32(how>>coir.FaultsInToken)
 	c.strategy = &search.Script{Ways: script}
 	return c, hash, ""
 }
