@@ -179,7 +179,7 @@ type Object struct {
 	ToOutside   bool `json:"toOutside,omitempty"`   // a goroutine, not a fiber, was the last to use it to receive
 
 	// Holders are the fibers and goroutines that hold it, if they are known, and Ends is what they do to end a wait:
-	// unlock.
+	// unlock. On a processor of 32 bits, the goroutines are not known.
 	Holders []uint64 `json:"holders,omitempty"`
 	Ends    string   `json:"ends,omitempty"`
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,16 +38,18 @@ type writer struct {
 func newWriter(out io.Writer, o *options) *writer {
 	w := &writer{out: out, o: o, failedBuilds: map[string]bool{}, leaks: map[string]string{}, suites: newSuites(o)}
 	w.tty, w.width = !o.json && isTerminal(out), reportWidth
+	n, _ := strconv.Atoi(os.Getenv("COLUMNS"))
 	if f, ok := out.(*os.File); ok && w.tty {
-		if n := terminalWidth(f); n > 0 {
-			w.width = max(n, leastReportWidth)
-		}
+		n = cmp.Or(terminalWidth(f), n)
+	}
+	if n > 0 {
+		w.width = max(n, leastReportWidth)
 	}
 	return w
 }
 
-// reportWidth is the width of the tables of a report that no terminal shows, and leastReportWidth that of a table in a
-// narrow terminal.
+// reportWidth is the width of the tables of a report if neither a terminal nor the variable COLUMNS says it, and
+// leastReportWidth the smallest one.
 const reportWidth, leastReportWidth = 120, 80
 
 // isTerminal reports whether w is a terminal, or at least a device.
