@@ -490,6 +490,8 @@ func Run(ctx context.Context, fn func(ctx context.Context, n *Nursery) error) er
 }
 
 // open creates a nursery owned by the calling fiber. In a goroutine it returns nil.
+//
+//go:norace
 func open(ctx context.Context) *Nursery {
 	f, sc := ownFiber(ctx)
 	if f == nil {

@@ -166,6 +166,36 @@ func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 		"    100 | send c99 ", "  =>101 | ", "    102 | ")
 }
 
+// The report of a fiber that waits for a native mutex looks at nurseries that other fibers have just opened. The race
+// detector, if it is on, reports nothing.
+func TestReportOfANativeWaitBesideNurseries(t *testing.T) {
+	var mu sync.Mutex
+	found(t, KindBlocked, func(ctx context.Context, _ *Sim) {
+		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
+			for range 4 {
+				n.Go("opens", func(ctx context.Context) error {
+					for range 5 {
+						nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+							n.Go("child", func(ctx context.Context) error { return coir.Sleep(ctx, time.Second) })
+						})
+					}
+					return nil
+				})
+			}
+			for range 2 {
+				n.Go("locks", func(ctx context.Context) error {
+					if err := coir.Sleep(ctx, 3*time.Second); err != nil {
+						return err
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					return coir.Sleep(ctx, 1)
+				})
+			}
+		})
+	})
+}
+
 // The report of a fiber that waits for a native mutex names the fibers that may hold it, and shows their last steps.
 func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
 	for _, idle := range []int{0, 2} {
