@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -77,4 +78,41 @@ func TestConnect(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// The statements of the guide fit the tables.
+func TestStatements(t *testing.T) {
+	guide, err := os.ReadFile("../../../../docs/guide/remote.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllSubmatch(guide, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("the guide has %d statements; want 2", len(blocks))
+	}
+	s, err := server.Start()
+	if errors.Is(err, server.ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	pool, err := pgxpool.New(t.Context(), s.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), postgres.SQL("coir")); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks {
+		if _, err := pool.Exec(t.Context(), string(block[1])); err != nil {
+			t.Errorf("%s: %v", block[1], err)
+		}
+	}
 }
