@@ -170,7 +170,7 @@ func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 // detector, if it is on, reports nothing.
 func TestReportOfANativeWaitBesideNurseries(t *testing.T) {
 	var mu sync.Mutex
-	found(t, KindBlocked, func(ctx context.Context, _ *Sim) {
+	_ = found(t, KindBlocked, func(ctx context.Context, _ *Sim) {
 		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
 			for range 4 {
 				n.Go("opens", func(ctx context.Context) error {

@@ -40,7 +40,7 @@ func TestAPeerChanges(t *testing.T) {
 		<-b.start(other)
 		err := poll(ctx, func(ctx context.Context) error {
 			err := tr.Publish(ctx, "orders", remote.Msg{ID: remote.ID{Sender: 1, Seq: uint64(i)}})
-			weak := err != nil && strings.Contains(err.Error(), "is only stored now")
+			weak := err != nil && strings.Contains(err.Error(), "is now only stored")
 			if weak == (syncs == "2m") {
 				return nil
 			}

@@ -129,7 +129,7 @@ func TestAWeaknessPasses(t *testing.T) {
 		short, cancel := coir.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
 		err = c.Send(short, 0)
-		if !errors.Is(err, remote.ErrUnavailable) || !strings.Contains(err.Error(), "is only stored now") {
+		if !errors.Is(err, remote.ErrUnavailable) || !strings.Contains(err.Error(), "is now only stored") {
 			t.Errorf("send while it is weaker: %v", err)
 		}
 		if received.State() == coir.StateEnded {
