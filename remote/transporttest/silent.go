@@ -72,7 +72,7 @@ func silent(ctx context.Context, n *coir.Nursery, tr remote.Transport, silence f
 			if err == nil {
 				err = s.Close()
 			} else if errors.Is(err, remote.ErrUnknown) {
-				err = fmt.Errorf("Serve is not known to have failed: %w", err)
+				err = fmt.Errorf("it is not known whether Serve has failed: %w", err)
 			}
 			return err
 		}},
