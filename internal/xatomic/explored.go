@@ -196,7 +196,7 @@ func (c *Cond) Signal() {
 // goroutine.
 func Go(f func()) bool { return interleave.Go("worker", f) }
 
-// In an exploration, Yield waits until another thread has made a step.
+// Yield waits, in an exploration, until another thread has made a step.
 func Yield() { interleave.Yield() }
 
 // Sema is a semaphore with one place: Post fills it, Wait empties it.
