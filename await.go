@@ -68,7 +68,6 @@ func (c *caller) waiter() waiter {
 func (w *waiter) done() {
 	if w.g != nil {
 		w.g.leave()
-		guests.Put(w.g)
 	}
 }
 

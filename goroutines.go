@@ -99,10 +99,13 @@ func releaseLabels() {
 	}
 }
 
-// leave clears the record of the wait.
+// leave clears the record of the wait, and gives the guest back.
 //
 //go:norace
-func (g *guest) leave() { g.kit.On, g.stay = nil, stay{} }
+func (g *guest) leave() {
+	g.kit.On, g.stay = nil, stay{}
+	guests.Put(g)
+}
 
 // look returns a copy of a stay that its goroutine may be changing: see sched.Task.Look.
 //
@@ -182,8 +185,8 @@ func (c *goChild) goroutine() uint64 { return coro.NumberOf(c.g) }
 //go:norace
 func (c *goChild) number() uint64 { return goroutineNumber(c.g) }
 
-// guest adds the goroutine that waits with p, if one does and it belongs into the snapshot: its context is of the
-// runtime, or of none. If the goroutine runs a child, guest adds the child, and to waiting too. It reports whether to
+// guest adds the goroutine that waits with p, if one does and it belongs in the snapshot, because its context is of the
+// runtime, or of none. If the goroutine runs a child, guest adds the child, also to waiting. It reports whether to
 // continue.
 //
 //go:norace

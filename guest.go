@@ -93,7 +93,6 @@ func (c *Chan[T]) sendGuest(ctx context.Context, v T, d time.Duration) error {
 	}
 	wait.Done[T](&g.kit, ch.Cells())
 	g.leave()
-	guests.Put(g)
 	return err
 }
 
@@ -141,6 +140,5 @@ func (c *Chan[T]) recvGuest(ctx context.Context, d time.Duration) (T, error) {
 	}
 	wait.Done[T](&g.kit, ch.Cells())
 	g.leave()
-	guests.Put(g)
 	return v, err
 }

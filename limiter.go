@@ -154,7 +154,6 @@ func (f *Fiber) takePlace(wait bool) {
 		g.stamp()
 		g.Wait()
 		g.leave()
-		guests.Put(g)
 		return
 	}
 	l.again.Push(f.task.Kit().Event(), &f.task.Parker, f.arm(noInterrupt, (*toEnter)(n)))

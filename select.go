@@ -77,7 +77,7 @@ type event interface {
 
 // SendCase returns a case that sends v.
 func (c *Chan[T]) SendCase(v T) Case {
-	if escape.alwaysFalse { // as escapes does, which see
+	if escape.alwaysFalse { // see escapes
 		escape.sink = v
 	}
 	return Case{what: caseSend, core: &c.core, arg: v}
