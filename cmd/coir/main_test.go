@@ -28,7 +28,9 @@ func TestMain(m *testing.M) {
 	case os.Getenv(asCoir) != "":
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	_ = os.Unsetenv("GITHUB_ACTIONS") // otherwise the output of coir depends on it
+	for _, name := range []string{"GITHUB_ACTIONS", "COLUMNS"} { // otherwise the output of coir depends on them
+		_ = os.Unsetenv(name)
+	}
 	os.Exit(m.Run())
 }
 

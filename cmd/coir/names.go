@@ -142,7 +142,7 @@ func (r *result) key(op, id int) string {
 	return fmt.Sprintf("%s#%d", kind, id)
 }
 
-// called returns what an object is called where the program has an expression for it; empty: none is known.
+// called returns the name of an object at an operation, which has the expression name for it; empty if that is unknown.
 func (r *result) called(op, id int, name string) string {
 	key := r.key(op, id)
 	if key == "" {

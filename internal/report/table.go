@@ -21,9 +21,9 @@ const (
 	tableWidth   = 150 // the width of all columns together, if their cells are long
 	leastWidth   = 20
 	mostColumns  = 8
-	longestWord  = 24 // that is not broken
-	goodWidth    = 18 // of columns, for which those with one row are left out
-	poorWidth    = 12 // for which others are left out
+	longestWord  = 24 // words of this length are not broken
+	goodWidth    = 18 // columns with one row are left out, so that the others can have this width
+	poorWidth    = 12 // the least important columns are left out, so that the others can have this width
 	fewColumns   = 5  // at least this many, even if they do not matter
 	beforeParts  = 3  // rows that are kept before the one where the schedule diverges
 	afterParts   = 24 // rows that are kept after it
@@ -229,8 +229,8 @@ func (c *table) pinned() map[int]bool {
 // leastStart is the number of rows from which on a start is one line.
 const leastStart = 3
 
-// foldStart takes the first rows out of the table in which an actor only starts others. The line for them says how many
-// those are; where each was started, its name says.
+// foldStart takes the first rows out of the table if an actor only starts others in them. One line, which says how many
+// were started, stands for these rows.
 func (c *table) foldStart() {
 	n := 0
 	for n < len(c.rows) {

@@ -35,8 +35,9 @@ func connect(ctx context.Context) (remote.Transport, func(), error) {
 	return transport, func() { transport.Close(); pool.Close() }, nil
 }
 
-// A process connects and sends, ends, and the next one receives.
-func TestConnect(t *testing.T) {
+// start starts a server, which ends with the test.
+func start(t *testing.T) *server.Server {
+	t.Helper()
 	s, err := server.Start()
 	if errors.Is(err, server.ErrNotInstalled) {
 		t.Skip(err)
@@ -44,11 +45,17 @@ func TestConnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return s
+}
+
+// A process connects and sends, ends, and the next one receives.
+func TestConnect(t *testing.T) {
+	s := start(t)
 	t.Setenv("DATABASE_URL", s.DSN)
 	process := func(f func(ctx context.Context, orders *remote.Chan[string]) error) {
 		t.Helper()
@@ -90,18 +97,7 @@ func TestStatements(t *testing.T) {
 	if len(blocks) != 2 {
 		t.Fatalf("the guide has %d statements; want 2", len(blocks))
 	}
-	s, err := server.Start()
-	if errors.Is(err, server.ErrNotInstalled) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := start(t)
 	pool, err := pgxpool.New(t.Context(), s.DSN)
 	if err != nil {
 		t.Fatal(err)
