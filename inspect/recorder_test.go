@@ -477,7 +477,10 @@ func TestTheHandlerServesATrace(t *testing.T) {
 	for i := range 100 {
 		ask(h, "GET", fmt.Sprintf("http://localhost/trace.json?seconds=%d", i))
 	}
-	if n := len(h.cache.last); n > 1 {
+	h.cache.mu.Lock()
+	n := len(h.cache.last)
+	h.cache.mu.Unlock()
+	if n > 1 {
 		t.Errorf("the handler keeps %d traces", n)
 	}
 	for _, bad := range []string{"-1", "x", "1e9", "99999999999999999999"} {
