@@ -15,6 +15,7 @@ import (
 // waits. So the second fiber never closes the channel while the first one still waits at it. On other runtimes that can
 // happen, as the package's documentation says. If sim shows it one day, this test fails: change the documentation too.
 func TestACancelEndsItsWaitsInOneStep(t *testing.T) {
+	large(t, "all schedules of four programs")
 	for name, end := range map[string]func(ctx context.Context) (context.Context, func()){
 		"deadline": func(ctx context.Context) (context.Context, func()) {
 			ctx, _ = coir.WithTimeout(ctx, time.Second)

@@ -11,6 +11,7 @@ import (
 // The reports of large failures, word for word: hundreds of steps, more than ten fibers, tickers and selects. A reader
 // who does not know the program must find the cause on the first screen, so read the reports when they change.
 func TestLargeReports(t *testing.T) {
+	large(t, "reports of large failures")
 	for _, c := range []struct {
 		name string
 		kind Kind

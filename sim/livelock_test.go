@@ -57,6 +57,7 @@ func backOff(pause func(context.Context, time.Duration) error, first, second tim
 // A fiber that sleeps before it tries again leaves the others time to succeed. A schedule that has become too long must
 // not take that time away, even if time races.
 func TestRetriesAreNoLivelock(t *testing.T) {
+	large(t, "retries of thousands of steps")
 	for name, pause := range pauses {
 		for what, fn := range map[string]program{
 			"back off": backOff(pause, time.Millisecond, 30*time.Millisecond),
@@ -109,6 +110,7 @@ func TestRetriesAreNoLivelock(t *testing.T) {
 
 // Fibers that sleep for the same time can keep each other from succeeding forever.
 func TestEqualRetriesAreALivelock(t *testing.T) {
+	large(t, "livelocks of retries")
 	for name, pause := range pauses {
 		for _, mode := range []ClockMode{ClockIdle, ClockRacing} {
 			t.Run(name, func(t *testing.T) {

@@ -41,6 +41,7 @@ func relay(ctx context.Context, s *Sim) {
 //
 // Spec: SM-07 (a failing schedule is made smaller)
 func TestShrinkKeepsLittle(t *testing.T) {
+	large(t, "five failures of many steps")
 	for seed := range uint64(5) {
 		f := Explore(relay, WithSeed(seed), WithStrategy(Random), WithSchedules(50_000)).Failure
 		if f == nil {
