@@ -14,7 +14,7 @@ import (
 )
 
 // page writes the page of a failure into a directory, and returns its path.
-func (r *result) page(to, dir, replay string) (string, error) {
+func (r *record) page(to, dir, replay string) (string, error) {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return "", err
 	}
@@ -29,13 +29,13 @@ func (r *result) page(to, dir, replay string) (string, error) {
 }
 
 // draw adds the steps to a trace that already has the goroutines.
-func (r *result) draw(t *report.Trace, dir string) {
+func (r *record) draw(t *report.Trace, dir string) {
 	t.Before, t.Complete = r.firstStep()-1, !r.cut()
-	columns, things := r.columns(), &things{result: r, dir: dir, index: map[string]int{}}
+	columns, things := r.columns(), &things{record: r, dir: dir, index: map[string]int{}}
 	at, events := map[*step]int{}, map[*step]report.Event{}
 	r.rows = at
-	for i := range r.stepsOf {
-		s := &r.stepsOf[i]
+	for i := range r.known {
+		s := &r.known[i]
 		by := s.g
 		if r.helps(by) {
 			by = s.on
@@ -86,7 +86,7 @@ func (r *result) draw(t *report.Trace, dir string) {
 
 // columns returns the index of each goroutine among the actors of the chart. The first goroutine, which is the harness,
 // and goroutines that help have no column.
-func (r *result) columns() map[int]int {
+func (r *record) columns() map[int]int {
 	columns := map[int]int{}
 	for _, id := range r.ids() {
 		if id != 1 && !r.helps(id) {
@@ -122,7 +122,7 @@ func awaited(c *report.Trace) {
 
 // things are the channels, locks and other objects of a chart.
 type things struct {
-	*result
+	*record
 	dir   string
 	all   []chart.Object
 	index map[string]int
@@ -203,7 +203,7 @@ func (t *things) used(s *step, actor, row int) report.Event {
 }
 
 // drawn returns a step of the chart.
-func (r *result) drawn(s *step, column int, dir string) chart.Step {
+func (r *record) drawn(s *step, column int, dir string) chart.Step {
 	d := chart.Step{
 		Actor: column, Number: s.n, Text: r.words(*s), At: s.at, Switches: s.switches, Takes: s.kind == coir.Case,
 		Inner: coirs(s.via), Waits: r.blockedIn(s), Starts: starts(s),
@@ -262,17 +262,17 @@ type arrow struct {
 }
 
 // shows reports whether a step is shown: it is not part of another step, and does not involve only coir.
-func (r *result) shows(s *step) bool { return s.inner == "" && !coirsOwn(s.place, s.via) }
+func (r *record) shows(s *step) bool { return s.inner == "" && !coirsOwn(s.place, s.via) }
 
 // happened reports whether an operation was completed: it does not wait at the end, and has not panicked.
-func (r *result) happened(s *step) bool {
+func (r *record) happened(s *step) bool {
 	a := r.actors[s.g]
 	return !s.last || a == nil || a.state != coir.Waiting
 }
 
 // handOvers pairs each lock operation with the unlock before it, if another goroutine did the unlock. That is the last
 // unlock before the goroutine itself unlocks again, because until then no other goroutine can.
-func (r *result) handOvers(order []*step) (all []arrow) {
+func (r *record) handOvers(order []*step) (all []arrow) {
 	type holding struct{ goroutine, object int }
 	held := map[holding]*step{}  // the lock that a goroutine has not unlocked yet
 	last := map[int]*step{}      // the last unlock of each lock
@@ -317,7 +317,7 @@ func (r *result) handOvers(order []*step) (all []arrow) {
 
 // moved returns the arrows from writes to the reads of their bytes, or to the answer that net/http has read for a
 // client.
-func (r *result) moved(order []*step) (all []arrow) {
+func (r *record) moved(order []*step) (all []arrow) {
 	for _, s := range order {
 		if s.from == nil || s.from.g == s.g {
 			continue
@@ -337,7 +337,7 @@ func (r *result) moved(order []*step) (all []arrow) {
 
 // wakes finds the steps that ended waits. For a WaitGroup, that is the last Done before the goroutine continued. For a
 // condition, it is the Signal or Broadcast that reached the goroutine's place in the queue.
-func (r *result) wakes(order []*step) (all []arrow) {
+func (r *record) wakes(order []*step) (all []arrow) {
 	after := make([]int, len(order)) // the index of the next step of the same goroutine: when it continued
 	next := map[int]int{}
 	for i, s := range slices.Backward(order) {

@@ -490,29 +490,29 @@ func TestCommands(t *testing.T) {
 
 // A truncated record, as of a process that is killed, is reported as such.
 func TestRecordsThatAreDamaged(t *testing.T) {
-	const record = "failure\t\"deadlock\"\t\"\"\t5\t1\t3\t\"c1.AA\"\ttrue\t0\t0\t9\t77\n"
-	var r result
-	r.read(record)
+	const text = "failure\t\"deadlock\"\t\"\"\t5\t1\t3\t\"c1.AA\"\ttrue\t0\t0\t9\t77\n"
+	r := result{record: record{tested: new(tested)}}
+	r.read(text)
 	if r.broken != "" || r.failure == nil || r.failure.switches != 3 || r.outcome != "" {
 		t.Errorf("read %+v; want a failure with 3 switches, and no outcome", r)
 	}
-	for i := range record[:len(record)-3] {
-		var r result
-		if r.read(record[:i]); r.broken == "" && i > 0 && strings.HasPrefix(record[:i], "failure") {
-			t.Errorf("%q is taken for a record", record[:i])
+	for i := range text[:len(text)-3] {
+		r := result{record: record{tested: new(tested)}}
+		if r.read(text[:i]); r.broken == "" && i > 0 && strings.HasPrefix(text[:i], "failure") {
+			t.Errorf("%q is taken for a record", text[:i])
 		}
 	}
 	const summary = "summary\t\"fail\"\t1\t0\t0\tfalse\t\"0\"\n"
-	const twin = record + "twin\t1\t0\t1\ttrue\t9\n"
-	var whole result
+	const twin = text + "twin\t1\t0\t1\ttrue\t9\n"
+	whole := result{record: record{tested: new(tested)}}
 	if whole.read(twin + "end\n" + summary); whole.broken != "" || whole.outcome != "fail" || whole.twin == nil {
 		t.Errorf("read %+v; want a failure with a twin", whole)
 	}
 	for _, bad := range []string{
-		"", "step\t1\tx\n", record[:30] + "\n", record + "other\t1\n", record + "\n",
+		"", "step\t1\tx\n", text[:30] + "\n", text + "other\t1\n", text + "\n",
 		twin, twin + "step\t1\tx\nend\n", twin + "other\t1\nend\n",
 	} {
-		var r result
+		r := result{record: record{tested: new(tested)}}
 		if r.read(bad + summary); r.outcome != "error" || !strings.Contains(r.broken, "internal error in coir test: ") {
 			t.Errorf("%q is %s: %s", bad, r.outcome, r.broken)
 		}

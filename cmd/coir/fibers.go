@@ -31,8 +31,8 @@ func coirs(function string) bool {
 }
 
 // ofCoir reports whether a place is in module coir, and the test is not.
-func (r *result) ofCoir(at place) bool {
-	return (coirs(at.function) || inlined(at)) && !coirs(r.path+".") && !strings.HasSuffix(at.file, "_test.go")
+func (t *tested) ofCoir(at place) bool {
+	return (coirs(at.function) || inlined(at)) && !coirs(t.path+".") && !strings.HasSuffix(at.file, "_test.go")
 }
 
 // inlined reports whether a place is in an iterator of coir that was inlined into a function of the program: the file

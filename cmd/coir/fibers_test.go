@@ -6,7 +6,7 @@ import "testing"
 func TestPlaceOfALoop(t *testing.T) {
 	const cache = "/go/pkg/mod/github.com/coir-go/coir@v0.1.0/"
 	recv := "github.com/coir-go/coir.(*Chan[...]).Recv"
-	r := &result{path: "example.com/shop"}
+	r := &tested{path: "example.com/shop"}
 	at, via := r.own([]place{
 		{cache + "chan.go", 347, "github.com/coir-go/coir.(*Chan[...]).recv"},
 		{cache + "chan.go", 285, recv},

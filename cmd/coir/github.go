@@ -120,8 +120,8 @@ func escapeProperty(text string) string {
 //   - where the waiting goroutines come from;
 //   - the last step;
 //   - the test itself.
-func (r *result) telling(p *pkg) place {
-	for _, at := range r.tellingPlaces(p.Dir) {
+func (r *record) telling(p *pkg, output string) place {
+	for _, at := range r.tellingPlaces(p.Dir, output) {
 		if r.mine(at) {
 			if in, ok := strings.CutPrefix(at.file, r.modulePath+"/"); ok && !filepath.IsAbs(at.file) { // -trimpath
 				at.file = filepath.Join(r.moduleDir, filepath.FromSlash(in))
@@ -132,9 +132,9 @@ func (r *result) telling(p *pkg) place {
 	return declared(p.Dir, r.test)
 }
 
-func (r *result) tellingPlaces(dir string) (all []place) {
+func (r *record) tellingPlaces(dir, output string) (all []place) {
 	if r.failure == nil {
-		return printedPlaces(r.output)
+		return printedPlaces(output)
 	}
 	t, own, from := r.ending(dir), []place(nil), []place(nil)
 	if a := r.actors[r.failure.panicked]; a != nil && r.failure.kind == coir.KindPanic {
@@ -155,7 +155,7 @@ func (r *result) tellingPlaces(dir string) (all []place) {
 		all = append(all, a.at)
 	}
 	all = append(append(append(all, own...), printedPlaces(r.shown)...), from...)
-	for _, s := range slices.Backward(r.stepsOf) {
+	for _, s := range slices.Backward(r.known) {
 		if s.n <= r.endStep() {
 			all = append(all, s.place)
 		}

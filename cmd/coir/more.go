@@ -59,37 +59,28 @@ func (o *options) inOrder() bool { return o.strategy == "exhaustive" || o.strate
 // add adds the results of earlier processes. all may be nil.
 func (r *result) add(all *result) {
 	if r.outcome == coir.VerdictUncontrolled {
-		r.uncontrolled, r.waiting = 1, &result{
-			test: r.test, goroot: r.goroot, path: r.path, modulePath: r.modulePath, moduleDir: r.moduleDir,
-			waitsIn: r.waitsIn, actors: r.actors, made: r.made, stepsOf: r.stepsOf, requests: r.requests, named: r.named,
-		}
+		waiting := r.record
+		waiting.twin, waiting.failure = nil, nil
+		r.uncontrolled, r.waiting = 1, &waiting
 	}
 	if all == nil {
 		return
 	}
-	r.schedules += all.schedules
-	r.racing += all.racing
+	r.plus(all)
 	r.decided = r.decided || all.decided
-	r.left += all.left
-	r.skips += all.skips
-	r.slow = cmp.Or(r.slow, all.slow)
-	r.elapsed += all.elapsed
 	r.used += all.used
-	r.addOutside(all)
-	if r.failure != nil {
-		r.failure.schedule += all.schedules + all.racing
-	}
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, all.trace+r.trace)
 	r.trace = strconv.FormatUint(h.Sum64(), 16)
 }
 
-// addOutside adds the numbers of earlier schedules that were not controlled, or saw something from outside.
-func (r *result) addOutside(all *result) {
-	r.outside += all.outside
-	r.uncontrolled += all.uncontrolled
-	if r.waiting == nil {
-		r.waiting = all.waiting
+// plus adds what processes and rounds have in common: the schedules and the time of earlier ones, and what these found.
+func (r *result) plus(all *result) {
+	r.tally.plus(all.tally)
+	r.elapsed += all.elapsed
+	r.slow, r.waiting = cmp.Or(r.slow, all.slow), cmp.Or(r.waiting, all.waiting)
+	if r.failure != nil {
+		r.failure.schedule += all.schedules + all.racing
 	}
 }
 

@@ -36,7 +36,7 @@ type naming struct {
 }
 
 // name finds the names of the objects of the report, and of its twin. Numbers are in the order of first use.
-func (r *result) name() *naming {
+func (r *record) name() *naming {
 	if r.named != nil {
 		return r.named
 	}
@@ -47,7 +47,7 @@ func (r *result) name() *naming {
 	var order []string
 	r.named = n
 	r.collect(n, &order)
-	if r.twin != nil && r.twin.result != nil {
+	if r.twin != nil && r.twin.record != nil {
 		r.twin.named = n
 		r.twin.collect(n, &order)
 	}
@@ -62,7 +62,7 @@ func (r *result) name() *naming {
 }
 
 // collect adds the objects of a schedule, and sets the expressions of its steps.
-func (r *result) collect(n *naming, order *[]string) {
+func (r *record) collect(n *naming, order *[]string) {
 	add := func(op, id int, name string) {
 		key := r.key(op, id)
 		if key == "" {
@@ -76,8 +76,8 @@ func (r *result) collect(n *naming, order *[]string) {
 	}
 	type holding struct{ g, object int }
 	locked := map[holding]string{} // by which expression
-	for i := range r.stepsOf {
-		s := &r.stepsOf[i]
+	for i := range r.known {
+		s := &r.known[i]
 		if !r.shows(s) || s.note != "" {
 			continue
 		}
@@ -124,7 +124,7 @@ func (n *naming) alone(key string) string {
 }
 
 // key returns an object as the record has it: its kind and number. If the operation has no object it returns "".
-func (r *result) key(op, id int) string {
+func (r *record) key(op, id int) string {
 	kind := coir.Ops[op].On
 	if kind == "" || id == 0 {
 		return ""
@@ -143,7 +143,7 @@ func (r *result) key(op, id int) string {
 }
 
 // called returns the name of an object at an operation, which has the expression name for it; empty if that is unknown.
-func (r *result) called(op, id int, name string) string {
+func (r *record) called(op, id int, name string) string {
 	key := r.key(op, id)
 	if key == "" {
 		return ""
@@ -166,7 +166,7 @@ func (r *result) called(op, id int, name string) string {
 }
 
 // object returns the name of an object, without regard to a step.
-func (r *result) object(op, id int) string { return r.called(op, id, "") }
+func (r *record) object(op, id int) string { return r.called(op, id, "") }
 
 // with adds a remark in parentheses to a name that may have some.
 func with(name, remark string) string {
@@ -177,7 +177,7 @@ func with(name, remark string) string {
 }
 
 // source returns a source file, or nil if it cannot be read or may have changed since the test was built.
-func (r *result) source(n *naming, name string) *sourceFile {
+func (r *record) source(n *naming, name string) *sourceFile {
 	if name == "" {
 		return nil
 	}

@@ -106,11 +106,12 @@ func TestNamesOfObjects(t *testing.T) {
 		return all
 	}
 	words := func(built time.Time) string {
-		r := &result{built: built, stepsOf: steps(), actors: map[int]*actor{2: {id: 2}}, failure: &failure{steps: 8}}
-		r.twin = &twin{result: &result{built: built, stepsOf: steps()[1:2], actors: map[int]*actor{}}}
+		of := &tested{built: built}
+		r := &record{tested: of, known: steps(), actors: map[int]*actor{2: {id: 2}}, failure: &failure{}, steps: 8}
+		r.twin = &twin{record: &record{tested: of, known: steps()[1:2], actors: map[int]*actor{}}}
 		r.name()
 		var all []string
-		for _, s := range append(r.stepsOf, r.twin.stepsOf...) {
+		for _, s := range append(r.known, r.twin.known...) {
 			all = append(all, r.words(s))
 		}
 		return strings.Join(all, "; ")

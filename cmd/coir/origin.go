@@ -24,7 +24,7 @@ type origin struct {
 
 // origin returns where a goroutine comes from: the nearest line of the user's module, or if there is none, of any
 // module. It searches the stack of the go statement that started the goroutine, then that of its parent, and so on.
-func (r *result) origin(a *actor) origin {
+func (r *record) origin(a *actor) origin {
 	for _, wanted := range []func(place) bool{r.mine, r.module} {
 		if wanted(a.made) {
 			return origin{at: a.made}
@@ -43,17 +43,17 @@ func (r *result) origin(a *actor) origin {
 }
 
 // module reports whether a place is in a module, and not in the standard library.
-func (r *result) module(p place) bool { return p.file != "" && !r.standard(p) && !r.ofCoir(p) }
+func (t *tested) module(p place) bool { return p.file != "" && !t.standard(p) && !t.ofCoir(p) }
 
 // mine reports whether a place is in the user's module: that of the tested package.
-func (r *result) mine(p place) bool {
-	if !r.module(p) || r.modulePath == "" {
+func (t *tested) mine(p place) bool {
+	if !t.module(p) || t.modulePath == "" {
 		return false
 	}
 	if !filepath.IsAbs(p.file) { // -trimpath; other modules have a version in their path
-		return strings.HasPrefix(p.file, r.modulePath+"/") && !strings.Contains(p.file, "@")
+		return strings.HasPrefix(p.file, t.modulePath+"/") && !strings.Contains(p.file, "@")
 	}
-	in, err := filepath.Rel(r.moduleDir, p.file)
+	in, err := filepath.Rel(t.moduleDir, p.file)
 	return err == nil && filepath.IsLocal(in) && !strings.HasPrefix(filepath.ToSlash(in), "vendor/")
 }
 
@@ -93,7 +93,7 @@ func function(name string) string {
 }
 
 // kindOfName returns the name of a goroutine that is not named after its origin, or "".
-func (r *result) kindOfName(a *actor) string {
+func (r *record) kindOfName(a *actor) string {
 	switch {
 	case a.fiber != "":
 		return "fiber " + a.fiber
@@ -117,7 +117,7 @@ type left struct {
 
 // leftActors returns the goroutines that a test left behind. Sleeping goroutines do not count,
 // because they will continue.
-func (r *result) leftActors() (all []*actor) {
+func (r *record) leftActors() (all []*actor) {
 	for _, id := range r.ids() {
 		a := r.actors[id]
 		if a.state == coir.Waiting && id != 1 && !coirsOwn(a.at, a.via) && !strings.HasPrefix(a.reason, "sleep") {
@@ -128,7 +128,7 @@ func (r *result) leftActors() (all []*actor) {
 }
 
 // leftFrom returns the goroutines that a test left behind, grouped by origin, the largest group first.
-func (r *result) leftFrom() (all []left) {
+func (r *record) leftFrom() (all []left) {
 	for _, a := range r.leftActors() {
 		started := "of " + r.kindOfName(a)
 		if o := r.origin(a); started == "of " && o.at.file != "" {
@@ -173,7 +173,7 @@ func leftText(all []left) string {
 }
 
 // goLines returns the go statements of the goroutines that a test left behind, sorted.
-func (r *result) goLines() (lines []string) {
+func (r *record) goLines() (lines []string) {
 	for _, a := range r.leftActors() {
 		line := a.made.String()
 		if line == "" { // in package sync, or a timer

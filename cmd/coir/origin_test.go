@@ -41,17 +41,19 @@ func TestOrigins(t *testing.T) {
 		{nil, []string{trim}, "a.go:4", "started at a.go:4"},
 		{nil, []string{vers, trim}, "sub.B at a.go:4 (b.go:5)", "started by sub.B at a.go:4"},
 	} {
-		record := fmt.Sprintf("at\t1\t%s\nat\t2\t%s\n", c.child[0], strings.Join(c.child, "\t"))
+		text := fmt.Sprintf("at\t1\t%s\nat\t2\t%s\n", c.child[0], strings.Join(c.child, "\t"))
 		parent := 0
 		if c.parent != nil {
 			parent = 3
-			record += fmt.Sprintf("at\t3\t%s\nat\t4\t%s\n", c.parent[0], strings.Join(c.parent, "\t")) +
+			text += fmt.Sprintf("at\t3\t%s\nat\t4\t%s\n", c.parent[0], strings.Join(c.parent, "\t")) +
 				"actor\t3\t2\t1\t2\t\"\"\t0\t1\t0\t3\t0\t\"\"\t0\t\"\"\t\"[]\"\t\"\"\t4\n"
 		}
-		record += fmt.Sprintf("actor\t4\t%d\t3\t1\t\"chan receive\"\t0\t1\t0\t1\t0\t\"\"\t0\t\"\"\t\"[]\"\t\"\"\t2\n", parent) +
+		text += fmt.Sprintf("actor\t4\t%d\t3\t1\t\"chan receive\"\t0\t1\t0\t1\t0\t\"\"\t0\t\"\"\t\"[]\"\t\"\"\t2\n", parent) +
 			"summary\t\"pass\"\t1\t1\t0\tfalse\t\"\"\n"
-		r := &result{test: "TestX", goroot: "/go", path: "example.com/app", modulePath: "example.com/app", moduleDir: "/mine/app"}
-		if r.read(record); r.broken != "" {
+		r := &result{record: record{tested: &tested{
+			test: "TestX", goroot: "/go", path: "example.com/app", modulePath: "example.com/app", moduleDir: "/mine/app",
+		}}}
+		if r.read(text); r.broken != "" {
 			t.Fatal(r.broken)
 		}
 		if name := r.names()[4]; name != c.name {

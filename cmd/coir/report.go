@@ -19,7 +19,7 @@ import (
 
 // channel returns the name of a channel, and where it was made if that is useful: the channel of a context is made when
 // Done is first called. full says that a goroutine waits to send to it.
-func (r *result) channel(id int, name, dir string, full bool) string {
+func (r *record) channel(id int, name, dir string, full bool) string {
 	text := r.called(coir.OpRecv, id, name)
 	if c, ok := r.made[id]; ok && c.place.file != "" && !strings.HasPrefix(c.via, "context.") {
 		text = with(text, c.place.said("made at %s", dir)+c.capacity(full))
@@ -50,7 +50,7 @@ var kinds = map[coir.Kind]string{
 }
 
 // headline returns one line that says what happened.
-func (r *result) headline() string {
+func (r *record) headline() string {
 	f := r.failure
 	text := kinds[f.kind]
 	if f.kind == coir.KindLeak {
@@ -94,7 +94,7 @@ func oneLine(text string) string {
 }
 
 // report explains a failure. dir is the directory of the package, and width that of the tables.
-func (r *result) report(dir string, width int) string {
+func (r *record) report(dir string, width int) string {
 	var b strings.Builder
 	t := r.traced(dir)
 	t.Width = width
@@ -104,7 +104,7 @@ func (r *result) report(dir string, width int) string {
 }
 
 // explain describes which goroutine waits for what.
-func (r *result) explain(dir string) string {
+func (r *record) explain(dir string) string {
 	var b strings.Builder
 	f, names := r.failure, r.names()
 	switch {
@@ -116,13 +116,13 @@ func (r *result) explain(dir string) string {
 			"one schedule to the next\n")
 	}
 	if r.cut() {
-		fmt.Fprintf(&b, "the schedule has %s steps; the last %s are known\n", chart.Grouped(f.steps),
-			chart.Grouped(len(r.stepsOf)))
+		fmt.Fprintf(&b, "the schedule has %s steps; the last %s are known\n", chart.Grouped(r.steps),
+			chart.Grouped(len(r.known)))
 	}
 	if f.token == "" {
 		b.WriteString("it has more decisions than are kept, so it cannot be replayed from a token\n")
 	}
-	for _, s := range r.stepsOf {
+	for _, s := range r.known {
 		if coir.IsFault(s.op) {
 			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[r.by(s.g, s.n)], s.place.said(", at %s", dir),
 				chart.Grouped(s.n))
@@ -147,7 +147,7 @@ const mostMessage = 200
 
 // message returns the message with which the test failed at a step, after a colon. It is the message logged at that
 // line, or the only logged message, because a helper logs with the line of its caller.
-func (r *result) message(s *step) string {
+func (r *record) message(s *step) string {
 	at := fmt.Sprintf("%s:%d", filepath.Base(s.place.file), s.place.line)
 	for _, log := range []string{r.shown, r.log} {
 		all := logged.FindAllStringSubmatch(r.said(log), -1)
@@ -165,7 +165,7 @@ func (r *result) message(s *step) string {
 }
 
 // waiters describes what goroutines wait for. Those that wait for the same thing at the same line are grouped.
-func (r *result) waiters(b *strings.Builder, dir string) {
+func (r *record) waiters(b *strings.Builder, dir string) {
 	r.ending(dir).SayWaits(b, func(same []report.Wait) (text string) {
 		if len(same) > 1 {
 			text = fmt.Sprintf(" (%s)", report.Count(len(same), "goroutine"))
@@ -184,10 +184,10 @@ func (r *result) waiters(b *strings.Builder, dir string) {
 }
 
 // cut reports whether the beginning of the trace is missing.
-func (r *result) cut() bool { return r.failure.steps > len(r.stepsOf) }
+func (r *record) cut() bool { return r.steps > len(r.known) }
 
 // ids returns the numbers of goroutines, in order. The earlier requests of a connection come before its goroutine.
-func (r *result) ids() []int {
+func (r *record) ids() []int {
 	ids := make([]int, 0, len(r.actors))
 	for id := range r.actors {
 		ids = append(ids, id)
@@ -209,7 +209,7 @@ func (r *result) ids() []int {
 
 // names returns the names of goroutines. If a function called at the origin of a goroutine started it, the name begins
 // with that function: http.Get at client_test.go:31 (transport.go:1994).
-func (r *result) names() map[int]string {
+func (r *record) names() map[int]string {
 	names := r.shortNames()
 	for id, a := range r.actors {
 		if o := r.origin(a); r.kindOfName(a) == "" && a.role == "" && !o.starts() {
@@ -221,7 +221,7 @@ func (r *result) names() map[int]string {
 
 // shortNames returns the names of goroutines: the name of the test, or the origin, with a number if several goroutines
 // have the same name.
-func (r *result) shortNames() map[int]string {
+func (r *record) shortNames() map[int]string {
 	names, same := map[int]string{0: "clock"}, map[string]int{}
 	base := func(a *actor) string {
 		if name := cmp.Or(r.kindOfName(a), a.role); name != "" {
@@ -254,7 +254,7 @@ func (r *result) shortNames() map[int]string {
 }
 
 // starters returns the step that started each goroutine: the n-th go statement of a goroutine started its n-th child.
-func (r *result) starters() map[int]*step {
+func (r *record) starters() map[int]*step {
 	children := map[int][]int{}
 	for _, id := range r.ids() {
 		children[r.actors[id].parent] = append(children[r.actors[id].parent], id)
@@ -263,8 +263,8 @@ func (r *result) starters() map[int]*step {
 	if r.firstStep() > 1 {
 		return by // the first children are not known
 	}
-	for i := range r.stepsOf {
-		s := &r.stepsOf[i]
+	for i := range r.known {
+		s := &r.known[i]
 		if all := children[s.g]; s.op == coir.OpGo && len(all) > 0 {
 			by[all[0]] = s
 			children[s.g] = all[1:]
@@ -274,7 +274,7 @@ func (r *result) starters() map[int]*step {
 }
 
 // traced returns the failure in the form that package report writes.
-func (r *result) traced(dir string) *report.Trace {
+func (r *record) traced(dir string) *report.Trace {
 	t := r.ending(dir)
 	if t.Steps != nil {
 		return t
@@ -299,7 +299,7 @@ func (r *result) traced(dir string) *report.Trace {
 
 // blockedIn reports whether the goroutine of a step waits in that step at the end, and not in an operation without a
 // step, such as a select without cases.
-func (r *result) blockedIn(s *step) bool {
+func (r *record) blockedIn(s *step) bool {
 	switch s.op {
 	case coir.OpSend, coir.OpRecv, coir.OpSelect, coir.OpLock, coir.OpRLock, coir.OpWLock, coir.OpWait, coir.OpCondWait,
 		coir.OpOnce:
@@ -313,34 +313,34 @@ func (r *result) blockedIn(s *step) bool {
 }
 
 // stuck reports whether a goroutine waits at the end, or has panicked.
-func (r *result) stuck(g int) bool {
+func (r *record) stuck(g int) bool {
 	a := r.actors[g]
 	return a != nil && (a.state == coir.Waiting || a.id == r.failure.panicked)
 }
 
 // failStep returns the first step that failed the test, or nil.
-func (r *result) failStep() *step {
-	i := slices.IndexFunc(r.stepsOf, func(s step) bool { return s.op == coir.OpFail })
+func (r *record) failStep() *step {
+	i := slices.IndexFunc(r.known, func(s step) bool { return s.op == coir.OpFail })
 	if i >= 0 && r.failure.kind == coir.KindFail {
-		return &r.stepsOf[i]
+		return &r.known[i]
 	}
 	return nil
 }
 
 // endStep returns the number of the step that completes the failure: the step that failed the test, the last step of
 // the goroutine that panicked, or otherwise the last step.
-func (r *result) endStep() int {
+func (r *record) endStep() int {
 	if s := r.failStep(); s != nil {
 		return s.n
 	}
 	if last := r.lastStep(r.failure.panicked); last != nil {
 		return last.n
 	}
-	return r.failure.steps
+	return r.steps
 }
 
 // words describes a step in a few words: the operation, its object, and the package of the standard library.
-func (r *result) words(s step) string {
+func (r *record) words(s step) string {
 	text := coir.Ops[s.op].Name
 	switch {
 	case s.note != "":
@@ -387,12 +387,12 @@ func (r *result) words(s step) string {
 }
 
 // moves reports whether a service library reads from a connection, or writes to it, in a step.
-func (r *result) moves(s step) bool {
+func (r *record) moves(s step) bool {
 	return (s.op == coir.OpNetRead || s.op == coir.OpNetWrite) && r.service(s.via)
 }
 
 // choices returns the cases of a select in a few words.
-func (r *result) choices(cases []selectCase) string {
+func (r *record) choices(cases []selectCase) string {
 	const most = 4
 	var texts []string
 	for _, c := range cases[:min(len(cases), most)] {
@@ -409,7 +409,7 @@ func (r *result) choices(cases []selectCase) string {
 }
 
 // leftBehind describes goroutines that every schedule leaves behind.
-func (r *result) leftBehind(dir string) string {
+func (r *record) leftBehind(dir string) string {
 	var b, lines strings.Builder
 	r.waiters(&lines, dir)
 	for line := range strings.Lines(lines.String()) {

@@ -316,7 +316,7 @@ func TestAnotherGo(t *testing.T) {
 // A goroutine may lose the turn between its point and its operation: arrows follow the operations.
 func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 	const g, h, k = 3, 4, 5
-	r := &result{failure: &failure{steps: 10}, actors: map[int]*actor{
+	r := &record{tested: new(tested), failure: &failure{}, steps: 10, actors: map[int]*actor{
 		g: {id: g, state: coir.Ended}, h: {id: h, state: coir.Ended}, k: {id: k, state: coir.Waiting, reason: "chan receive"},
 	}}
 	for i, s := range []step{
@@ -332,7 +332,7 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 		{g: k, op: coir.OpRecv, object: 1, done: 10, last: true}, // waits at the end
 	} {
 		s.n = i + 1
-		r.stepsOf = append(r.stepsOf, s)
+		r.known = append(r.known, s)
 	}
 	arrows := func() (all [][2]int) {
 		r.end, r.columnOf = nil, nil
@@ -349,7 +349,7 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 	if locks := r.locks(); len(locks[2].holders()) != 0 {
 		t.Errorf("%+v is held, want not held", locks[2])
 	}
-	r.failure.steps = 11 // the first is not known
+	r.steps = 11 // the first is not known
 	if got, want := arrows(), [][2]int{{7, 5}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -359,7 +359,7 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 // lock, the Lock may have come first.
 func TestLocksThatWaited(t *testing.T) {
 	const a, b, c = 2, 3, 4
-	r := &result{failure: &failure{steps: 20}, actors: map[int]*actor{c: {id: c, state: coir.Waiting}}}
+	r := &record{tested: new(tested), failure: &failure{}, steps: 20, actors: map[int]*actor{c: {id: c, state: coir.Waiting}}}
 	for i, s := range []step{
 		{g: a, op: coir.OpLock, object: 1},
 		{g: b, op: coir.OpLock, object: 1, via: "waits"},
@@ -380,10 +380,10 @@ func TestLocksThatWaited(t *testing.T) {
 		{g: c, op: coir.OpLock, object: 4, last: true}, // waits at the end, which is told otherwise
 	} {
 		s.n, s.done = i+1, i+1
-		r.stepsOf = append(r.stepsOf, s)
+		r.known = append(r.known, s)
 	}
 	r.locks()
-	for _, s := range r.stepsOf {
+	for _, s := range r.known {
 		if s.waited != (s.via == "waits") {
 			t.Errorf("step %d: waited is %v", s.n, s.waited)
 		}
@@ -392,7 +392,7 @@ func TestLocksThatWaited(t *testing.T) {
 
 // Goroutines that wait for the same thing at the same line share a line, with the shortest and the longest time.
 func TestGoroutinesThatWaitForTheSame(t *testing.T) {
-	r := &result{failure: &failure{now: time.Minute}, actors: map[int]*actor{}}
+	r := &record{tested: new(tested), failure: &failure{now: time.Minute}, actors: map[int]*actor{}}
 	for i := range 5 {
 		r.actors[i+2] = &actor{
 			id: i + 2, at: place{"/p/a_test.go", 7, "p.f"}, made: place{"/p/a_test.go", 3, "p.g"}, state: coir.Waiting,
@@ -412,16 +412,19 @@ func TestGoroutinesThatWaitForTheSame(t *testing.T) {
 // The last line counts the schedules that searched for failures separately from those that shrank them.
 func TestShrinkingIsCountedApart(t *testing.T) {
 	for _, c := range []struct {
-		r    result
-		want int
+		outcome   coir.Verdict
+		schedules int
+		f         *failure
+		want      int
 	}{
-		{result{outcome: coir.VerdictPass, schedules: 41}, 41},
-		{result{outcome: coir.VerdictFail, schedules: 41, failure: &failure{kind: coir.KindDeadlock, schedule: 17}}, 17},
-		{result{outcome: coir.VerdictFail, schedules: 41, failure: &failure{kind: coir.KindLeak, schedule: 17}}, 41},
-		{result{outcome: coir.VerdictFail, schedules: 1, failure: &failure{kind: coir.KindFail, schedule: 17}}, 1},
+		{coir.VerdictPass, 41, nil, 41},
+		{coir.VerdictFail, 41, &failure{kind: coir.KindDeadlock, schedule: 17}, 17},
+		{coir.VerdictFail, 41, &failure{kind: coir.KindLeak, schedule: 17}, 41},
+		{coir.VerdictFail, 1, &failure{kind: coir.KindFail, schedule: 17}, 1},
 	} {
-		if got := c.r.explored(); got != c.want {
-			t.Errorf("%+v: %d, want %d", c.r, got, c.want)
+		r := result{record: record{failure: c.f}, outcome: c.outcome, tally: tally{schedules: c.schedules}}
+		if got := r.explored(); got != c.want {
+			t.Errorf("%s after %d schedules with failure %+v: %d, want %d", c.outcome, c.schedules, c.f, got, c.want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type request struct {
 }
 
 // by returns the number of the actor that did a step of a goroutine: the goroutine itself, or an earlier request.
-func (r *result) by(g, step int) int {
+func (r *record) by(g, step int) int {
 	for _, q := range slices.Backward(r.requests[g]) {
 		if q.from <= step {
 			return q.actor
@@ -33,10 +33,10 @@ func (r *result) by(g, step int) int {
 func (a *actor) goroutine() int { return cmp.Or(a.of, a.id) }
 
 // splitConnections makes an actor of each earlier request of a connection.
-func (r *result) splitConnections() {
+func (r *record) splitConnections() {
 	steps := map[int][]*step{} // of each goroutine
-	for i := range r.stepsOf {
-		s := &r.stepsOf[i]
+	for i := range r.known {
+		s := &r.known[i]
 		steps[s.g] = append(steps[s.g], s)
 	}
 	r.requests = map[int][]request{}
@@ -73,7 +73,7 @@ type begin struct {
 
 // handled returns the first steps of the requests that a goroutine served, or nil if there was only one request. If the
 // beginning of the trace is missing, the first steps of the goroutine belong to an earlier request of unknown name.
-func (r *result) handled(steps []*step) (all []begin) {
+func (r *record) handled(steps []*step) (all []begin) {
 	var first *step // the first read after the last write
 	for _, s := range steps {
 		switch {

@@ -139,7 +139,7 @@ func TestRequestsOfACutTrace(t *testing.T) {
 		}
 	}
 	for first, want := range map[int][]int{1: {conn, conn, other}, 1000: {7, conn, other}} {
-		r := &result{stepsOf: steps(first), actors: map[int]*actor{
+		r := &record{tested: new(tested), known: steps(first), actors: map[int]*actor{
 			conn: {id: conn, role: "handler GET /last"}, other: {id: other, role: "handler GET /only"},
 		}}
 		r.splitConnections()

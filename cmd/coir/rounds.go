@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,16 +36,7 @@ func (e *exploring) over() bool {
 // add adds the result of a round.
 func (e *exploring) add(r *result) {
 	if e.all != nil {
-		r.schedules += e.all.schedules
-		r.racing += e.all.racing
-		r.left += e.all.left
-		r.skips += e.all.skips
-		r.slow = cmp.Or(r.slow, e.all.slow)
-		r.addOutside(e.all)
-		r.elapsed += e.all.elapsed
-		if r.failure != nil {
-			r.failure.schedule += e.all.schedules + e.all.racing
-		}
+		r.plus(e.all)
 	}
 	e.all = r
 }

@@ -14,7 +14,7 @@ func isFuzz(name string) bool { return strings.HasPrefix(name, "Fuzz") }
 
 // runSeeds runs the seeds of a fuzz test.
 func (t *tool) runSeeds(ctx context.Context, o *options, p *pkg, binary, name string) *result {
-	r := &result{test: name, goroot: t.root, path: p.ImportPath, seeds: true, outcome: coir.VerdictPass}
+	r := &result{record: record{tested: t.tested(p, binary, name)}, seeds: true, outcome: coir.VerdictPass}
 	err := t.runOnce(ctx, o, p, binary, r)
 	switch {
 	case err == nil && strings.Contains(r.output, "--- SKIP: "+name+" ("):

@@ -75,7 +75,7 @@ func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f 
 	case action == "pass":
 		c.text = ""
 	case f != nil:
-		c.failed(p, r, f)
+		c.failed(p, &r.record, f)
 	case verdict == coir.VerdictStrict || verdict == coir.VerdictUncontrolled || verdict == coir.VerdictLong:
 		c.kind = "not controlled"
 		c.headline, c.waits, _ = strings.Cut(r.notControlled(p.Dir), "\n")
@@ -91,7 +91,7 @@ func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f 
 		c.kind, c.headline, c.waits = string(verdict), r.broken, tail(plain(r.output), 30)
 	}
 	if s.github && action == "fail" {
-		c.at = r.telling(p)
+		c.at = r.telling(p, r.output)
 	}
 	of := s.suite(p)
 	of.tests = append(of.tests, c)
@@ -103,14 +103,14 @@ func (s *suites) slow(p *pkg, r *result, f *events.Failure, note string) {
 	c.failed(p, r.slow, f)
 	c.text = f.Headline + "\n" + f.Report
 	if s.github {
-		c.at = r.slow.telling(p)
+		c.at = r.slow.telling(p, "")
 	}
 	of := s.suite(p)
 	of.tests = append(of.tests, c)
 }
 
 // failed sets the fields that describe a failure.
-func (c *testcase) failed(p *pkg, r *result, f *events.Failure) {
+func (c *testcase) failed(p *pkg, r *record, f *events.Failure) {
 	c.kind, c.headline, c.waits = f.Kind, f.Headline, r.explain(p.Dir)
 	c.token, c.replay, c.page = f.Token, f.Replay, f.Chart
 	for _, log := range []string{r.log, r.shown} {

@@ -203,7 +203,8 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 	mine := *o
 	o = &mine
 	o.saved, _ = saved(p.Dir, name)
-	var all, once *result // the result of earlier processes, and a failure that did not happen again
+	var all *result  // the result of earlier processes
+	var once *record // a failure that did not happen again
 	if !o.fresh && !strings.HasPrefix(o.replay, "f1.") {
 		r := t.runOn(ctx, o, p, binary, name, i)
 		if ctx.Err() != nil {
@@ -233,7 +234,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 			return r
 		}
 		if r.failure != nil {
-			once = r
+			once = &r.record
 		}
 		if r.uncontrolled > 0 {
 			all = r
@@ -276,7 +277,7 @@ func (t *tool) runTest(ctx context.Context, o *options, p *pkg, binary, name str
 
 // runPlainly runs a test as go test does, because the test itself explores schedules with package sim.
 func (t *tool) runPlainly(ctx context.Context, o *options, p *pkg, binary, name string) *result {
-	r := &result{test: name, goroot: t.root, path: p.ImportPath, outcome: coir.VerdictSimulates}
+	r := &result{record: record{tested: t.tested(p, binary, name)}, outcome: coir.VerdictSimulates}
 	err := t.runOnce(ctx, o, p, binary, r)
 	if ctx.Err() != nil {
 		return nil
@@ -324,13 +325,7 @@ func (t *tool) dependsOnEarlier(
 // options for later processes.
 func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name string, i, fresh int) *result {
 	began := time.Now()
-	r := &result{test: name, goroot: t.root, path: p.ImportPath}
-	if st, err := os.Stat(binary); err == nil {
-		r.built = st.ModTime()
-	}
-	if p.Module != nil {
-		r.modulePath, r.moduleDir = p.Module.Path, p.Module.Dir
-	}
+	r := &result{record: record{tested: t.tested(p, binary, name)}}
 	record := fmt.Sprint(binary, ".", i, ".record")
 	defer func() { _ = os.Remove(record) }()
 	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
@@ -358,8 +353,7 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	case r.outcome == "":
 		r.died(err)
 	case r.outcome == coir.VerdictSlow:
-		slow := *r
-		slow.outcome = coir.VerdictFail
+		slow := r.record
 		r.outcome, r.failure, r.slow = coir.VerdictPass, nil, &slow
 	case r.outcome == coir.VerdictKernel && o.network != "kernel" && ctx.Err() == nil:
 		o.network, o.onKernel = "kernel", r.onKernel
@@ -367,6 +361,18 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	}
 	r.onKernel = o.onKernel
 	return r
+}
+
+// tested returns what is known about a test before it runs.
+func (t *tool) tested(p *pkg, binary, name string) *tested {
+	of := &tested{test: name, goroot: t.root, path: p.ImportPath}
+	if st, err := os.Stat(binary); err == nil {
+		of.built = st.ModTime()
+	}
+	if p.Module != nil {
+		of.modulePath, of.moduleDir = p.Module.Path, p.Module.Dir
+	}
+	return of
 }
 
 // exploring returns the environment of a process that explores a test, or, if fresh is not negative, runs only the

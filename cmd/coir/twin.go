@@ -18,7 +18,7 @@ import (
 type parting struct{ here, there []*step }
 
 // diverge returns the parting of the failure and its twin, or nil if it is not known. Both have been traced.
-func (r *result) diverge() *parting {
+func (r *record) diverge() *parting {
 	if r.parted != nil || r.cut() || r.twin.cut() {
 		return r.parted
 	}
@@ -35,16 +35,16 @@ func (r *result) diverge() *parting {
 }
 
 // choice reports whether the schedules differ in the case that a select took.
-func (r *result) choice(here, there *step) bool {
+func (r *record) choice(here, there *step) bool {
 	return r.twin.kind == coir.Case && here.n == r.twin.step && here.chose != there.chose
 }
 
 // begun returns the steps of a report in the order of their operations. Steps
 // whose operations have not begun come last.
-func (r *result) begun() (all []*step) {
+func (r *record) begun() (all []*step) {
 	all = r.inOrder()
-	for i := range r.stepsOf {
-		if s := &r.stepsOf[i]; s.done == 0 {
+	for i := range r.known {
+		if s := &r.known[i]; s.done == 0 {
 			all = append(all, s)
 		}
 	}
@@ -52,10 +52,10 @@ func (r *result) begun() (all []*step) {
 }
 
 // parting says where the schedule diverges from one that passes, in a table of a width.
-func (r *result) parting(dir string, width int) string {
+func (r *record) parting(dir string, width int) string {
 	r.traced(dir)
 	t, p := r.twin, r.parted
-	if t == nil || t.result != nil && p == nil {
+	if t == nil || t.record != nil && p == nil {
 		return ""
 	}
 	var b strings.Builder
@@ -71,7 +71,7 @@ func (r *result) parting(dir string, width int) string {
 // failedAt returns the number of the step at which the schedule fails. In a deadlock or a leak, that is the step in
 // which the last goroutine began to wait; waits for time do not count. A livelock never ends, so failedAt returns 0.
 // Otherwise it is the step that completes the failure.
-func (r *result) failedAt() (n int) {
+func (r *record) failedAt() (n int) {
 	switch r.failure.kind {
 	case coir.KindDeadlock, coir.KindLeak:
 	case coir.KindLivelock:
@@ -79,8 +79,8 @@ func (r *result) failedAt() (n int) {
 	default:
 		return r.endStep()
 	}
-	for i := range r.stepsOf {
-		s := &r.stepsOf[i]
+	for i := range r.known {
+		s := &r.known[i]
 		timed := slices.ContainsFunc(s.cases, func(c selectCase) bool { return r.made[c.object].timer })
 		if s.last && r.stuck(s.g) && !timed && !r.made[s.object].timer {
 			n = max(n, s.n)
@@ -90,7 +90,7 @@ func (r *result) failedAt() (n int) {
 }
 
 // listed returns steps together with their goroutines.
-func (r *result) listed(steps []*step) report.Listing {
+func (r *record) listed(steps []*step) report.Listing {
 	l := report.Listing{Of: r.end.Of}
 	for _, s := range steps {
 		d := r.end.Steps[r.rows[s]]
@@ -101,7 +101,7 @@ func (r *result) listed(steps []*step) report.Listing {
 }
 
 // why describes what the failure and its twin did where they part.
-func (r *result) why(p *parting, dir string) string {
+func (r *record) why(p *parting, dir string) string {
 	a, b := r.way(p.here[0], dir), r.twin.way(p.there[0], dir)
 	if p.here[0].n == p.there[0].n && p.here[0].g == p.there[0].g {
 		return fmt.Sprintf("%s; in the schedule that passes, %s", a, b)
@@ -110,7 +110,7 @@ func (r *result) why(p *parting, dir string) string {
 }
 
 // way returns a sentence that says what a goroutine did in a step.
-func (r *result) way(s *step, dir string) string {
+func (r *record) way(s *step, dir string) string {
 	who := r.end.Of[r.end.Steps[r.rows[s]].Actor].Label()
 	return does(who, r.words(*s)) + s.place.said(", at %s", dir)
 }
@@ -138,8 +138,8 @@ func does(who, words string) string {
 }
 
 // passing returns the twin in the form that the chart needs, or nil if there is none.
-func (r *result) passing(dir string) *chart.Twin {
-	if r.twin == nil || r.twin.result == nil {
+func (r *record) passing(dir string) *chart.Twin {
+	if r.twin == nil || r.twin.record == nil {
 		return nil
 	}
 	q := r.twin.traced(dir)
@@ -148,5 +148,5 @@ func (r *result) passing(dir string) *chart.Twin {
 		return nil
 	}
 	return report.Twin(q.Chart, r.rows[p.here[0]], r.twin.rows[p.there[0]], r.why(p, dir), kinds[r.failure.kind],
-		r.failure.steps, r.twin.failure.steps)
+		r.steps, r.twin.steps)
 }

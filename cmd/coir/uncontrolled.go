@@ -37,15 +37,17 @@ func kernelCall(stack []place) (call string) {
 	return call
 }
 
-// waitsOutside describes what a schedule that is not controlled waits for, and where.
-func (r *result) waitsOutside(dir string) string {
-	if r.outcome == coir.VerdictLong {
-		if r.busy {
-			return "a schedule has " + chart.Grouped(r.steps) + " steps, and for five million of them " +
-				"there was no moment at which all goroutines waited"
-		}
-		return "a schedule has " + chart.Grouped(r.steps) + " steps and has not ended"
+// tooLong describes a schedule that was given up.
+func (r *result) tooLong() string {
+	if r.busy {
+		return "a schedule has " + chart.Grouped(r.steps) + " steps, and for five million of them " +
+			"there was no moment at which all goroutines waited"
 	}
+	return "a schedule has " + chart.Grouped(r.steps) + " steps and has not ended"
+}
+
+// waitsOutside describes what a schedule that is not controlled waits for, and where.
+func (r *record) waitsOutside(dir string) string {
 	what := map[int]string{
 		coir.ForCall:      "a system call",
 		coir.ForOutside:   "the network",
@@ -78,7 +80,7 @@ func (r *result) waitsOutside(dir string) string {
 }
 
 // foreign returns 1 if a goroutine waits only in code of the standard library, and otherwise 0.
-func foreign(r *result, id int) int {
+func foreign(r *record, id int) int {
 	if at := r.actors[id].at; at.file == "" || r.standard(at) {
 		return 1
 	}
@@ -88,10 +90,6 @@ func foreign(r *result, id int) int {
 // notControlled describes what the last schedule that was not controlled waits for. Other schedules of the test may
 // have been controlled.
 func (r *result) notControlled(dir string) string {
-	last := r.waiting
-	if last == nil {
-		last = r
-	}
 	if r.stopped && r.uncontrolled == 0 {
 		return "not controlled: all schedules but the first: each needs its own process, and this strategy cannot continue " +
 			"in another process. Use another strategy\n"
@@ -103,14 +101,23 @@ func (r *result) notControlled(dir string) string {
 	if r.outcome == coir.VerdictPass {
 		head = fmt.Sprintf("%s not controlled: ", report.Count(r.uncontrolled, "schedule"))
 	}
+	last, what := r.waiting, ""
+	switch {
+	case last != nil:
+		what = last.waitsOutside(dir)
+	case r.outcome == coir.VerdictLong:
+		last, what = &r.record, r.tooLong()
+	default:
+		last, what = &r.record, r.waitsOutside(dir)
+	}
 	var b strings.Builder
 	last.waiters(&b, dir)
 	last.ending(dir).SayCauses(&b)
-	return head + last.waitsOutside(dir) + "\n" + indent(b.String())
+	return head + what + "\n" + indent(b.String())
 }
 
 // failedOnce describes a failure that did not happen again.
-func (r *result) failedOnce(dir string) string {
+func (r *record) failedOnce(dir string) string {
 	return fmt.Sprintf("%s, only after other schedules in the same process:\n%s%s",
 		r.headline(), r.explain(dir), indent(tail(plain(r.log), 20)))
 }

@@ -21,7 +21,7 @@ const panicsToo = "panics too"
 const exact = 10 * time.Microsecond
 
 // ending returns the goroutines of the test, and what they wait for at the end.
-func (r *result) ending(dir string) *report.Trace {
+func (r *record) ending(dir string) *report.Trace {
 	if r.end != nil {
 		return r.end
 	}
@@ -85,7 +85,7 @@ func (r *result) ending(dir string) *report.Trace {
 }
 
 // fibers returns the columns of the goroutines that run fibers, by the numbers of the fibers.
-func (r *result) fibers(columns map[int]int) map[int]int {
+func (r *record) fibers(columns map[int]int) map[int]int {
 	all := map[int]int{}
 	for g, i := range columns {
 		if a := r.actors[g]; a.fiberID != 0 && a.state != coir.Ended {
@@ -99,11 +99,11 @@ func (r *result) fibers(columns map[int]int) map[int]int {
 const behind = "behind"
 
 // request returns the request of net/http whose answer a goroutine waits for.
-func (r *result) request(a *actor) (request string, ok bool) {
+func (r *record) request(a *actor) (request string, ok bool) {
 	if !a.serviced || strings.HasPrefix(a.role, "http ") {
 		return "", false
 	}
-	for _, s := range slices.Backward(r.stepsOf) {
+	for _, s := range slices.Backward(r.known) {
 		if s.g == a.id && s.note != "" {
 			request, ok = strings.CutPrefix(s.note, "client ")
 			return request, ok && strings.Contains(request, " -> ")
@@ -113,7 +113,7 @@ func (r *result) request(a *actor) (request string, ok bool) {
 }
 
 // asks reports whether a step is the one in which its goroutine waits for the answer to a request.
-func (r *result) asks(s *step) bool {
+func (r *record) asks(s *step) bool {
 	a := r.actors[s.g]
 	if !s.serviced || a == nil || r.happened(s) {
 		return false
@@ -124,7 +124,7 @@ func (r *result) asks(s *step) bool {
 
 // describe returns what a goroutine waits for in words, such as "waits to lock s.mu", the steps by which others hold
 // that, and how they do.
-func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how string, by []*step) {
+func (r *record) describe(a *actor, locks map[int]*lock, dir string) (what, how string, by []*step) {
 	op, object, name, last := a.op, a.object, a.name, r.lastStep(a.id)
 	if last != nil {
 		op, object, name = last.op, last.object, last.name
@@ -175,7 +175,7 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		what = "waits for " + r.called(coir.OpWait, object, name)
 	case is("Cond"):
 		what = "waits for a signal"
-		for _, s := range slices.Backward(r.stepsOf) { // its last step is the Unlock within Wait
+		for _, s := range slices.Backward(r.known) { // its last step is the Unlock within Wait
 			if s.g == a.id && s.op == coir.OpCondWait {
 				what += " of " + r.called(coir.OpCondWait, s.object, s.name)
 				break
@@ -208,7 +208,7 @@ func (r *result) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 }
 
 // wishes describes the cases of a select. wait says that the select waits.
-func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
+func (r *record) wishes(cases []selectCase, dir string, wait bool) string {
 	const most = 6
 	var texts []string
 	for _, c := range cases[:min(len(cases), most)] {
@@ -226,7 +226,7 @@ func (r *result) wishes(cases []selectCase, dir string, wait bool) string {
 }
 
 // waitedFor returns how long goroutines have waited, as words to append.
-func (r *result) waitedFor(all []report.Wait) string {
+func (r *record) waitedFor(all []report.Wait) string {
 	if r.failure == nil || r.failure.now < exact || all[0].Does == panicsToo {
 		return ""
 	}
@@ -239,14 +239,14 @@ func (r *result) waitedFor(all []report.Wait) string {
 }
 
 // lasted returns how long a goroutine has waited.
-func (r *result) lasted(w report.Wait) time.Duration {
+func (r *record) lasted(w report.Wait) time.Duration {
 	return (r.failure.now - r.columnOf[w.Actor].since).Round(exact)
 }
 
 // lastStep returns the last step of a goroutine, or nil.
-func (r *result) lastStep(g int) *step {
-	for i := len(r.stepsOf) - 1; i >= 0; i-- {
-		if s := &r.stepsOf[i]; s.g == g && s.last {
+func (r *record) lastStep(g int) *step {
+	for i := len(r.known) - 1; i >= 0; i-- {
+		if s := &r.known[i]; s.g == g && s.last {
 			return s
 		}
 	}
@@ -255,10 +255,10 @@ func (r *result) lastStep(g int) *step {
 
 // inOrder returns the steps whose operation began, in the order of their operations. That is not the order of the
 // steps, because a goroutine may lose the turn between the point of an operation and the operation.
-func (r *result) inOrder() (all []*step) {
-	for i := range r.stepsOf {
-		if r.stepsOf[i].done > 0 {
-			all = append(all, &r.stepsOf[i])
+func (r *record) inOrder() (all []*step) {
+	for i := range r.known {
+		if r.known[i].done > 0 {
+			all = append(all, &r.known[i])
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *step) int { return cmp.Compare(a.done, b.done) })
@@ -280,10 +280,10 @@ func (l *lock) holders() []*step { return append(slices.Clone(l.writer), l.reade
 // locks also marks the steps that certainly waited for a lock, because another goroutine held it when they began. A
 // goroutine whose Lock waited may get the lock as soon as it is unlocked, or another goroutine may come first. So it
 // certainly holds the lock only from its next step on. If a lock has a TryLock, nothing is certain.
-func (r *result) locks() map[int]*lock {
+func (r *record) locks() map[int]*lock {
 	locks, end := map[int]*lock{}, map[int]*step{}
-	for i := range r.stepsOf {
-		if s := &r.stepsOf[i]; s.inner != "rwmutex" {
+	for i := range r.known {
+		if s := &r.known[i]; s.inner != "rwmutex" {
 			end[s.g] = s
 		}
 	}
@@ -330,7 +330,7 @@ func (r *result) locks() map[int]*lock {
 }
 
 // blocked reports whether a goroutine waits for a lock at the end.
-func (r *result) blocked(g int) bool {
+func (r *record) blocked(g int) bool {
 	a := r.actors[g]
 	return a != nil && a.state == coir.Waiting &&
 		(strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire"))

@@ -365,7 +365,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		action = "skip"
 	case coir.VerdictFail:
 		action, failed = "fail", true
-		f = w.failed(p, r)
+		f = w.failed(p, &r.record)
 		if told := w.leakTold(p, r); told != "" && !w.o.detailed {
 			w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s: see %s, and -v\n", r.test, seconds, f.Headline, told)
 			break
@@ -436,12 +436,12 @@ func (w *writer) leakTold(p *pkg, r *result) (test string) {
 }
 
 // failed returns the failure of a test in the format of -json. With -html, it also writes its chart.
-func (w *writer) failed(p *pkg, r *result) *events.Failure {
+func (w *writer) failed(p *pkg, r *record) *events.Failure {
 	t := r.ending(p.Dir)
 	f := &events.Failure{
 		Kind: string(r.failure.kind), Text: r.failure.text, Headline: r.headline(), Waits: []events.Wait{},
 		Token:    r.failure.token,
-		Schedule: r.failure.schedule, Steps: r.failure.steps, Switches: r.failure.switches,
+		Schedule: r.failure.schedule, Steps: r.steps, Switches: r.failure.switches,
 		Report: r.report(p.Dir, w.width-len("    ")),
 		Stable: r.failure.stable, OutsideSeen: r.failure.outside > 0,
 	}
@@ -483,13 +483,13 @@ func (w *writer) failed(p *pkg, r *result) *events.Failure {
 }
 
 // command returns the command that explores a test.
-func (w *writer) command(p *pkg, r *result) string {
+func (w *writer) command(p *pkg, r *record) string {
 	return fmt.Sprintf("coir test %s%s -run '%s'", flags(w.o), strings.Join(p.args(), " "), r.pattern(w.o.run))
 }
 
 // changed returns the text for a test that no longer does what it did when the token of -replay was made.
 func (w *writer) changed(p *pkg, r *result) string {
-	return changedText + "\nto explore the code as it is now: " + w.command(p, r) + `
+	return changedText + "\nto explore the code as it is now: " + w.command(p, &r.record) + `
 to keep a failure before you change the code: -save; coir test then begins with its schedule and similar ones
 if the code is the same, something else has changed: the flags, the version of Go, the month, or what the test reads
 `
@@ -567,7 +567,7 @@ func (w *writer) within() string {
 }
 
 // said returns a log or an output of the test, without the line that says that the test failed.
-func (r *result) said(log string) string {
+func (r *record) said(log string) string {
 	log = strings.TrimSpace(log)
 	if first, rest, _ := strings.Cut(log, "\n"); strings.HasPrefix(first, "--- FAIL: "+r.test+" (") {
 		log = strings.TrimSpace(rest)

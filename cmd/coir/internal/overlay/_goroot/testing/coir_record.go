@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// The record of a test is a file with one fact per line. Fields are separated by tabs, and texts are quoted. The
-// command reads the record in result.go.
+// The record of a test is a file with one fact per line. Fields are separated by tabs, and texts are quoted. The first
+// is the name of the fact. The command reads the others in the order in which they are written here: see read.go there.
+// Both come from the same commit, because the command contains the overlay.
 
 type coirRecord struct {
 	b      strings.Builder
