@@ -89,15 +89,19 @@ platforms: ## go vet of the root module, tests and examples included, for every 
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... || exit 1; \
 	done
 
-test: ## all tests; then the short ones with 1, 2 and 4 processors
+# A machine of CI has 2 processors.
+test: ## all tests, those of the examples too; then short ones with 1 and 4 processors
 	EXCEPT=bench .ci/each $(GO) test $(FULL) ./...
-	$(GO) test $(SHORT) -cpu 1,2,4 . ./internal/clock ./internal/coro ./internal/park ./internal/sched
+	$(GO) test $(SHORT) -cpu 1,4 . ./internal/clock ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -cpu 1,4 -run Own ./sim
 
 # Left out are packages without goroutines of their own: archtest, the explorer, the drawings, the code in documents.
+# Fibers of a simulation take turns, so the tests of package sim that matter here are those about races, and those with
+# other goroutines; soak has all of them. nightly has the modules whose dependencies take long to build.
 race: ## the short tests under the race detector, of all that could have a race
-	EXCEPT="bench vet" .ci/each sh -c '$(GO) test $(SHORT) -race $$($(GO) list ./... | \
-		grep -v -e /internal/archtest -e /internal/interleave -e /internal/chart -e /docs/)'
+	EXCEPT="bench vet verify site cmd/coir-top" .ci/each sh -c '$(GO) test $(SHORT) -race $$($(GO) list ./... | \
+		grep -v -e /internal/archtest -e /internal/interleave -e /internal/chart -e /docs/ -e "/coir/sim$$")'
+	$(GO) test $(SHORT) -race -run 'Race|Native|Outside|Own|Goroutine|Blocked|Device' ./sim
 
 invariants: ## the short tests of the packages that wait and switch, with invariants checked; i386 has the others
 	$(GO) test $(SHORT) -tags coirinvariants -race ./internal/park ./internal/channel ./internal/sched ./internal/clock
@@ -107,8 +111,11 @@ switchers: ## the short tests of what switches on the second switcher; without a
 	$(GO) test $(SHORT) -tags purego ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -tags purego -run 'Fiber|Thread|Context|Guest|Goexit|Panic|Synctest|Blocking|Nursery|Select' .
 
-toolchain: ## the short tests with the newest Go release, and what it inlines
-	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(CORE) ./cmd/coir/internal/overlay
+# These packages use what only the runtime, the compiler or the standard library promise.
+BOUND := . ./internal/bubble ./internal/coro ./internal/park ./internal/race ./internal/sched ./internal/xatomic ./netio ./buf/...
+
+toolchain: ## the short tests of what depends on Go itself with the newest Go release, and what it inlines; nightly has the others
+	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(BOUND) ./cmd/coir/internal/overlay
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(FULL) -run Hot ./internal/archtest
 
 # In the simulator, only the trace of a seed could differ.
@@ -123,7 +130,7 @@ arm64: ## the short tests as linux/arm64, under an emulator
 models: ## check the Promela models, in the form that ends within 2 minutes
 	promela/check.sh short
 
-interleave: ## the real code through the orders of its accesses, and a twelfth of its mutants, another one each day
+interleave: ## the real code through the orders of its accesses, and a part of its mutants, another one each day
 	$(GO) test $(FULL) -tags coirinterleave,coirinvariants -run Explore . ./internal/park ./internal/clock ./internal/sched
 	$(GO) test $(FULL) -tags coirinterleave ./internal/interleave ./internal/xatomic
 
@@ -161,7 +168,7 @@ pictures: ## take the picture of the inspector in README again, in a headless Ch
 fuzz: ## every fuzz target for a moment
 	.ci/fuzz
 
-examples: ## build and test the examples
+examples: ## build and test the examples, as test does too
 	$(GO) build ./examples/...
 	$(GO) test $(SHORT) ./examples/...
 
@@ -178,10 +185,12 @@ nightly: ## all of what CI runs in turns, and what it leaves out; about two hour
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave -run TestMutantsAreFound ./internal/interleave
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants -run TestMutants ./internal/programs ./internal/mutant
 	cd remote && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirmutants ./internal/mutants
-	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run TestTheServices ./cmd/coir/acceptance
+	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestTheServices|TestAtomics|TestTheLaterCorpus' ./cmd/coir/acceptance
 	COIR_GRAFANA=1 $(GO) -C verify test -count=1 -timeout 10m -run TestTheDashboardFitsGrafana ./export
 	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
 	$(GO) test $(SHORT) -tags coirinvariants $(CORE)
+	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(CORE)
+	for m in verify cmd/coir-top; do $(GO) -C $$m test $(SHORT) -race ./... || exit 1; done
 	$(MAKE) page arm64 i386 models switchers
 	FUZZTIME=100000x $(MAKE) fuzz
 
@@ -198,6 +207,7 @@ soak: ## the long forms: full-size cancels, closes, cycles, timers, channels, li
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave ./internal/interleave
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v ./sim
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -race -run WaitsUnderOthers ./sim
+	$(GO) test -count=1 -timeout 90m -race ./sim
 	cd verify && COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -run 'TestLinearizable' ./...
 	cd remote && COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v . ./ticket
 	cd remote/nats && COIR_SOAK=1 $(GO) test -count=1 -timeout 180m -v -run 'TestFaults|TestTickets|TestPayments' . ./examples/payments

@@ -309,7 +309,7 @@ func TestMutantsAreFound(t *testing.T) {
 		t.Skip("builds the library once for each mutant")
 	}
 	suite := mutant.Suite{
-		Parts: 12,
+		Parts: 28,
 		Args: func(m mutant.Mutant) []string {
 			pkg, test, _ := strings.Cut(m.Test, " ")
 			return []string{"-timeout=1m", "-tags=coirinterleave,coirinvariants", "-run=^Test" + test + "$", "./" + pkg}

@@ -104,7 +104,7 @@ func TestMutantsOfBufAreFound(t *testing.T) {
 	}
 	suite := mutant.Suite{
 		Mutants: bufMutants,
-		Parts:   3,
+		Parts:   7,
 		Args: func(m mutant.Mutant) []string {
 			return []string{"-timeout=2m", "-failfast", "-run=^" + m.Test + "$", "./buf"}
 		},

@@ -95,7 +95,7 @@ func TestMutantsAreFound(t *testing.T) {
 		t.Skip("builds the library once for each mutant")
 	}
 	suite := mutant.Suite{
-		Parts: 6,
+		Parts: 14,
 		Args: func(mutant.Mutant) []string {
 			return []string{
 				"-timeout=5m", "-failfast", "-run=^TestPrograms", "./internal/programs", "-programs.patience=5s",

@@ -46,6 +46,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// turn skips one of two slow tests: one runs on even days of the year, and the other on odd days.
+func turn(t *testing.T, i int) {
+	t.Helper()
+	if !mutant.Today(t, 2)(i) {
+		t.Skip("it is the turn of another test today")
+	}
+}
+
 // coir test finds the bugs of the corpus, reports each as the expected kind, and passes their corrected twins. Bugs
 // that only the race detector sees are searched for with -race. Each failure is replayed from its token in a new
 // process.
@@ -80,6 +88,7 @@ func TestAtomics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
+	turn(t, 0)
 	want := coirtest.Expected(t, "../corpus/atomics")
 	got := coir.Explore(t, "-atomics", "-schedules=2000", "-tags=corpus", "../corpus/atomics")
 	coirtest.Compare(t, got, want)
@@ -110,6 +119,7 @@ func TestTheLaterCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
 	}
+	turn(t, 1)
 	want := coirtest.Expected(t, "../corpus/later")
 	plain := coir.Explore(t, "-tags=corpus", "-schedules=1000", "../corpus/later")
 	raced := coir.Explore(t, "-race", "-tags=corpus", "-schedules=200", "../corpus/later")

@@ -220,7 +220,7 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 	suite := mutant.Suite{
 		Mutants: mutants,
-		Parts:   6,
+		Parts:   14,
 		Args: func(m mutant.Mutant) []string {
 			return []string{"-timeout=5m", "-failfast", "-run=^" + m.Test + "$", "./" + filepath.Dir(m.File)}
 		},
