@@ -64,7 +64,7 @@ vet: ## go vet with the build tags, and coir-vet; lint has the vet of every modu
 	$(GO) build -o .bin/coir-vet ./vet/cmd/coir-vet
 	$(GO) vet -vettool=$(CURDIR)/.bin/coir-vet $(COIRVET)
 
-lint: ## golangci-lint, as pinned in tools/go.mod, in every module
+lint: ## golangci-lint, as pinned in tools/go.mod, in all modules
 	.ci/lint
 
 build: ## the library on platforms that no test runs on; the tools, and a test with its overlay, for darwin and windows
