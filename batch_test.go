@@ -1,7 +1,7 @@
 package coir_test
 
-// SendMany and RecvMany do the same as many sends and receives, with fewer locks. So they keep all of their promises:
-// the order of values, the order of waiters, and what happens to each value when an operation ends early.
+// SendMany and RecvMany behave like a series of sends and receives, but lock less often. So they make the same
+// guarantees: the order of values, the order of waiters, and what happens to each value when an operation ends early.
 
 import (
 	"context"

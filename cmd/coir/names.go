@@ -19,10 +19,10 @@ import (
 // by what the program calls them, so a report takes the expression from the source line of each operation, such as
 // s.mu of s.mu.Lock():
 //
-//   - s.mu is an object that the report always calls so, if it calls no other one so;
-//   - s.mu#1 and s.mu#2 are several such objects;
-//   - to.mu (mutex#1) is an object that is from.mu (mutex#1) elsewhere, or another one is both;
-//   - mutex#2 is an object for which the report knows no expression.
+//   - s.mu: the only object with that name, if it has no other name;
+//   - s.mu#1 and s.mu#2: several objects that have only that name;
+//   - to.mu (mutex#1): an object with several names, or a name of several objects, some of which have other names too;
+//   - mutex#2: an object without a name.
 //
 // A line with several expressions that fit gives no name. Nor does a file that cannot be read or is younger than the
 // test's binary. Then only the number remains.

@@ -11,7 +11,7 @@ import (
 )
 
 // record is what is known about a schedule of a test: its steps, its goroutines, and how it ended. The methods below
-// find out what it means; those in report.go say it.
+// interpret it; report.go writes the report.
 type record struct {
 	*tested
 	part    string   // the name of the explored part of the test; empty: the whole test

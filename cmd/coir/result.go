@@ -46,7 +46,7 @@ type result struct {
 	found   int           // the number of the schedule in which token was found
 }
 
-// tally has numbers of schedules, which are added up over the processes and rounds of a test.
+// tally counts schedules; counts are summed over the processes and rounds of a test.
 type tally struct {
 	schedules    int // without those of racing
 	racing       int // those in which timers fired early, as on a slow machine

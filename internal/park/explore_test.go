@@ -126,7 +126,7 @@ func TestExploreParkAgainstWakersAndCancel(t *testing.T) {
 // Wakers that are late for the first wait meet the second, which another waker ends.
 //
 // Spec: PK-09 (checking the ticket and changing the state is one step)
-// Spec: PK-11 (a wake tells whether it won)
+// Spec: PK-11 (a wake reports whether it won)
 // Spec: PK-29 (no spurious returns)
 func TestExploreLateWakersAgainstTheNextWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {

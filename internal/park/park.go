@@ -277,7 +277,7 @@ func (p *Parker) Wake(t Ticket, r Reason, here Place) Outcome {
 	// Spec: PK-08 (a stale wake changes nothing)
 	// Spec: PK-09 (checking the ticket and changing the state is one step)
 	// Spec: PK-10 (exactly one ends a wait)
-	// Spec: PK-11 (a wake tells whether it won)
+	// Spec: PK-11 (a wake reports whether it won)
 	// Spec: PK-13 (a wake of PARKING does not enqueue)
 	// Spec: PK-15 (the winner of a PARKED wait enqueues it once)
 	// Spec: PK-32 (a second wake reports lost)
@@ -306,7 +306,7 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 	// Spec: PK-08 (a stale wake changes nothing)
 	// Spec: PK-09 (checking the ticket and changing the state is one step)
 	// Spec: PK-10 (exactly one ends a wait)
-	// Spec: PK-11 (a wake tells whether it won)
+	// Spec: PK-11 (a wake reports whether it won)
 	for {
 		w := p.word.Load()
 		if ticketOf(w) != t {

@@ -49,15 +49,15 @@ func TestParkerIsOneWord(t *testing.T) {
 	}
 }
 
-// TestEveryTransition: states down, operations across. An operation that is not in a row's list leaves the word
-// unchanged.
+// TestEveryTransition has one row for each state, and one column for each operation. An operation that is not in a
+// row's list leaves the word unchanged.
 //
 // Spec: PK-02 (the word is ticket, argument and state)
 // Spec: PK-03 (a wait is in one of five states)
 // Spec: PK-04 (only the running fiber arms its wait)
 // Spec: PK-05 (each arm takes a fresh ticket)
 // Spec: PK-08 (a stale wake changes nothing)
-// Spec: PK-11 (a wake tells whether it won)
+// Spec: PK-11 (a wake reports whether it won)
 // Spec: PK-12 (the winner's argument carries reason and index)
 // Spec: PK-13 (a wake of PARKING does not enqueue)
 // Spec: PK-15 (the winner of a PARKED wait enqueues it once)
@@ -396,7 +396,7 @@ func TestStaleWakeChangesNothing(t *testing.T) {
 // parker is readied once: by the winner if the commit came first, by the committer if not.
 //
 // Spec: PK-10 (exactly one ends a wait)
-// Spec: PK-11 (a wake tells whether it won)
+// Spec: PK-11 (a wake reports whether it won)
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-15 (the winner of a PARKED wait enqueues it once)
 // Spec: PK-32 (a second wake reports lost)

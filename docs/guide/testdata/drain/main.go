@@ -59,7 +59,7 @@ func (p *pipeline) intake(ctx context.Context) error {
 		case err == nil:
 			p.ack(o) // only now
 		case ctx.Err() != nil:
-			return nil // to stop is no failure; nobody was told that we have this order
+			return nil // stopping is not a failure; this order was not acknowledged
 		default:
 			return err
 		}

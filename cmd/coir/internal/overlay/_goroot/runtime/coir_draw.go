@@ -54,8 +54,8 @@ func coirRand() (x uint64, ok bool) {
 }
 
 // coirTimerRand returns a random number that orders the timers of one instant. It does not use the program's generator,
-// because the number of calls is not determined: a stopped timer leaves the heap at some later time, and calls
-// coirTimerRand again only if it has left.
+// because the number of calls varies: a stopped timer leaves the heap at some later time, and calls coirTimerRand again
+// only if it has left.
 func coirTimerRand() uint32 {
 	if !coir.On {
 		return cheaprand()
