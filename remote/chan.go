@@ -19,10 +19,10 @@ import (
 )
 
 // Chan is one end of a channel whose other ends may be in other processes. [Durable] and [Volatile] make a Chan, and
-// say what they promise. Any number of fibers and goroutines may use it.
+// say what they guarantee. Any number of fibers and goroutines may use it.
 //
 // A Chan does not behave like a Go channel. A network loses requests and answers, so an operation has three outcomes:
-// it was done, it was not done, or the outcome is not known ([ErrUnknown]). Each operation says what its return means.
+// it was done, it was not done, or the outcome is unknown ([ErrUnknown]). Each operation says what its return means.
 type Chan[T any] struct {
 	name    string
 	t       Transport
@@ -30,7 +30,7 @@ type Chan[T any] struct {
 	set     settings
 	stored  bool   // made by Durable
 	cap     int    // how many values the channel holds
-	sender  uint64 // of the IDs
+	sender  uint64 // the sender in the IDs of values
 	watch   coir.Watch
 	leaving atomic.Bool // Leave was called
 
@@ -263,8 +263,8 @@ func (c *Chan[T]) count(f func(st *Stats)) {
 
 // Close closes the channel for all its ends. It returns nil when the closing is stored. Stored values are still
 // delivered; then every Recv returns an error that matches [coir.ErrClosed]. Send returns such an error too: at this
-// end from now on, at other ends when they have heard of the closing. So close a channel when no other end sends any
-// longer: a value that another end sends at the same time may be stored after the last receiver has left. Close may be
+// end from now on, at other ends when they learn of the closing. So close a channel only when no other end sends any
+// more: a value that another end sends at the same time may be stored after the last receiver has left. Close may be
 // repeated. It returns [ErrUnknown] if ctx ends before the outcome is known.
 //
 // A volatile channel cannot store that it was closed, so Close returns an error: use [Chan.Leave].

@@ -82,7 +82,7 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
-// A channel of []byte sends its values unchanged, and does not keep a slice of its user. The codec Bytes refuses values
+// A channel of []byte sends its values unchanged, and does not keep its caller's slice. The codec Bytes refuses values
 // of other types.
 func TestBytesAreSentAsTheyAre(t *testing.T) {
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -282,7 +282,7 @@ func TestAValueIsSettledOnce(t *testing.T) {
 	}
 }
 
-// An ID can be parsed from its text, and from no other text.
+// An ID can be parsed from its text only.
 func TestIDText(t *testing.T) {
 	id := remote.ID{Sender: 0xfedcba9876543210, Seq: 7}
 	var back remote.ID
@@ -300,7 +300,7 @@ func TestIDText(t *testing.T) {
 type broken struct {
 	remote.Transport
 	pull   error
-	serves *atomic.Int32 // failures that are left
+	serves *atomic.Int32 // how many more times it fails
 }
 
 func (b broken) Pull(ctx context.Context, queue string, credit int) ([]remote.Delivery, error) {
@@ -317,8 +317,8 @@ func (b broken) Serve(ctx context.Context, subject string, f func(data []byte) [
 	return b.Transport.Serve(ctx, subject, f)
 }
 
-// If the transport fails for good, the receives of an end return its error. That error does not look like the end of
-// the channel.
+// If the transport fails for good, the receives of an end return its error, which is not mistaken for the end of the
+// channel.
 func TestAnErrorThatStaysIsReceived(t *testing.T) {
 	refused := errors.New("pulls are not permitted")
 	err := coir.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
@@ -346,7 +346,7 @@ func TestAnErrorThatStaysIsReceived(t *testing.T) {
 	}
 }
 
-// A receiving end that cannot begin at first begins later.
+// A receiving end that cannot begin at first tries again.
 func TestReceivingBeginsLater(t *testing.T) {
 	for _, open := range []func(context.Context, *coir.Nursery, remote.Transport, string, int, ...remote.Option,
 	) (*remote.Chan[int], error){remote.Durable[int], remote.Volatile[int]} {

@@ -24,7 +24,7 @@ type DeadLetter struct {
 // channel, and are delivered again.
 const DeadCapacity = 1000
 
-// DeadName returns the name of the channel that has the dead letters of the given channel.
+// DeadName returns the name of the channel for the dead letters of the given channel.
 func DeadName(channel string) string { return channel + ".dead" }
 
 // bury stores a dead letter. It uses the ID of the value, so that a repeated bury stores the dead letter once.

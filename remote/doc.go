@@ -1,5 +1,5 @@
-// Package remote has channels whose ends are in different processes, and promises whose results are stored under a key.
-// The values go through a [Transport]: package remote/nats has one on NATS, and package memory has one for tests.
+// Package remote provides channels whose ends are in different processes, and promises whose results are stored under a
+// key. The values go through a [Transport]: package remote/nats has one on NATS, and package memory has one for tests.
 // Package remote/ticket has tickets that any replica of a service can complete.
 //
 //	orders, err := remote.Durable[Order](ctx, n, transport, "orders", 64)
@@ -11,8 +11,7 @@
 //	})
 //
 // There are two kinds of channels, with different promises: [Durable] and [Volatile]. Neither behaves like a Go
-// channel: each operation says what its return means, and an outcome that is not known is a separate error,
-// [ErrUnknown].
+// channel: each operation says what its return means, and an unknown outcome is a separate error, [ErrUnknown].
 //
 // Operations wait like those of package coir: fibers and goroutines can wait, a wait ends with its context, and a
 // select can have receives as cases.

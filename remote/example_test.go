@@ -11,7 +11,7 @@ import (
 )
 
 // Two processes, which are parts of this example. The receiver records the IDs of the values whose effect is done, so
-// that a value that comes twice has one effect.
+// that a value that is delivered twice has one effect.
 func ExampleDurable() {
 	broker := memory.New()
 	sender, receiver := broker.Node("sender"), broker.Node("receiver")

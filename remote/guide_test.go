@@ -21,7 +21,7 @@ func sendKnowing(ctx context.Context, orders *remote.Chan[Order], o Order) {
 	switch err := orders.Send(ctx, o); {
 	case err == nil: // stored
 	case errors.Is(err, remote.ErrUnknown): // it may be stored
-	case errors.Is(err, remote.ErrFull): // not stored: there was no room until ctx has ended
+	case errors.Is(err, remote.ErrFull): // not stored: there was no room before ctx ended
 	case errors.Is(err, remote.ErrUnavailable): // not stored: the broker could not be reached
 	default: // not stored
 	}
@@ -40,10 +40,10 @@ func receiveOnce(ctx context.Context, orders *remote.Chan[Order], db *sql.DB,
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return err // it came before
+			return err // it was delivered before
 		}
 		if err := book(ctx, tx, it.Value); err != nil {
-			return err // it comes again
+			return err // it will be delivered again
 		}
 		return tx.Commit()
 	})

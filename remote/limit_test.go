@@ -11,8 +11,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// Children of a nursery with a limit send on a volatile channel. The sending fiber of the channel starts although the
-// children have all the places.
+// Children of a nursery with a limit send on a volatile channel. The channel's sending fiber starts although the
+// children occupy all places.
 func TestSimSendsUnderALimit(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b := memory.New()
@@ -49,7 +49,7 @@ func TestSimSendsUnderALimit(t *testing.T) {
 	}, sim.WithSchedules(200))
 }
 
-// A child of a nursery with a limit receives a value, and has it for longer than a lease. The value does not come
+// A child of a nursery with a limit receives a value, and holds it for longer than a lease. The value is not delivered
 // again.
 func TestSimAReceiveUnderALimit(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {

@@ -19,16 +19,17 @@ import (
 //
 // A removal that finds no want leaves spare credit: a want that comes later gets credit immediately. Otherwise a want
 // that crosses the last removal would wait for the next one, which may never come. The number of such removals does not
-// matter, because other senders use the room. So spare credit says "more": a send that succeeds with it wakes the next
+// matter, because other senders use the room. So spare credit means "more": a send that succeeds with it wakes the next
 // send of its line, until one is refused. If the line is empty, the credit goes back to the receivers, for another
 // sender. So does the credit of a send that gives up. Credit that finds an empty line is dropped: with several
-// receivers, a want gets credit from each of them, and unused credit would go round for as long as the channel is full.
+// receivers, a want gets credit from each of them, and unused credit would circulate for as long as the channel is
+// full.
 //
-// A receiver that begins says so ("hello"), and the ends that have a line tell it their wants.
+// A receiver announces itself when it begins ("hello"), and ends whose line is not empty send it their wants.
 //
 // All these messages are hints, and may be lost: by the network, or because the receiver that had the want has crashed.
 // So the first send of a line tries from time to time without credit, and repeats the want. The other sends do not, so
-// that 1000 waiting sends of a process do not make 1000 requests. Wants are numbered, so that an old want that comes
+// that 1000 waiting sends of a process do not make 1000 requests. Wants are numbered, so that an old want that arrives
 // late changes nothing.
 //
 // Invariants:
@@ -37,8 +38,8 @@ import (
 //	L2 credit: the credit of a send that gives up goes to the next send of the line, or back to the receivers.
 //	L3 alive:  if the line is not empty, its first place has a timer, or is about to try.
 //
-// Rejected: credit to all senders. It woke all of them, and 2,000 values had 3,540 refusals. Rejected: a count of spare
-// removals. The count is wrong as soon as a sender that does not wait uses the room.
+// Rejected: credit to all senders. It woke all of them, so 2,000 values were refused 3,540 times. Rejected: a count of
+// spare removals. The count is wrong as soon as a sender uses the room without waiting.
 
 // line is the queue of sends of one end that wait for room.
 type line struct {
@@ -116,7 +117,7 @@ func (l *line) message(sender uint64, unused bool) []byte {
 	return want{sender: sender, number: l.wants, places: uint32(len(l.places)), unused: unused}.message()
 }
 
-// credit wakes the first n sends of the line. It reports whether the line had so many.
+// credit wakes the first n sends of the line. It reports whether the line had at least n.
 func (l *line) credit(n int, more bool) (used bool) {
 	l.cond.Lock()
 	used = n <= len(l.places)
@@ -134,7 +135,7 @@ func (l *line) credit(n int, more bool) (used bool) {
 	return used
 }
 
-// end wakes all sends, because the end was left. A send that takes a place at this moment finds that out when it polls.
+// end wakes all sends, because the end was left. A send that takes a place at this moment notices when it polls.
 func (l *line) end() { l.credit(l.len(), true) }
 
 // remove takes a place out of the line. A place that has credit has left the line already.
@@ -173,7 +174,7 @@ func (l *line) wait(ctx context.Context, p *place, poll time.Duration) error {
 	}
 }
 
-// wants has the senders that wait for credit from a receiver. They get it in turn.
+// wants holds the senders that wait for credit from a receiver. They get it in turn.
 type wants struct {
 	senders []want
 	spare   bool // a value was removed, and no sender wanted credit for it

@@ -45,9 +45,9 @@ func WithOverflow(p coir.OverflowPolicy) Option {
 // All ends of a channel must use the same codec.
 func WithCodec(c Codec) Option { return func(s *settings) { s.codec = c } }
 
-// WithPrefetch sets the largest number of values that an end asks for at a time. The values wait at the end until they
-// are received, and other ends do not get them. But if no fiber of this end has a value or receives one for the time of
-// [Info.Lease], the end gives them back. An end first asks for one value, and asks for twice as many each time; after a
+// WithPrefetch sets the largest number of values that an end requests at a time. The values wait at the end until they
+// are received, and other ends do not get them. But if no fiber of this end holds a value or receives one for the time
+// of [Info.Lease], the end gives them back. An end first requests one value, and then twice as many each time; after a
 // value that was delivered before, it starts with one again. The default is 32. n must be positive.
 func WithPrefetch(n int) Option {
 	if n < 1 {
@@ -82,7 +82,7 @@ type Codec interface {
 
 // The codecs of this package.
 var (
-	Bytes Codec = bytesCodec{} // values of type []byte, as they are
+	Bytes Codec = bytesCodec{} // values of type []byte, unchanged
 	JSON  Codec = jsonCodec{}  // package encoding/json
 	Gob   Codec = gobCodec{}   // package encoding/gob; each value includes the description of its type
 )

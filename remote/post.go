@@ -13,7 +13,7 @@ import (
 
 // How values get into the buffer of a volatile channel.
 //
-// A send is a request to a receiving process, and its answer. The sends of one end that wait at the same time share a
+// A send is a request to a receiving process, and its answer. Sends of one end that wait at the same time share a
 // request: while one request is on its way, more sends gather, and the next request carries them. So 100 fibers that
 // send cost one round trip, not 100, and each of them still learns the outcome for its own value. A fiber makes the
 // requests, and ends when there is nothing to send.
@@ -21,9 +21,10 @@ import (
 // Invariants:
 //
 //	P1 once:    a value is in at most one request.
-//	P2 outcome: a send that gives up before its value is in a request has not sent it; later, the outcome is not known.
+//	P2 outcome: a send that gives up before its value is in a request has not sent it; if it gives up later, the
+//	            outcome is unknown.
 
-// posts has the sends of an end that wait for a request or for its answer.
+// posts holds the sends of one end that are waiting for a request or for its answer.
 type posts struct {
 	cond   coir.Cond     // guards the fields below
 	waits  []*post       // not in a request yet, the oldest first

@@ -26,10 +26,10 @@ type Promise[T any] struct {
 }
 
 // ErrRejected is the error of a wait for a promise or a ticket that was completed by Reject. Compare with errors.Is:
-// the returned error has the reason.
+// the returned error contains the reason.
 var ErrRejected = errors.New("remote: rejected")
 
-// The shortest and the longest interval at which a wait looks for the result. The message that the promise was
+// The shortest and the longest interval at which a wait polls for the result, because the message that the promise was
 // completed may be lost.
 const (
 	lookMin = time.Second
@@ -69,8 +69,8 @@ func (p *Promise[T]) Resolve(ctx context.Context, v T) (won bool, err error) {
 	return won, nil
 }
 
-// Reject completes the promise with an error that has the reason: Wait returns [ErrRejected]. Reject returns the same
-// as [Promise.Resolve].
+// Reject completes the promise with an error that contains the reason: Wait returns [ErrRejected]. Reject returns the
+// same as [Promise.Resolve].
 func (p *Promise[T]) Reject(ctx context.Context, reason string) (won bool, err error) {
 	if won, err = p.complete(ctx, resultError, []byte(reason)); err != nil {
 		return false, fmt.Errorf("remote: reject %s: %w", p.key, err)
@@ -141,12 +141,12 @@ func (p *Promise[T]) look(ctx context.Context) (data []byte, err error) {
 		return err
 	})
 	if ended := coir.Ended(ctx); err != nil && ended != nil {
-		err = ended // not ErrUnknown: a look changes nothing
+		err = ended // not ErrUnknown: reading changes nothing
 	}
 	return data, err
 }
 
-// await looks for the result when a process says that there is one, and from time to time.
+// await reads the result when a process says that there is one, and also polls.
 func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
 	told := coir.NewChan[struct{}](coir.Conflated, coir.WithName("result of "+p.key))
 	poll := attempt.Backoff{Next: lookMin, Most: lookMax}
@@ -162,7 +162,7 @@ func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
 			})
 			if serving = err == nil; serving {
 				defer func() { _ = s.Close() }()
-			} // otherwise look from time to time, and try to serve again
+			} // otherwise poll, and try to serve again
 		}
 		data, err := p.look(ctx)
 		if data != nil || err != nil {

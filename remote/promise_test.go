@@ -69,7 +69,7 @@ func TestPromiseIsRefused(t *testing.T) {
 	}
 }
 
-// A rejected promise has the reason. A result of another type is an error.
+// The error of a rejected promise contains the reason. A result of another type is an error.
 func TestPromiseResults(t *testing.T) {
 	node := memory.New().Node("a")
 	p, _ := remote.NewPromise[string](node, "key")
@@ -105,7 +105,7 @@ func (deaf) Serve(ctx context.Context, _ string, _ func(data []byte) []byte) (io
 	return nil, coir.WaitCancel(ctx)
 }
 
-// What waits to be reachable ends with its context, and says what it was.
+// An operation that waits to become reachable ends with its context, and its error names the operation.
 func TestSimServingEndsWithItsContext(t *testing.T) {
 	const limit = 2 * time.Second
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -142,7 +142,7 @@ func TestSimServingEndsWithItsContext(t *testing.T) {
 	}, sim.WithSchedules(1))
 }
 
-// attempts has the calls of Resolve, and their results. It survives crashes.
+// attempts holds the calls of Resolve, and their results. It survives crashes.
 type attempts struct {
 	mu    sync.Mutex // for the race detector
 	calls int
@@ -241,7 +241,7 @@ func TestSimPromiseFirstWins(t *testing.T) {
 		"remote refuse", "remote partition", "remote crash", "remote restart"))
 }
 
-// Without faults, a wait ends when the promise is completed, and not at its next look.
+// Without faults, a wait ends when the promise is completed, and not at its next poll.
 func TestSimPromiseIsPrompt(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, a := memory.New(), &attempts{won: map[int]bool{}, what: map[int]outcome{}}

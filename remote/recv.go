@@ -17,14 +17,15 @@ import (
 // One fiber of the end pulls deliveries and hands them to receivers over an unbuffered channel. A value is held from
 // when it is pulled until it is settled: it is in c.order, and another fiber renews its lease until the fiber that
 // received it has ended. Ack settles a value by removing it, Nak by giving it back, and Reject by removing it after a
-// dead letter is stored. If no fiber has a value or receives one for the time of a lease, the end gives back the values
-// that it has pulled, and pulls no more until a fiber receives, because other processes may want them.
+// dead letter is stored. If no fiber holds or receives a value for the time of a lease, the end gives back the values
+// that it has pulled, because other processes may want them, and pulls no more until a fiber receives.
 //
 // Invariants:
 //
 //	R1 effect: a value is removed only after its receiver has acknowledged it, or its dead letter is stored.
 //	R2 once:   this process hands a value to a second receiver only after the first gave it back.
-//	R3 seen:   a value counts as seen from Ack on, not from its delivery: a value that is given back must come again.
+//	R3 seen:   a value counts as seen from Ack on, not from its delivery: a value that is given back must be delivered
+//	           again.
 //	R4 credit: credit is given after the removal is stored.
 //
 // A delivery of a value that is held (its lease had ended, or the broker has restarted) replaces the earlier delivery,
@@ -43,7 +44,7 @@ type Item[T any] struct {
 	// The lock of c guards the fields below.
 	d       Delivery // nil on a volatile channel
 	state   itemState
-	handed  bool            // a receiver has it
+	handed  bool            // a receiver holds it
 	holder  *coir.Fiber     // the fiber that received the value; nil if not known
 	patient context.Context // the context of the receive; nil before the receive
 }
@@ -160,7 +161,7 @@ func (it *Item[T]) settle() { it.state = itemSettled }
 // itself. Call Hold for a value that was received by a select, or that another fiber has passed on.
 func (it *Item[T]) Hold(ctx context.Context) {
 	fiber := coir.Self(ctx)
-	_, _ = it.whileHeld(func() { it.holder, it.patient = fiber, ctx }) // what is settled needs no holder
+	_, _ = it.whileHeld(func() { it.holder, it.patient = fiber, ctx }) // a settled value needs no holder
 }
 
 // Delivery returns the transport's delivery of the value, or nil on a volatile channel. It is for packages of
@@ -243,7 +244,7 @@ func (it *Item[T]) Reject(ctx context.Context, reason string) error {
 	return it.Ack(ctx)
 }
 
-// drop removes a value from those that are held.
+// drop removes a value from the held values.
 func (c *Chan[T]) drop(it *Item[T]) {
 	c.cond.Lock()
 	defer c.cond.Unlock()
@@ -311,7 +312,7 @@ func (c *Chan[T]) receive(ctx context.Context, f func(ctx context.Context) error
 	c.in.Abort(err)
 }
 
-// meet makes the end reachable for senders, and tells them so.
+// meet makes the end reachable for senders, and announces that.
 func (c *Chan[T]) meet(ctx context.Context) error {
 	err := c.serve(ctx, wantSubject(c.name), func(data []byte) []byte {
 		c.wanted(data)
@@ -487,7 +488,7 @@ func (c *Chan[T]) hand(ctx context.Context, it *Item[T]) bool {
 	return true
 }
 
-// hold adds the item to those that are held. It reports false if its delivery is a duplicate, which must not be handed
+// hold adds the item to the held values. It reports false if its delivery is a duplicate, which must not be handed
 // over.
 func (c *Chan[T]) hold(ctx context.Context, it *Item[T]) bool {
 	c.cond.Lock()
@@ -500,7 +501,7 @@ func (c *Chan[T]) hold(ctx context.Context, it *Item[T]) bool {
 	if c.seen.has(it.ID) {
 		c.stats.Duplicates++
 		c.cond.Unlock()
-		if attempt.Within(ctx, attempt.Short, it.d.Ack) == nil { // otherwise its lease ends, and it comes again
+		if attempt.Within(ctx, attempt.Short, it.d.Ack) == nil { // otherwise its lease ends, and it is delivered again
 			c.removed()
 		}
 		return false

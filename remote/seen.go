@@ -3,11 +3,11 @@ package remote
 import "container/list"
 
 // seen remembers which values had their effect, so that a second delivery to the same process can be hidden. For each
-// sender it has the highest number seen, and a bit for each of the numbers just below. A value that it does not know
+// sender it stores the highest number seen, and a bit for each of the numbers just below. A value that it does not know
 // counts as not seen. So it never hides a value that had no effect, but it may fail to hide a very late duplicate.
 type seen struct {
-	senders map[uint64]*list.Element // of order
-	order   list.List                // *marks, the most recently used first
+	senders map[uint64]*list.Element // the elements of order
+	order   list.List                // of *marks, the most recently used first
 }
 
 // The bounds of seen: the values of each sender, and the senders.
@@ -16,7 +16,7 @@ const (
 	seenSenders = 10_000
 )
 
-// marks has the seen values of one sender.
+// marks holds the seen values of one sender.
 type marks struct {
 	sender uint64
 	high   uint64 // the highest number seen

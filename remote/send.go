@@ -23,7 +23,7 @@ import (
 // receiving process. If an attempt may have succeeded, it returns ErrUnknown.
 //
 // Send waits for an answer of the broker, or of the receiving process. To send more values in the same time, send from
-// several fibers: their requests are on the way at the same time, and on a volatile channel they share requests.
+// several fibers: their requests overlap, and on a volatile channel they share requests.
 //
 // After any other error, v has not been sent. The error matches [coir.ErrClosed] if the channel was closed or this end
 // was left.
@@ -121,7 +121,7 @@ func (c *Chan[T]) wait(ctx context.Context, p *place, poll *attempt.Backoff) err
 	case p.credit:
 		c.pass()
 	default:
-		c.want() // one send less waits
+		c.want() // one send fewer waits
 	}
 	return err
 }

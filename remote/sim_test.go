@@ -39,7 +39,7 @@ func process(ctx context.Context, b *memory.Broker, name string, capacity int, f
 	})
 }
 
-// outcome is the knowledge of a sender about a value.
+// outcome is what a sender knows about a value.
 type outcome int
 
 const (
@@ -48,14 +48,14 @@ const (
 	failed                 // Send has returned another error
 )
 
-// ledger has the knowledge of the senders and the effects of the receivers. It survives crashes, like a database.
+// ledger holds what the senders know and the effects of the receivers. It survives crashes, like a database.
 type ledger struct {
 	mu       sync.Mutex // never held while a fiber waits
 	next     map[int]int
 	outcomes map[int]outcome
 	marks    map[remote.ID]bool
 	effects  map[int]int
-	first    map[remote.ID]bool // values that came for the first time
+	first    map[remote.ID]bool // values that were delivered for the first time
 }
 
 func newLedger() *ledger {
@@ -123,7 +123,7 @@ func (l *ledger) check(s *sim.Sim) {
 	}
 }
 
-// outcomeOf returns the outcome that an error of Send means.
+// outcomeOf returns the outcome that an error of Send implies.
 func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:
@@ -281,7 +281,7 @@ func TestSimLateRoom(t *testing.T) {
 	}, simtest.Schedules(1000), sim.WithFaults("remote late room"))
 }
 
-// Messages about room may be lost. A waiting sender goes on nevertheless.
+// Messages about room may be lost. A waiting sender continues nevertheless.
 func TestSimLostCredit(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(), newLedger()
@@ -350,7 +350,7 @@ func TestSimNoAttemptAfterTheWindow(t *testing.T) {
 	}, simtest.Schedules(3000), sim.WithFaults("remote lose", "remote partition"))
 }
 
-// Values that come for the first time come in the order in which their sender sent them, if there is one receiver.
+// With one receiver, the first deliveries of a sender's values are in the order in which it sent them.
 func TestSimOrderOfASender(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, last := memory.New(), -1
@@ -387,8 +387,8 @@ func TestSimOrderOfASender(t *testing.T) {
 	}, simtest.Schedules(3000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse"))
 }
 
-// The lease of a value is renewed while the fiber that has the value lives, however long that takes. So are the leases
-// of the values that wait for the same fiber. No other receiver gets them.
+// The lease of a value is renewed for as long as the fiber that holds the value lives. So are the leases of the values
+// that wait for the same fiber. No other receiver gets them.
 func TestSimAHeldValueIsGivenToNoOther(t *testing.T) {
 	const values = 3
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -471,7 +471,7 @@ func TestSimAnEndThatDoesNotReceiveKeepsNothing(t *testing.T) {
 			if s.Now() > most {
 				s.Errorf("it took %v", s.Now())
 			}
-			// The first end goes on when one of its fibers receives, also by a case that was made before.
+			// The first end continues when one of its fibers receives, even by a case that was made before.
 			var dst *remote.Item[int]
 			receive := ends[0].RecvCase(&dst)
 			for i := range 2 {
@@ -500,7 +500,7 @@ func TestSimAnEndThatDoesNotReceiveKeepsNothing(t *testing.T) {
 	}, simtest.Schedules(300), sim.WithSteps(20_000))
 }
 
-// A broker that restarts delivers a value again while a fiber has it. The process of that fiber does not hand the value
+// A broker that restarts delivers a value again while a fiber holds it. That fiber's process does not hand the value
 // over again.
 func TestSimAHeldValueIsHandedOverOnce(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -585,8 +585,8 @@ func TestSimAnAbandonedValueComesAgain(t *testing.T) {
 	}, simtest.Schedules(300), sim.WithSteps(2000))
 }
 
-// Two values are removed, and only then two refused sends tell the receiver that they wait. There is one record of
-// spare credit, and room for both sends.
+// Two values are removed, and only then do two refused sends tell the receiver that they wait. Spare credit is recorded
+// once, but there is room for both sends.
 func TestSimSpareCreditIsForAll(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		inOneProcess(ctx, s, 2, func(ctx context.Context, _ *coir.Nursery, c *remote.Chan[int]) error {
@@ -861,7 +861,7 @@ func TestSimVolatileCreditIsPrompt(t *testing.T) {
 }
 
 // Fibers of one end share requests. Each fiber learns the outcome for its own value, even if it gives up, before or
-// after its value is in a request. The values of a fiber that were certainly sent come in order.
+// after its value is in a request. The values that a fiber certainly sent arrive in order.
 func TestSimVolatileSharedRequests(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		b, l := memory.New(), newLedger()

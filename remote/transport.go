@@ -16,10 +16,10 @@ import (
 // Package memory has a transport for tests; package transporttest has the tests that every transport passes.
 //
 // Several fibers and goroutines may call all methods at the same time. A method that takes a context returns when the
-// context ends. It then returns [ErrUnknown] if it cannot say what became of the request. A transport does not repeat a
-// request: the caller does, and that is safe, because a request that is made twice has the effect of one.
+// context ends. It then returns [ErrUnknown] if it does not know the outcome of the request. A transport does not
+// repeat a request: the caller does, and that is safe, because a request that is made twice has its effect once.
 type Transport interface {
-	// Info returns the promises of the transport. They do not change.
+	// Info returns what the transport guarantees. It does not change.
 	Info() Info
 
 	// Open makes a queue that holds up to capacity messages, unless the queue exists. It fails if the queue exists with
@@ -46,12 +46,11 @@ type Transport interface {
 
 	// End ends the queue: the queue accepts no more messages, and still delivers those that it has. End returns nil if the
 	// end is stored. From then on, Publish of this transport returns [coir.ErrClosed]; Publish of another process does so
-	// when that process has heard of the end. A message that is stored in between is delivered like the others, but a
-	// receiver that has found the queue empty before may be gone.
+	// when that process learns of the end. A message that is stored in between is delivered like the others, but a
+	// receiver that found the queue empty may have left by then.
 	End(ctx context.Context, queue string) error
 
-	// Tell passes data to all that serve the subject. It does not wait. Data may be lost, come twice, or come in another
-	// order than it was sent.
+	// Tell passes data to all that serve the subject. It does not wait. Data may be lost, duplicated or reordered.
 	Tell(subject string, data []byte)
 
 	// Request passes data to one of those that serve the subject, and returns the answer. It passes data on at most once.
@@ -65,9 +64,9 @@ type Transport interface {
 	// [ErrUnavailable] if the caller may try again, and never [ErrUnknown].
 	Serve(ctx context.Context, subject string, f func(data []byte) []byte) (io.Closer, error)
 
-	// Put stores data under the key, unless something is stored there already. It returns the bytes that are stored
-	// afterwards: data, or those of an earlier Put. So all calls with a key return the same. data must not be empty.
-	// Stored has the sense of [Info.Meaning]. Put returns [ErrUnavailable] and [ErrUnknown] like Publish.
+	// Put stores data under the key, unless something is stored there already. It returns the bytes that are then stored:
+	// data, or those of an earlier Put. So all calls with a key return the same. data must not be empty. Stored has the
+	// sense of [Info.Meaning]. Put returns [ErrUnavailable] and [ErrUnknown] like Publish.
 	Put(ctx context.Context, key string, data []byte) (stored []byte, err error)
 
 	// Get returns the bytes that are stored under the key, or nil if it finds none. It may miss a Put that returned a
@@ -81,12 +80,12 @@ type Delivery interface {
 	Msg() Msg
 	// Tries returns the number of deliveries of the message, including this one.
 	Tries() int
-	// Ack removes the message. It returns nil if the removal is stored, also if this delivery or another had removed the
-	// message before. Then, or soon after, the queue has room for another message. Ack returns [ErrUnknown] or
+	// Ack removes the message. It returns nil if the removal is stored, even if this delivery or another removed the
+	// message earlier. Then, or soon after, the queue has room for another message. Ack returns [ErrUnknown] or
 	// [ErrUnavailable] like Publish.
 	Ack(ctx context.Context) error
 	// Nak ends the lease: the message is delivered again after the delay. The request may be lost; then the lease ends
-	// when its time has passed.
+	// when it expires.
 	Nak(delay time.Duration)
 	// Progress restarts the time of the lease. The request may be lost.
 	Progress()
@@ -136,7 +135,7 @@ func number(b []byte) (n uint64) {
 	return n
 }
 
-// Info has the promises of a [Transport].
+// Info describes the guarantees of a [Transport].
 type Info struct {
 	Meaning Meaning       // of a Publish that returned nil
 	Lease   time.Duration // how long a lease lasts without Progress

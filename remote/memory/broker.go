@@ -21,7 +21,7 @@ type Broker struct {
 	ctx  context.Context // never ends; identifies the simulation where no fiber runs
 
 	cond    *coir.Cond
-	queues  []*queue // in the order of opening: a map would not replay
+	queues  []*queue // in the order of opening: the order of a map would not replay
 	servers []*server
 	kept    map[string][]byte // the data of Put
 	left    int               // faults that may still happen
@@ -41,7 +41,7 @@ func WithLease(d time.Duration) Option { return func(b *Broker) { b.info.Lease =
 func WithWindow(d time.Duration) Option { return func(b *Broker) { b.info.Window = d } }
 
 // WithMeaning sets the meaning of a stored message that the broker promises. The default is [remote.MeaningDurable]: no
-// fault takes a message that the broker has stored.
+// fault loses a message that the broker has stored.
 func WithMeaning(m remote.Meaning) Option { return func(b *Broker) { b.info.Meaning = m } }
 
 // WithFaults sets how many faults may happen in a schedule of a simulation. The default is 10.
@@ -72,7 +72,7 @@ func (b *Broker) Len(name string) int {
 	return 0
 }
 
-// unlock unlocks the broker, and then makes the calls of e.
+// unlock unlocks the broker, and then makes the calls in e.
 func (b *Broker) unlock(e effects) {
 	b.cond.Unlock()
 	for _, f := range e {
@@ -138,7 +138,7 @@ type entry struct {
 	lease int           // counts the leases, so that an earlier one changes nothing
 }
 
-// stored has the ID of a message, and the time at which it was stored.
+// stored holds the ID of a message, and the time at which it was stored.
 type stored struct {
 	id remote.ID
 	at time.Duration
@@ -195,7 +195,7 @@ func (q *queue) publish(e *effects, m remote.Msg) error {
 	return nil
 }
 
-// remove removes a message, if it is there.
+// remove removes a message, if it is in the queue.
 func (q *queue) remove(e *effects, x *entry) {
 	i := slices.Index(q.entries, x)
 	if i < 0 {
@@ -246,7 +246,7 @@ func (q *queue) answer(e *effects, ds []remote.Delivery, err error) {
 // arm sets the alarm to the time at which the next message can be delivered to a waiting pull.
 func (q *queue) arm(now time.Duration) {
 	if q.alarm != nil {
-		q.alarm.Stop() // if it is too late, the call changes nothing
+		q.alarm.Stop() // if it has fired already, its call changes nothing
 		q.alarm = nil
 	}
 	if len(q.pulls) == 0 || len(q.entries) == 0 {
@@ -256,7 +256,7 @@ func (q *queue) arm(now time.Duration) {
 	q.alarm = q.b.later(max(next.due-now, 0), q.deliver)
 }
 
-// restart ends the broker at once, and starts it again. Leases and unanswered requests are lost.
+// restart stops the broker abruptly, and starts it again. Leases and unanswered requests are lost.
 func (b *Broker) restart(e *effects) {
 	for _, q := range b.queues {
 		q.pulls = nil

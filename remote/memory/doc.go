@@ -1,5 +1,5 @@
-// Package memory has an in-memory transport of package remote, for tests. It needs no broker, and the processes of a
-// distributed program are parts of one test:
+// Package memory provides an in-memory transport of package remote, for tests. It needs no broker, and the processes of
+// a distributed program are parts of one test:
 //
 //	broker := memory.New()
 //	n.Go("replica", func(ctx context.Context) error {

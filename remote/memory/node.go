@@ -63,9 +63,9 @@ func (b *Broker) once(ctx context.Context, t *Node, f func(ctx context.Context, 
 	return err
 }
 
-// Alive reports whether the node has not crashed. If code of a process changes something that other processes see,
-// other than by its transport, it must do so only while the node is alive, and in the same step: without an operation
-// of coir after the call of Alive.
+// Alive reports whether the node has not crashed. If a process changes something that other processes see, except
+// through its transport, it must do so only while the node is alive, and in the same step: without an operation of coir
+// after the call of Alive.
 func (n *Node) Alive() bool {
 	n.b.cond.Lock()
 	defer n.b.cond.Unlock()
@@ -194,7 +194,7 @@ func ask[R any](ctx context.Context, n *Node, what string,
 	if gone != nil {
 		gone()
 	}
-	if !came { // checked even after an error: the answer may have come at the same moment
+	if !came { // checked even after an error: the answer may have arrived at the same moment
 		return none, fmt.Errorf("memory: %s: %w: %w", what, remote.ErrUnknown, err)
 	}
 	return got.value, got.err
@@ -406,7 +406,7 @@ func (n *Node) Request(ctx context.Context, subject string, data []byte) ([]byte
 		s := all[b.turn%len(all)]
 		s.n.send(e, func(e *effects) {
 			if passed || !s.there() {
-				return // the request has come before, or the server has gone meanwhile
+				return // the request arrived before, or the server has stopped meanwhile
 			}
 			passed = true
 			s.call(e, data, func(answer []byte) {

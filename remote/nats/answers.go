@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// answers has the requests of a transport that wait for an answer. They share one subscription. A fiber that waits for
-// an answer leaves its worker; Conn.Request would block the worker.
+// answers holds the requests of a transport that wait for an answer. They share one subscription. A fiber that waits
+// for an answer leaves its worker; Conn.Request would block the worker.
 type answers struct {
 	nc     *client.Conn
 	prefix string
@@ -80,7 +80,7 @@ type request struct {
 	answer *coir.Promise[*client.Msg]
 }
 
-// errLost is the error of what is not tried while there is no connection.
+// errLost is the error of a request that is not tried because there is no connection.
 var errLost = errors.New("the connection is lost")
 
 // send sends a request. The caller must wait for its answer.

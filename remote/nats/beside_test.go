@@ -16,9 +16,9 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// BenchmarkBeside compares channels with nats.go alone, which passes as many values of 1 KiB, by turns. On both sides
-// the values of a round are sent on one connection, and received and removed on another one. Of coir, 128 fibers send,
-// and 128 receive.
+// BenchmarkBeside compares channels with nats.go alone, in alternating rounds with equally many values of 1 KiB. On
+// both sides the values of a round are sent on one connection, and received and removed on another one. In coir, 128
+// fibers send, and 128 receive.
 //
 //		go test -run '^$' -bench Beside -benchtime 10x .
 //
@@ -90,7 +90,7 @@ func passed(got <-chan struct{}, values int, send func([]byte) error) error {
 	return nil
 }
 
-// stored is a cluster of three servers that sync, with a stream of nats.go alone, and its consumer.
+// stored is a cluster of three servers that sync, with a stream and a consumer that only nats.go uses.
 type stored struct {
 	a, z *nats.Transport
 	js   jetstream.JetStream
@@ -149,8 +149,8 @@ func timed(f func() error) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// beside runs rounds of so many operations of both sides by turns, and prints what bench/ratios prints: the cost of
-// both, and the median and the quartiles of the ratio of their rates.
+// beside runs rounds of both sides in turns, with the given number of operations, and prints what bench/ratios prints:
+// the cost of both, and the median and the quartiles of the ratio of their rates.
 func beside(b *testing.B, operations int, mine, other func() (time.Duration, error)) error {
 	b.Helper()
 	var ours, theirs, ratios []float64
@@ -204,13 +204,13 @@ func onChannel(b *testing.B, from, to remote.Transport, open open,
 	}
 }
 
-const inFlight = 128 // fibers that send, and as many that receive
+const inFlight = 128 // fibers that send; as many receive
 
 // open is remote.Durable or remote.Volatile.
 type open func(ctx context.Context, n *coir.Nursery, t remote.Transport, name string, capacity int,
 	opts ...remote.Option) (*remote.Chan[[]byte], error)
 
-// pass sends values from one end to the other, so many by each fiber, and returns when all are removed.
+// pass sends values from one end to the other, the given number by each fiber, and returns when all are removed.
 func pass(ctx context.Context, ends [2]*remote.Chan[[]byte], each int) error {
 	value := make([]byte, 1024)
 	return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// There are more channels of one capacity than a consumer takes. A channel without a receiver holds its sender at
+// There are more channels of one capacity than one consumer can have. A channel without a receiver holds its sender at
 // exactly the bound, and each channel is received from when a receiver begins. With COIR_SOAK=1 there are 100,000
 // channels.
 func TestManyChannels(t *testing.T) {
@@ -102,7 +102,7 @@ func TestManyChannels(t *testing.T) {
 	}
 }
 
-// receive receives and removes the values from 0 to n. They come in this order, unless one is delivered again.
+// receive receives and removes the values from 0 to n. They arrive in this order, unless one is delivered again.
 func receive(ctx context.Context, c *remote.Chan[int], n int) error {
 	var got []int
 	again := false

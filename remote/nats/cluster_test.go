@@ -36,7 +36,7 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// roleEnv is the environment variable that has the role of a process, as JSON.
+// roleEnv is the environment variable that holds the role of a process, as JSON.
 const roleEnv = "COIR_NATS_TEST_ROLE"
 
 // role says what a process does.
@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 	err := json.Unmarshal([]byte(text), &r)
 	if err == nil {
 		err = roles[r.Kind](r, os.Stdin, func(format string, args ...any) {
-			_, _ = os.Stdout.WriteString(fmt.Sprintf(format, args...) + "\n") // one write, so that a line is whole
+			_, _ = os.Stdout.WriteString(fmt.Sprintf(format, args...) + "\n") // one write, so a line is never partial
 		})
 	}
 	if err != nil {
@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// playBroker is a server.
+// playBroker runs a server.
 func playBroker(r role, orders io.Reader, say func(format string, args ...any)) error {
 	opts, err := server.ProcessConfigFile(r.Conf)
 	if err != nil {
@@ -102,7 +102,7 @@ func playBroker(r role, orders io.Reader, say func(format string, args ...any)) 
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	ended chan struct{} // closed when the process has ended and all its lines were heard
+	ended chan struct{} // closed when the process has ended and all its lines were read
 }
 
 // play starts a process, and calls hear for each of its lines, in order.

@@ -1,4 +1,4 @@
-// Package nats has a transport of package remote on NATS: JetStream stores the queues, and core NATS passes the
+// Package nats provides a transport of package remote on NATS: JetStream stores the queues, and core NATS passes the
 // messages that are not stored.
 //
 //	nc, err := client.Connect(url, append(nats.Options(), client.UserCredentials(file))...) // of nats.go
@@ -24,11 +24,11 @@
 // The setting is read again after each reconnect, and every five seconds, because NATS sends no event when a server
 // restarts with another setting. If servers do not answer, their last answers count. While the setting is weaker than
 // it was, operations of queues return [remote.ErrUnavailable], so that sends and receives wait until it is as before. A
-// message that was stored in between is only stored as that weaker setting says.
+// message that is stored in between has only the weaker guarantee.
 //
 // # Accounts
 //
-// The file accounts.conf, next to this one, has the accounts of a cluster with the permissions of each process. A
+// The file accounts.conf, next to this one, defines the accounts of a cluster and the permissions of each process. A
 // process can read its own inbox and its own tickets, but not those of another process: connect with the inbox prefix
 // that the file names. This protects only if all connections use TLS.
 //
@@ -36,5 +36,5 @@
 //
 // The end of a queue is stored in a separate stream, and NATS cannot refuse later messages to the queue's subject. If a
 // process publishes at the moment when another ends the queue, its message may be accepted after the last receiver has
-// gone. Then the message stays in the queue.
+// left. Then the message stays in the queue.
 package nats

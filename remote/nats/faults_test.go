@@ -68,7 +68,7 @@ func playEnd(r role, orders io.Reader, f func(ctx context.Context, c *remote.Cha
 	return err
 }
 
-// playSender sends one value after the other, and reports the outcome of each.
+// playSender sends values one after the other, and reports the outcome of each.
 func playSender(r role, orders io.Reader, say func(format string, args ...any)) error {
 	return playEnd(r, orders, func(ctx context.Context, c *remote.Chan[int]) error {
 		for v := r.First; coir.Ended(ctx) == nil; v++ {
@@ -78,7 +78,7 @@ func playSender(r role, orders io.Reader, say func(format string, args ...any)) 
 			case !errors.Is(err, remote.ErrUnknown):
 				say("failed %d", v)
 			}
-			_ = coir.Sleep(ctx, time.Millisecond) // the brokers share the machine, so leave them some time
+			_ = coir.Sleep(ctx, time.Millisecond) // leave some time to the brokers, which share the machine
 		}
 		return nil
 	})
@@ -105,7 +105,7 @@ func playReceiver(r role, orders io.Reader, say func(format string, args ...any)
 // firsts is the difference between the first values of two senders.
 const firsts = 10_000_000
 
-// channel is the test's knowledge of the values of a channel.
+// channel is what the test knows about the values of a channel.
 type channel struct {
 	t         testing.TB
 	name      string
@@ -117,8 +117,8 @@ type channel struct {
 	failed   map[int]bool // not stored, as reported by a sender
 	received map[int]int  // how often
 	removed  map[int]bool // removed, as reported by a receiver
-	highest  map[int]int  // the highest value of each sender that came for the first time
-	again    int          // values that came more than once
+	highest  map[int]int  // the highest value of each sender that was received for the first time
+	again    int          // values that were received more than once
 	stores   []time.Time
 	receives []time.Time
 }
@@ -144,8 +144,8 @@ func (c *channel) hear(line string) {
 	}
 }
 
-// came checks a value that was received. With one receiver, values that come for the first time come in order, and no
-// value comes again that is known to be removed. With two receivers, one may have a value when the other removes it.
+// came checks a value that was received. With one receiver, values arrive in order the first time, and a value that is
+// known to be removed does not arrive again. With two receivers, one may hold a value when the other removes it.
 func (c *channel) came(v, tries int) {
 	c.received[v]++
 	if c.received[v] > 1 {
@@ -334,7 +334,7 @@ func (s *scene) killBroker(i int) {
 	<-s.b.start(i)
 }
 
-// disturb makes the network bad for some time.
+// disturb degrades the network to some servers for a while.
 func (s *scene) disturb(n network, servers ...int) {
 	for _, i := range servers {
 		s.b.proxies[i].set(n)
@@ -364,14 +364,14 @@ func (s *scene) last(d time.Duration) {
 	}
 }
 
-// gaps has the measurements of a kind of fault.
+// gaps holds the measurements of a kind of fault.
 type gaps struct {
 	times          int
 	store, receive time.Duration // the longest times without a stored and without a received value
-	again          int           // values that came again
+	again          int           // values that were received again
 }
 
-// add adds what happened between two times.
+// add adds the events between two times.
 func (g *gaps) add(s *scene, from, to time.Time, again int) {
 	g.times++
 	g.again += again
@@ -404,10 +404,9 @@ func (s *scene) again() (n int) {
 }
 
 // Whatever is killed, stopped or cut off: every stored value is received, and no value whose Send failed is received.
-// One receiver gets the values that come for the first time in the order of their sender, and no value comes to it
-// again that is known to be removed. A machine that stands still for longer than a lease is a fault too. With
-// COIR_SOAK=1 there are six faults of each of ten kinds, or as many as -rounds says; in CI there is one of each of the
-// first three kinds.
+// The first time, one receiver gets the values of each sender in order, and it does not get a value again that is known
+// to be removed. A machine that stops for longer than a lease is a fault too. With COIR_SOAK=1 each of ten kinds of
+// faults occurs six times, or as often as -rounds says; in CI each of the first three kinds occurs once.
 func TestFaults(t *testing.T) {
 	times, kinds := 1, faults[:3]
 	if os.Getenv("COIR_SOAK") == "1" {
@@ -423,7 +422,7 @@ func TestFaults(t *testing.T) {
 			kinds[k].do(s)
 			s.flow()
 			s.b.healthy(ctx, s.nc, s.streams()...)
-			s.last(leaseTime + rand.N(time.Second)) // so that redelivered values have come, and the next moment is random
+			s.last(leaseTime + rand.N(time.Second)) // so that redelivered values have arrived, and the next moment is random
 			measured[k].add(s, from, time.Now(), s.again()-again)
 		}
 	}

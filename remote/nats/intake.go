@@ -10,7 +10,7 @@ import (
 	client "github.com/nats-io/nats.go"
 )
 
-// intake asks a consumer of the group for messages while calls of Pull wait. It has one request at a time.
+// intake asks a consumer of the group for messages while calls of Pull wait. It makes one request at a time.
 type intake struct {
 	t      *Transport
 	key    consumerKey
@@ -24,7 +24,7 @@ type intake struct {
 	number uint64 // of the current request
 	closed bool
 	left   int         // messages that the request may still bring; 0 without a request
-	alarm  *time.Timer // fires when nothing was heard of the request for too long
+	alarm  *time.Timer // fires when the server has been silent about the request for too long
 }
 
 const (
@@ -70,7 +70,7 @@ func (in *intake) ask() {
 	}
 }
 
-// request sends a request for up to n messages: for those that are there if now is set, and otherwise for the next
+// request sends a request for up to n messages: for those that exist already if now is set, and otherwise for the next
 // ones.
 func (in *intake) request(n int, now bool) {
 	if in.closed {
@@ -87,7 +87,8 @@ func (in *intake) request(n int, now bool) {
 	in.watch(within)
 }
 
-// watch asks again if nothing is heard of the request for some time: the request was lost, or the server has ended.
+// watch asks again if the server is silent about the request for some time: the request was lost, or the server has
+// ended.
 func (in *intake) watch(within time.Duration) {
 	if in.alarm != nil {
 		in.alarm.Stop()

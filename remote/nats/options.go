@@ -7,7 +7,7 @@ import (
 	client "github.com/nats-io/nats.go"
 )
 
-// Options returns options for the connection. With them, the connection leaves a server that does not answer after one
+// Options returns options for the connection. With them, the connection leaves a server that has not answered for one
 // and a half seconds, and tries the next one at once; by default nats.go waits for some minutes.
 func Options() []client.Option {
 	return []client.Option{
@@ -83,5 +83,5 @@ func WithWindow(d time.Duration) Option {
 func WithSyncSubject(subject string) Option { return func(s *settings) { s.sync = subject } }
 
 // WithKeep sets how long the servers keep the result of a [remote.Promise]. After that the promise is open again. By
-// default they keep it for ever. All processes must use the same time.
+// default they keep it forever. All processes must use the same time.
 func WithKeep(d time.Duration) Option { return func(s *settings) { s.keep = d } }

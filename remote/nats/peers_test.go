@@ -18,7 +18,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// A server that restarts without sync is noticed, also by a process that is connected to another server. Publish fails
+// Every process notices when a server restarts without sync, even if it is connected to another server. Publish fails
 // until the setting is as before.
 func TestAPeerChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

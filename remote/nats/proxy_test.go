@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir/remote/transporttest"
 )
 
-// No wait outlasts its context, over a network through which nothing passes. The client waits long for a ping, so it
+// No wait outlasts its context, even over a network that passes nothing on. The ping interval is long, so the client
 // does not notice.
 func TestSilentBroker(t *testing.T) {
 	transporttest.RunSilent(t, func(t testing.TB) (_ remote.Transport, silence func()) {
@@ -62,7 +62,7 @@ func newProxy(t testing.TB, to string) *proxy {
 		for c := range p.conns {
 			_ = c.Close()
 		}
-		clear(p.conns) // what a network that is cut still holds
+		clear(p.conns) // the data that a cut network still holds
 		p.mu.Unlock()
 		p.running.Wait()
 	})

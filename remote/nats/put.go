@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// putConfig returns the stream that has the results of Put: one message for each key.
+// putConfig returns the stream that stores the results of Put: one message for each key.
 func (t *Transport) putConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: t.set.prefix + "-put", Subjects: []string{t.subject("p", "*")},

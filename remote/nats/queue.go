@@ -26,8 +26,8 @@ import (
 // of Pull. The consumer has no bound for messages that are not acknowledged, because one queue whose messages are not
 // acknowledged would starve the others. Each queue has its own bound instead.
 //
-// A request first asks for the messages that are there (no_wait), and then waits for one message. So at most one
-// message comes to a process after its last call of Pull has ended. The lease of that message is not renewed before it
+// A request first asks for the messages that exist already (no_wait), and then waits for one message. So at most one
+// message reaches a process after its last call of Pull has ended. The lease of that message is not renewed before it
 // is pulled.
 //
 // The time that NATS takes to change a consumer's list of queues is quadratic in their number. So a consumer has few
@@ -36,7 +36,7 @@ import (
 // maxFilters is the largest number of queues of a consumer.
 const maxFilters = 500
 
-// queue has what a transport knows about a queue.
+// queue holds what a transport knows about a queue.
 type queue struct {
 	t        *Transport
 	name     string
@@ -44,13 +44,13 @@ type queue struct {
 	subject  string
 
 	doubt  atomic.Bool  // the queue may have been ended
-	number atomic.Int64 // of the consumer that has the queue, from 1 on; 0 if not known
+	number atomic.Int64 // of the consumer that has the queue, starting at 1; 0 if unknown
 
 	cond  coir.Cond   // guards the fields below
 	until time.Time   // when the doubt ends
 	ended bool        // the queue is known to have been ended
 	in    *intake     // nil if this process does not pull from the queue
-	joins int         // running calls of takeIn: messages may come before in is set
+	joins int         // running calls of takeIn: messages may arrive before in is set
 	wants int         // messages wanted by waiting Pulls
 	asked int         // those of them that in asks for; 0 without in
 	ready []*delivery // messages that were fetched, and not pulled
@@ -83,7 +83,7 @@ func (q *queue) endSubject() string { return q.t.subject("e", token(q.name)) }
 func (t *Transport) opened(name string) (*queue, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.weak) > 0 { // this may pass
+	if len(t.weak) > 0 { // this may be temporary
 		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, errors.Join(slices.Collect(maps.Values(t.weak))...))
 	}
 	if q := t.queues[name]; q != nil {
@@ -263,7 +263,7 @@ func (q *queue) checkEnd(ctx context.Context) error {
 	return nil
 }
 
-// before returns the error of a request that failed, so that the request that should follow it was not made.
+// before returns the error for a request that was not made, because the request before it failed.
 func before(err error) error {
 	if errors.Is(err, remote.ErrUnknown) {
 		return fmt.Errorf("%w: %v", remote.ErrUnavailable, err)
@@ -350,15 +350,15 @@ func (q *queue) take(ctx context.Context, in *intake, credit int, closed bool) (
 		ds = append(ds, d)
 	}
 	q.ready = slices.Delete(q.ready, 0, n)
-	q.ask() // only once: the intake must not see a number in between
+	q.ask() // only once: the intake must not see an intermediate number
 	if n > 0 || again && coir.Ended(ctx) == nil {
 		err = nil
 	}
 	return ds, err
 }
 
-// ask sets how many messages the intake asks for: those that calls of Pull want, less those that have come already. The
-// caller holds the lock.
+// ask sets how many messages the intake asks for: those that calls of Pull want, less those that have arrived already.
+// The caller holds the lock.
 func (q *queue) ask() {
 	if q.in != nil {
 		n := max(q.wants-len(q.ready), 0)
@@ -517,7 +517,7 @@ func (q *queue) join() {
 	q.joins++
 }
 
-// joined ends a join. If this process does not pull from the queue, joined gives back the messages that have come.
+// joined ends a join. If this process does not pull from the queue, joined gives back the messages that have arrived.
 func (q *queue) joined() {
 	q.cond.Lock()
 	q.joins--
@@ -550,8 +550,8 @@ func (t *Transport) consumerName(number int) string {
 
 // list has the queues of one capacity that wait to be added to a consumer. It is guarded by the lock of the transport.
 //
-// A goroutine of the transport adds all waiting queues together. It goes on when their callers give up, because it may
-// take longer than one of them waits; a later call finds the result.
+// A goroutine of the transport adds all waiting queues together. It continues when their callers give up, because it
+// may take longer than one of them waits; a later call finds the result.
 type list struct {
 	runs  bool // the goroutine runs
 	waits map[*queue]*coir.Promise[int]
@@ -625,9 +625,9 @@ func (t *Transport) addAll(l *list) {
 // filter adds queues of one capacity to consumers of the group. Other processes may do so at the same time, and the
 // last to change a consumer wins. So filter checks afterwards that the queues are there.
 //
-// NATS does not go back: a consumer that gets a queue delivers only messages after the consumer's position. So only an
-// empty queue is added to an existing consumer, while that consumer is paused. The other queues get a new consumer,
-// which begins with the first message of the stream.
+// A consumer never moves back: when it gets a queue, it delivers only messages after its position. So only an empty
+// queue is added to an existing consumer, while that consumer is paused. The other queues get a new consumer, which
+// begins with the first message of the stream.
 func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 	stream := t.queueConfig(queues[0].capacity).Name
 	for {
@@ -672,8 +672,8 @@ const pauseTime = 30 * time.Second
 
 // extend adds empty queues to a consumer, as many as it takes. It reports whether it has changed the consumer.
 //
-// The consumer is paused, so that its position stays where it is. A message that comes to an empty queue meanwhile is
-// behind that position. If another process has ended the pause, extend takes out the queues that are no longer empty.
+// The consumer is paused, so that its position stays where it is. A message that is added to an empty queue meanwhile
+// has a later position. If another process has ended the pause, extend takes out the queues that are no longer empty.
 // The consumer has delivered none of their messages, because extend has paused it again.
 func (t *Transport) extend(ctx context.Context, stream string, number int, queues []*queue) (changed bool, err error) {
 	name, until := t.consumerName(number), time.Now().Add(pauseTime)

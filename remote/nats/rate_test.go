@@ -15,9 +15,9 @@ import (
 )
 
 // BenchmarkRate measures how many values of 1 KiB 128 fibers of one process send to 128 fibers of another, which
-// acknowledge each value. It also measures the processor time of both ends and of all servers, which are in one process
-// and so on the same processors. The queues are on one stream. Finally it measures tickets that one process opens and
-// another completes.
+// acknowledge each value. It also measures the processor time of both ends and of all servers; they are in one process,
+// and share its processors. The queues share one stream. Finally it measures tickets that one process opens and another
+// completes.
 //
 //	go test -run '^$' -bench Rate -benchtime 10x .
 //

@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/remote/nats"
 )
 
-// syncs answers the question whether a server syncs, as a test wants it.
+// syncs answers the question whether a server syncs, as the test decides.
 type syncs struct {
 	says  atomic.Value // "true", "false", or "" for no answer
 	asked chan struct{}
@@ -62,7 +62,7 @@ func put(ctx context.Context, tr *nats.Transport, queue string, seq uint64) erro
 	return tr.Publish(ctx, queue, remote.Msg{ID: remote.ID{Sender: 1, Seq: seq}, Data: []byte(strconv.FormatUint(seq, 10))})
 }
 
-// A server that does not answer has not said that it does not sync: its last promise stays valid.
+// If a server does not answer, its last promise stays valid.
 func TestSilenceIsNotKnown(t *testing.T) {
 	tr, s := syncing(t)
 	if err := tr.Open(t.Context(), "orders", 10); err != nil {
@@ -101,7 +101,7 @@ func TestCloseEndsAnInspection(t *testing.T) {
 	}
 }
 
-// While a server does not sync, sends and receives wait. They go on when it syncs again.
+// While a server does not sync, sends and receives wait. They continue when it syncs again.
 func TestAWeaknessPasses(t *testing.T) {
 	tr, s := syncing(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -58,9 +58,9 @@ func service(t testing.TB, count int, f func(ctx context.Context, n *coir.Nurser
 	}
 }
 
-// Random replicas get the answers for the tickets of three replicas. Some answers come twice at the same time, some are
-// followed by an answer for another event, and with each comes a forged token. Each ticket is resumed once, with its
-// own answer. There are 10,000 tickets, and a million with COIR_SOAK=1.
+// Random replicas get the answers for the tickets of three replicas. Some answers arrive twice at the same time, some
+// are followed by an answer for another event, and a forged token accompanies each. Each ticket is resumed once, with
+// its own answer. There are 10,000 tickets, and a million with COIR_SOAK=1.
 func TestTicketsOfThreeReplicas(t *testing.T) {
 	const window = 256 // tickets that are open at the same time
 	tickets := 10_000
@@ -186,7 +186,7 @@ func TestCheckSendsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A valid answer is one message, and comes after all others that the replica has sent.
+		// A valid answer is one message, and arrives after all others that the replica has sent.
 		if out, err := r.desks[1].Resolve(ctx, token, "1", 1); out != ticket.OutcomeDone || err != nil {
 			t.Error(out, err)
 		}
@@ -200,7 +200,7 @@ func TestCheckSendsNothing(t *testing.T) {
 	})
 }
 
-// An answer for an owner that has gone is stored.
+// An answer for an owner that has left is stored.
 func TestStoredAnswers(t *testing.T) {
 	service(t, 2, func(ctx context.Context, _ *coir.Nursery, r *replicas) error {
 		tk, err := r.desks[0].Open(ctx, time.Hour)
@@ -252,7 +252,8 @@ func benchmarkTicket(b *testing.B, flight int, whole bool) {
 	})
 }
 
-// comparison has the two sides of BenchmarkTicket. A round is a number of turns of each of those in flight.
+// comparison holds the two sides of BenchmarkTicket. In a round, each of flight goroutines or fibers does turns
+// operations.
 type comparison struct {
 	r      *replicas
 	flight int
@@ -261,7 +262,7 @@ type comparison struct {
 
 // bare makes bare requests in goroutines, and returns how long they took.
 func (x *comparison) bare() (time.Duration, error) {
-	message := make([]byte, 64) // about as long as that of a ticket
+	message := make([]byte, 64) // about as long as the message of a ticket
 	var wg sync.WaitGroup
 	var failed atomic.Pointer[error]
 	began := time.Now()

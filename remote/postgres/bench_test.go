@@ -17,8 +17,8 @@ import (
 	"github.com/coir-go/coir/remote/postgres"
 )
 
-// The benchmarks have two sides: channels, and the same statements by hand with pgx. Both run in turns, in each
-// iteration, so that a machine that is slow for a while is slow for both. They report the ratio of the throughputs.
+// The benchmarks have two sides: channels, and the same statements by hand with pgx. Both run in each iteration, so
+// that a machine that is slow for a while is slow for both. They report the ratio of the throughputs.
 //
 //	go test -run '^$' -bench . -benchtime 20x
 //
@@ -36,7 +36,7 @@ func (raw) Unmarshal(data []byte, to any) error {
 	return nil
 }
 
-// race measures both sides by turns. It reports the median of the ratios of the pairs, and the rate of the channels.
+// race measures both sides in turns. It reports the median ratio of the pairs, and the rate of the channels.
 func race(b *testing.B, values int, channels, hand func() error) {
 	b.Helper()
 	var ratios, rates []float64
@@ -66,7 +66,7 @@ func middle(xs []float64) float64 {
 	return xs[len(xs)/2]
 }
 
-// BenchmarkSend sends from several fibers at the same time. By hand, one statement has as many values.
+// BenchmarkSend sends from several fibers at the same time. By hand, one statement sends as many values.
 func BenchmarkSend(b *testing.B) {
 	for _, fibers := range []int{1, 100} {
 		b.Run(fmt.Sprint(fibers), func(b *testing.B) {
@@ -142,7 +142,7 @@ func inChannel(b *testing.B, tr *postgres.Transport, name string,
 }
 
 // BenchmarkRecvTx sends 100 values and receives them, with an effect of one statement. By hand, a transaction has the
-// same statements, and the values are stored and leased by a statement each.
+// same statements; one statement stores the values, and another leases them.
 func BenchmarkRecvTx(b *testing.B) {
 	pool := prepared(b, database(b))
 	exec(b, pool, "create table effect (data bytea)")

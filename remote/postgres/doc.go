@@ -1,5 +1,5 @@
-// Package postgres has a transport of package remote on PostgreSQL. It also has [RecvTx], which removes a value in the
-// transaction that has its effect, so that the effect happens exactly once.
+// Package postgres provides a transport of package remote on PostgreSQL. It also provides [RecvTx], which removes a
+// value in the transaction of its effect, so that the effect happens exactly once.
 //
 //	pool, err := pgxpool.New(ctx, url) // of pgx
 //	...
@@ -23,9 +23,9 @@
 //
 // # Connections
 //
-// The transport uses connections of the pool for its statements, and takes one connection for itself, which listens.
-// The pool needs more connections than the effects of RecvTx that run at a time. If the pool connects through a pooler,
-// the connection that listens needs its own session (PgBouncer: pool_mode session).
+// The transport uses connections of the pool for its statements, and keeps one connection for listening. The pool needs
+// more connections than there are effects of RecvTx running at a time. If the pool connects through a pooler, the
+// connection that listens needs its own session (PgBouncer: pool_mode session).
 //
 // # What stored means
 //
@@ -36,6 +36,6 @@
 // are a majority together with the server itself, as with "ANY 1 (a, b)". In all other cases the meaning is only
 // stored.
 //
-// The server does not say whether the standbys sync their disks, nor whether the standby that takes its place after a
+// The server does not report whether the standbys sync their disks, nor whether the standby that replaces it after a
 // failure has the message.
 package postgres

@@ -78,10 +78,9 @@ func (t *Transport) scan(ctx context.Context, sql string, args []any, to ...any)
 
 const completionUnknown = "40003"
 
-// canPass reports whether the next attempt may succeed after an error of the server with this code. That is so for
-// errors of the connection (08), of a transaction that was rolled back because of others (40), of resources (53), a
-// lock (55), an operator (57) or the system (58), and for a server that is a standby because another has taken its
-// place (25006).
+// canPass reports whether the next attempt may succeed after an error of the server with this code. It may succeed
+// after errors of the connection (08), of a transaction that was rolled back because of others (40), of resources (53),
+// a lock (55), an operator (57) or the system (58), and after the error of a server that has become a standby (25006).
 func canPass(code string) bool {
 	switch code[:min(2, len(code))] {
 	case "08", "40", "53", "55", "57", "58":

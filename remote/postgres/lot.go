@@ -19,8 +19,8 @@ import (
 //
 // The callers whose requests a statement has answered often make their next requests all at once. If the first of these
 // requests began the next statement, it would go alone, and the others after it: two statements instead of one. So the
-// next statement waits until as many requests have come as the last one had, for at most a tenth of the time that the
-// last one took. After a statement with one request, the next does not wait.
+// next statement waits until it has as many requests as the last one had, for at most a tenth of the time that the last
+// one took. After a statement with one request, the next does not wait.
 //
 // A statement runs in a goroutine, and does not end with the contexts of its requests. A request whose context ends
 // before it was sent is withdrawn. If it was sent, its outcome is not known.
@@ -46,7 +46,7 @@ type lot[Q, A any] struct {
 	waiting []*entry[Q, A]
 	busy    bool          // a goroutine runs statements
 	want    int           // requests that gather waits for; 0 if it does not wait
-	enough  chan struct{} // closed when they have come
+	enough  chan struct{} // closed when they have arrived
 }
 
 // entry is a request of a lot.
@@ -149,7 +149,7 @@ func (l *lot[Q, A]) run() {
 	}
 }
 
-// gather waits until n requests have come, for at most the given time.
+// gather waits until n requests wait, for at most the given time.
 func (l *lot[Q, A]) gather(n int, limit time.Duration) {
 	l.mu.Lock()
 	if n == 1 || len(l.waiting) >= n {

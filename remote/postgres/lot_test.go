@@ -33,7 +33,7 @@ func newStatements(t *testing.T) *statements {
 	return s
 }
 
-// asking starts a request, and waits until the lot has it.
+// asking starts a request, and waits until it is in the lot.
 func (s *statements) asking(ctx context.Context, n *coir.Nursery, q int) *coir.Task[int] {
 	before := s.len()
 	task := coir.Start(n, "request", func(ctx context.Context) (int, error) { return s.ask(ctx, q) })

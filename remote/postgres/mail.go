@@ -16,15 +16,15 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// How messages that are not stored find their processes.
+// How messages that are not stored reach their processes.
 //
-// Each transport is a node with a number. One table has the nodes that serve each subject, and another table has the
-// messages for each node. NOTIFY wakes a node, on a separate channel for each node, and the node takes its messages out
-// of the table. So messages may have any size, and NOTIFY carries no data. Both tables are unlogged, and are lost if
-// the server crashes. Then the connection is lost too, and the node registers again.
+// Each transport is a node with a number. One table lists the nodes that serve each subject, and another table holds
+// the messages for each node. NOTIFY wakes a node, on a separate channel for each node, and the node takes its messages
+// out of the table. So messages may have any size, and NOTIFY carries no data. Both tables are unlogged, and are lost
+// if the server crashes. Then the connection is lost too, and the node registers again.
 //
-// A node counts as connected while its connection has an advisory lock with the node's number. If a process is killed,
-// the server releases the lock, and Request no longer chooses the node. The other nodes delete its rows.
+// A node counts as connected while its connection holds an advisory lock with the node's number. If a process is
+// killed, the server releases the lock, and Request no longer chooses the node. The other nodes delete its rows.
 
 const (
 	beatTime    = 5 * time.Second // interval at which a node checks that its connection works
@@ -70,7 +70,7 @@ func (t *Transport) connect(ctx context.Context) (*pgx.Conn, error) {
 func hangUp(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = conn.Close(ctx) // if Close fails, the connection is closed nevertheless
+	_ = conn.Close(ctx) // if Close fails, the connection is closed anyway
 }
 
 // attend takes the messages for this node. When the connection is lost, it connects again.
@@ -92,7 +92,7 @@ func (t *Transport) attend(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// listen takes messages until the connection is lost. First, and then from time to time, it cleans the tables and
+// listen takes messages until the connection is lost. At the start and then regularly, it cleans the tables and
 // registers the subjects again.
 func (t *Transport) listen(ctx context.Context, conn *pgx.Conn) {
 	every := max(t.set.window/4, beatTime)
@@ -266,7 +266,7 @@ func (t *Transport) Serve(ctx context.Context, subject string, f func(data []byt
 	t.servers[subject] = append(t.servers[subject], s)
 	t.mu.Unlock()
 	if _, err := t.registry.ask(ctx, subject); err != nil {
-		_ = s.Close() // never fails, and takes back a registration that is on its way: nothing is in doubt
+		_ = s.Close() // never fails, and takes back a registration in progress, so the outcome is certain
 		if ended := coir.Ended(ctx); ended != nil {
 			return nil, fmt.Errorf("postgres: serve %s: %w", subject, ended)
 		}

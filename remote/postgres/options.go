@@ -17,8 +17,8 @@ type settings struct {
 	window time.Duration
 }
 
-// WithSchema sets the schema that has the tables, which is also the argument of [SQL]. The default is "coir".
-// Transports with different schemas do not see each other.
+// WithSchema sets the schema of the tables, which is also the argument of [SQL]. The default is "coir". Transports with
+// different schemas do not see each other.
 func WithSchema(schema string) Option {
 	checkSchema("WithSchema", schema)
 	return func(s *settings) { s.schema = schema }

@@ -343,7 +343,7 @@ func TestTheBoundIsExact(t *testing.T) {
 	}
 }
 
-// An ID is forgotten when the window has passed, and not before.
+// An ID is forgotten when the window has passed, and not earlier.
 func TestTheWindow(t *testing.T) {
 	dsn := database(t)
 	pool := prepared(t, dsn)
@@ -439,7 +439,7 @@ func TestTheWaitForAConnectionEnds(t *testing.T) {
 	}
 }
 
-// acquires gets an element for each call that asks a pool for a connection.
+// acquires receives an element for each call that asks a pool for a connection.
 type acquires chan struct{}
 
 func (a acquires) TraceAcquireStart(
@@ -457,7 +457,7 @@ func (acquires) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 
 func (acquires) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A process that has ended serves nothing, although it could not say so, and its rows are deleted.
+// A process that has ended serves nothing, even though it sends no message about its end, and its rows are deleted.
 func TestANodeThatIsGone(t *testing.T) {
 	dsn := database(t)
 	pool := prepared(t, dsn)

@@ -17,8 +17,8 @@ import (
 
 // How a receiver waits.
 //
-// A receiver that finds no message sets a mark at the queue, looks once more, and waits. The process that stores the
-// next message removes the mark, and tells all receivers after its transaction has committed. So there are no messages
+// A receiver that finds no message sets a mark on the queue, looks once more, and waits. The process that stores the
+// next message removes the mark, and tells all receivers after its transaction has committed. So no messages are sent
 // about a queue whose receivers are busy. And a transaction that stores values never has a NOTIFY, which would lock the
 // whole database until the commit is on the disk.
 //
@@ -83,7 +83,7 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	return nil
 }
 
-// call runs f in a goroutine, and waits until f has returned or ctx has ended. If the result comes later, call passes
+// call runs f in a goroutine, and waits until f has returned or ctx has ended. If the result arrives later, call passes
 // it to orphan, unless orphan is nil.
 func call[R any](ctx context.Context, t *Transport, what string,
 	f func(ctx context.Context) (R, error), orphan func(R),
@@ -114,7 +114,7 @@ func call[R any](ctx context.Context, t *Transport, what string,
 		if !left.Swap(true) {
 			return none, fmt.Errorf("postgres: %s: %w: %w", what, remote.ErrUnknown, err)
 		}
-		a, _ = done.Wait(context.WithoutCancel(ctx)) // the result comes at this moment
+		a, _ = done.Wait(context.WithoutCancel(ctx)) // the goroutine is about to set the result
 	}
 	return a.value, a.err
 }
@@ -248,7 +248,7 @@ func (t *Transport) Pull(ctx context.Context, name string, credit int) ([]remote
 	}
 }
 
-// pull leases the messages that are there. If the caller no longer waits, pull gives them back.
+// pull leases the messages that are available. If the caller no longer waits, pull gives them back.
 func (q *queue) pull(ctx context.Context, credit int) ([]remote.Delivery, error) {
 	t := q.t
 	return call(ctx, t, "pull from "+q.name, func(ctx context.Context) (ds []remote.Delivery, err error) {
@@ -381,7 +381,7 @@ func (d *delivery) Msg() remote.Msg { return d.msg }
 
 func (d *delivery) Tries() int { return d.tries }
 
-// place says where a message is.
+// place identifies the row of a message.
 type place struct{ queue, seq int64 }
 
 func (d *delivery) place() place { return place{d.q.id, d.seq} }

@@ -29,7 +29,7 @@ func TestMeaningOfSettings(t *testing.T) {
 		"on on ANY 1 (*)":                      synced,
 		"on on *":                              synced,
 		"on on ANY 1 (\"a b\", \"c\")":         durable,
-		"on on ANY 3 (a, b)":                   synced, // a commit waits for ever
+		"on on ANY 3 (a, b)":                   synced, // a commit waits forever
 		"off off ":                             stored,
 		"on on \n ANY 1 (\n one,\n two ) \n\t": durable,
 	} {

@@ -155,7 +155,7 @@ func isMajority(standbys string) bool {
 	return machines >= 3 && waits < machines && 2*(waits+1) > machines
 }
 
-// strengthen accepts changed settings if they mean at least as much as before.
+// strengthen accepts changed settings if their meaning is not weaker than before.
 func (t *Transport) strengthen(settings string) error {
 	if m := meaningOf(settings); m < t.meaning {
 		return fmt.Errorf("postgres: a message is only %v after the settings of the server changed to %q; it was %v: "+

@@ -13,18 +13,18 @@ import (
 
 // RecvTx receives a value of c, a durable channel on a [Transport], and calls effect with it and a transaction in which
 // the value has been removed. When effect has returned nil, RecvTx commits. So the changes that effect makes through tx
-// happen exactly once, whatever fails. If the transaction does not commit, the value is still there, and comes again;
-// if it commits, the value is gone. There is nothing to acknowledge, and no need to look for the ID of the value.
+// happen exactly once, whatever fails. If the transaction does not commit, the value is still there, and is delivered
+// again; if it commits, the value is gone. There is nothing to acknowledge, and no need to store the ID of the value.
 //
 // While the transaction is open, no other receiver gets the value, even if this process is stopped for longer than a
-// lease. Set idle_in_transaction_session_timeout on the server, so that a process that hangs does not hold a value for
-// ever. If this process ends, the server rolls back.
+// lease. Set idle_in_transaction_session_timeout on the server, so that a process that hangs does not hold a value
+// forever. If this process ends, the server rolls back.
 //
-// effect must not end the transaction. Its item has the value, and cannot settle it: Ack, Fail and Reject return
+// effect must not end the transaction. Its item contains the value, but cannot settle it: Ack, Fail and Reject return
 // [remote.ErrSettled]. To make the value a dead letter, effect returns an error that matches [remote.ErrPoison].
 //
-// effect calls the server, which blocks: start a receiver that mostly does this with coir.OnGoroutine, or call tx
-// inside coir.Blocking.
+// Calls of the server block. So start a receiver that spends most of its time in effect with coir.OnGoroutine, or use
+// tx inside coir.Blocking.
 //
 // If effect fails, RecvTx rolls back and returns the error of effect, and the value is delivered again, after a delay
 // that grows with its tries. RecvTx returns an error that matches [remote.ErrUnknown] if the answer to the commit is
@@ -49,7 +49,7 @@ func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 		switch {
 		case gone: // receive the next value
 		case committed:
-			return nil // also if the value was given back meanwhile, because ctx has ended
+			return nil // even if the value was given back meanwhile because ctx ended
 		default:
 			return err
 		}

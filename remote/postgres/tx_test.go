@@ -36,7 +36,7 @@ func book(ctx context.Context, tx pgx.Tx, it *remote.Item[int]) error {
 }
 
 // The effect and the removal commit together, and there is nothing to acknowledge. An effect that fails leaves nothing
-// behind, and its value comes again.
+// behind, and its value is delivered again.
 func TestRecvTx(t *testing.T) {
 	_, pool := effects(t)
 	tr := transport(t, pool)
@@ -86,8 +86,8 @@ func TestRecvTx(t *testing.T) {
 	}
 }
 
-// While a transaction has a value, no other receiver gets the value, even after several leases. If the server ends the
-// transaction, the value comes again, and the effect is gone.
+// While a transaction holds a value, no other receiver gets the value, even after several leases. If the server ends
+// the transaction, the value is delivered again, and the effect is undone.
 func TestRecvTxHoldsLongerThanALease(t *testing.T) {
 	dsn, pool := effects(t)
 	const lease = 200 * time.Millisecond
@@ -133,7 +133,7 @@ func TestRecvTxHoldsLongerThanALease(t *testing.T) {
 	}
 }
 
-// Receivers of two processes have leases that end while they work. Each value has one effect.
+// The leases of receivers in two processes end while they work. Each value has one effect.
 func TestRecvTxOneEffect(t *testing.T) {
 	dsn, pool := effects(t)
 	const values = 60
@@ -183,7 +183,7 @@ func TestRecvTxOneEffect(t *testing.T) {
 }
 
 // The item of an effect cannot settle its value: an effect that tries to, and returns the error, is rolled back, and
-// the value comes again. If the effect returns ErrPoison, the value becomes a dead letter at once.
+// the value is delivered again. If the effect returns ErrPoison, the value becomes a dead letter at once.
 func TestRecvTxItemsCannotSettle(t *testing.T) {
 	_, pool := effects(t)
 	tr := transport(t, pool)

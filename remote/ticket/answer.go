@@ -19,17 +19,17 @@ import (
 // A replica that gets an answer checks the token. If the ticket is its own, it completes the ticket. Otherwise it
 // forwards the answer to the owner, whose number is in the token: each desk serves one subject. A request that fails is
 // repeated, which is safe because the owner recognizes the idempotency key. If a few attempts do not reach the owner,
-// the answer is stored in a queue that all replicas share and empty: see store.go. A replica that is cut off from the
-// broker cannot store it either, and tries until the context ends.
+// the answer is stored in a queue that all replicas share, and that all of them empty: see store.go. A replica that is
+// cut off from the broker cannot store it either, and tries until the context ends.
 
-// Outcome says what became of an answer that was accepted.
+// Outcome is the outcome of an answer that was accepted.
 type Outcome byte
 
 // The outcomes.
 const (
 	OutcomeNone      Outcome = iota // there was an error
 	OutcomeDone                     // this answer has completed the ticket
-	OutcomeDuplicate                // an answer with the same key has: another, or an earlier attempt of this one
+	OutcomeDuplicate                // another answer with this key, or an earlier attempt of this one, completed it
 	OutcomeStored                   // it is stored, and passed on if the owner can be reached before the ticket expires
 )
 
@@ -59,7 +59,7 @@ type answer[T any] struct {
 
 // Resolve completes the ticket of a token with v, in whichever replica the ticket is open. The idempotency key
 // identifies the event that the answer is about, such as the number that the provider gives to an event. If the same
-// event comes again, the outcome is [OutcomeDuplicate]. The key must not be empty.
+// event is reported again, the outcome is [OutcomeDuplicate]. The key must not be empty.
 //
 // The error is [ErrToken] or [ErrExpired] if the token is refused, before any message is sent, and [ErrEnded] if the
 // ticket has ended in another way. It is [remote.ErrFull] if the owner cannot be reached and the store is full. While
@@ -73,7 +73,7 @@ func (d *Desk[T]) Resolve(ctx context.Context, token Token, key string, v T) (Ou
 	return d.answer(ctx, token, RightResolve, key, &answer[T]{value: v})
 }
 
-// Reject completes the ticket of a token with an error that has the reason: the ticket's wait returns
+// Reject completes the ticket of a token with an error that contains the reason: the ticket's wait returns
 // [remote.ErrRejected]. Reject returns the same as [Desk.Resolve].
 func (d *Desk[T]) Reject(ctx context.Context, token Token, key, reason string) (Outcome, error) {
 	return d.answer(ctx, token, RightReject, key, &answer[T]{reject: true, data: []byte(reason)})

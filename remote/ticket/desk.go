@@ -16,7 +16,7 @@ import (
 	"github.com/coir-go/coir/remote/internal/unique"
 )
 
-// Desk has the open tickets of one replica, and completes tickets of all replicas with the same audience. The answers
+// Desk holds the open tickets of one replica, and completes tickets of all replicas with the same audience. The answers
 // are values of type T. [New] makes a Desk. Any number of fibers and goroutines may use it.
 type Desk[T any] struct {
 	t        remote.Transport
@@ -71,7 +71,7 @@ func WithStore(n int) Option {
 // default is 0. Processes may have the same number.
 func WithNode(n uint16) Option { return func(s *settings) { s.node = n } }
 
-// WithDesk sets options of the desk that has the open tickets of this replica: a limit, or a name other than the
+// WithDesk sets options of the desk that holds the open tickets of this replica: a limit, or a name other than the
 // audience.
 func WithDesk(opts ...desk.Option) Option {
 	return func(s *settings) { s.local = append(s.local, opts...) }
@@ -168,8 +168,8 @@ type Ticket[T any] struct {
 
 // Open opens a ticket, which ends when limit has passed, and at the latest when ctx ends. limit is the life of the
 // ticket, not of the call: its tokens expire with it, so there is no form without a limit. If it is not positive, Open
-// returns [coir.ErrTimeout]. If the desk is full, Open waits until ctx ends, or fails: see [desk.WithOverflow]. That
-// time does not count. [coir.WithName] gives the ticket a name, which reports show.
+// returns [coir.ErrTimeout]. If the desk is full, Open waits until ctx ends, or fails: see [desk.WithOverflow]. The
+// time of that wait does not count. [coir.WithName] gives the ticket a name, which reports show.
 func (d *Desk[T]) Open(ctx context.Context, limit time.Duration, opts ...coir.NameOption) (*Ticket[T], error) {
 	wait, err := d.local.OpenTimeout(ctx, limit, opts...)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestAnEndedTicketStaysEnded(t *testing.T) {
 	})
 }
 
-// A slot is used again when its tokens have expired. An old token is refused, also if a clock is a little slow, and
+// A slot is used again when its tokens have expired. An old token is refused, even if a clock is slightly behind, and
 // does not complete the next ticket of the slot.
 func TestTokensExpire(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
@@ -129,8 +129,8 @@ func TestTokensExpire(t *testing.T) {
 	}, sim.WithSchedules(10))
 }
 
-// An answer for an owner that cannot be reached is stored, up to the capacity of the store. An owner that is gone for
-// good does not get the answer, and neither does the process that replaces it.
+// An answer for an owner that cannot be reached is stored, up to the capacity of the store. An owner that never returns
+// does not get the answer, and neither does the process that replaces it.
 func TestTheStoreIsBounded(t *testing.T) {
 	within(t, func(ctx context.Context, n *coir.Nursery) error {
 		broker := memory.New()
@@ -191,7 +191,7 @@ func TestMisuse(t *testing.T) {
 			return err
 		}
 		panics("no right", func() { tk.Token(0) })
-		panics("a right that is none", func() { tk.Token(128) })
+		panics("an invalid right", func() { tk.Token(128) })
 		if _, err := a.Open(ctx, time.Hour); !errors.Is(err, coir.ErrWouldBlock) {
 			t.Errorf("the desk has a limit: %v", err)
 		}

@@ -1,6 +1,6 @@
-// Package ticket has tickets that any replica of a service can complete. A replica opens a ticket, passes its token to
-// an outside party, and waits. The party calls back with the token and reaches some other replica. That replica checks
-// the token without asking others, and passes the answer to the replica that waits.
+// Package ticket provides tickets that any replica of a service can complete. A replica opens a ticket, passes its
+// token to an outside party, and waits. The party calls back with the token and reaches some other replica. That
+// replica checks the token without asking others, and passes the answer to the replica that waits.
 //
 //	payments, err := ticket.New[Receipt](ctx, n, transport, "payments/webhook", keys)
 //	...
@@ -23,7 +23,7 @@
 // # What is promised
 //
 //   - A ticket is completed at most once. A repeated answer with the same idempotency key is a duplicate, which counts
-//     as a success; answers with other keys come too late.
+//     as a success; answers with other keys are too late.
 //   - A token is a secret that gives rights on one ticket until it expires. It cannot be forged or changed without a
 //     key of [Keys], has one encoding, and is valid for one audience. A replica checks it without sending a message.
 //   - An answer whose owner cannot be reached is stored. It is passed on if the owner can be reached before the ticket

@@ -126,7 +126,7 @@ func (k *Keys) sign(b *[tokenLen]byte, audience []byte) {
 	r.keys[r.signs].with(b, audience, func(sum []byte) { copy(b[headLen:], sum) })
 }
 
-// check reports whether the MAC of a token is right.
+// check reports whether the MAC of a token is correct.
 func (k *Keys) check(b *[tokenLen]byte, audience []byte) (ok bool) {
 	key := k.state.Load().keys[b[1]]
 	if key == nil {

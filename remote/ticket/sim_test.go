@@ -21,7 +21,7 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// service is the test's knowledge of the replicas. It survives their crashes.
+// service is what the test knows about the replicas. It survives their crashes.
 type service struct {
 	mu       sync.Mutex // for the race detector; guards replicas, tickets and what they point to
 	s        *sim.Sim
@@ -52,10 +52,10 @@ type tally struct {
 	lost    bool         // its owner has crashed
 	done    map[int]int  // by value: answers that completed the ticket
 	same    map[int]bool // an answer is a duplicate
-	late    map[int]bool // an answer came too late
+	late    map[int]bool // an answer was too late
 }
 
-// An answer has the number of the ticket, and that of the event.
+// An answer contains the numbers of the ticket and of the event.
 func value(ticket, event int) int { return ticket*10 + event }
 
 // run runs a replica, which opens tickets and waits for them.
@@ -178,8 +178,8 @@ func (v *service) settled() bool {
 }
 
 // Each ticket whose owner lives is resumed once, by one event, whatever the network, the processes and the broker do,
-// however often the provider calls back, and whichever replica it calls. The outcome of each call is true. A process
-// that has restarted is not resumed by an old token.
+// however often the provider calls back, and whichever replica it calls. The outcome of each call is correct. An old
+// token does not resume a process that has restarted.
 func TestSimEachTicketIsResumedOnce(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		keys, err := ticket.NewKeys(1, secret(1))
@@ -252,8 +252,8 @@ func (v *service) check(x *tally) {
 	}
 }
 
-// An answer that comes at the moment when its ticket ends either completes the ticket or comes too late, and its
-// outcome says which. The same answer again has the same outcome.
+// An answer that arrives at the moment when its ticket ends either completes the ticket or is too late, and its outcome
+// says which. The same answer again has the same outcome.
 func TestSimAnswersAtTheEnd(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		keys, err := ticket.NewKeys(1, secret(1))

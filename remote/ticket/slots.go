@@ -16,9 +16,9 @@ import (
 //	                 +---------------+------ end, without ----> ended
 //
 // An answer claims a ticket, and then completes it at the desk. The lock is not held meanwhile, because functions of
-// the program run there. The desk calls end. It also calls end if the ticket has ended at the same moment by its time,
-// its context or a cancel: then the answer came too late. Between the claim and the end, a second answer with the same
-// key has to come again, because the outcome of the first is not known yet.
+// the program run there. The desk calls end. It also calls end if at the same moment the ticket's time or context has
+// ended, or the ticket was cancelled: then the answer was too late. Between the claim and the end, a second answer with
+// the same key must be sent again, because the outcome of the first is not known yet.
 //
 // Invariants, under the lock:
 //
@@ -95,7 +95,7 @@ const (
 	won       claim = iota // the caller completes the ticket
 	pending                // another answer with the same key is about to complete it
 	duplicate              // another answer with the same key has completed it
-	gone                   // the ticket has ended in another way, or is not known
+	gone                   // the ticket has ended in another way, or is unknown
 )
 
 // claim claims a ticket for an answer. If the claim has won, id is the ID of the ticket at the desk.

@@ -10,11 +10,11 @@ import (
 	"github.com/coir-go/coir/remote/internal/attempt"
 )
 
-// The store has the answers whose owners could not be reached. It is one queue that all replicas share. Each replica
+// The store holds the answers whose owners could not be reached. It is one queue that all replicas share. Each replica
 // takes answers from it, completes its own tickets, asks the owners of the others, and gives back the answers whose
 // owner still cannot be reached. An answer leaves the store when its owner has replied, whatever the reply, or when its
-// token has expired. So an owner that is back takes its answers itself, or gets them from the first replica that tries.
-// The answers for an owner that has died stay in the store until they expire.
+// token has expired. So an owner that can be reached again takes its answers itself, or gets them from the first
+// replica that tries. The answers for an owner that has died stay in the store until they expire.
 //
 // Rejected: a queue for each owner. A transport never removes a queue, and each start of a process would add one.
 
@@ -91,7 +91,7 @@ func (d *Desk[T]) pass(ctx context.Context, x remote.Delivery) {
 			return
 		}
 	}
-	if attempt.Within(ctx, attempt.Short, x.Ack) == nil { // otherwise it comes again, and is a duplicate
+	if attempt.Within(ctx, attempt.Short, x.Ack) == nil { // otherwise it is delivered again, and is a duplicate
 		count.Add(1)
 	}
 }

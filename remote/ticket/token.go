@@ -133,7 +133,7 @@ func newToken(node uint16, owner uint64, slot, generation uint32, expiry time.Ti
 	return tokenOf(b)
 }
 
-// String returns a text for logs. It names the ticket, and does not have the secret.
+// String returns a text for logs. It names the ticket, and does not contain the secret.
 func (t Token) String() string {
 	if t.at == nil {
 		return "ticket.Token()"

@@ -47,7 +47,7 @@ func within(t testing.TB, f func(ctx context.Context, n *coir.Nursery) error) {
 	}
 }
 
-// some runs f with a desk and a token of a ticket that is open.
+// some runs f with a desk and a token of an open ticket.
 func some(t testing.TB, f func(d *ticket.Desk[string], token ticket.Token)) {
 	t.Helper()
 	within(t, func(ctx context.Context, n *coir.Nursery) error {
@@ -91,7 +91,7 @@ func TestTokenText(t *testing.T) {
 	})
 }
 
-// No way of printing a token shows its secret, except Reveal.
+// Only Reveal shows the secret of a token, however it is printed.
 func TestTokenIsRedacted(t *testing.T) {
 	some(t, func(_ *ticket.Desk[string], token ticket.Token) {
 		type request struct {
@@ -174,8 +174,8 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
-// valid has the parts of a service of two replicas whose tokens are attacked: open tickets, and tokens that must not be
-// accepted in any form.
+// valid holds the parts of a service of two replicas whose tokens are attacked: open tickets, and tokens that must not
+// be accepted in any form.
 type valid struct {
 	desk    *ticket.Desk[string]
 	texts   []string // tokens of open tickets
@@ -184,7 +184,7 @@ type valid struct {
 }
 
 // newValid opens the tickets. It then closes the desks, which does not affect the check of a token. The keys are
-// random, because a fuzzer has several processes: those of one must refuse the tokens of another.
+// random, because a fuzzer runs several processes: the desks of one must refuse the tokens of another.
 func newValid(t testing.TB) *valid {
 	t.Helper()
 	v := &valid{allowed: map[string]bool{}}
@@ -208,7 +208,7 @@ func newValid(t testing.TB) *valid {
 		}{
 			{audience, keys, ticket.RightResolve},
 			{audience, keys, both},
-			{audience + "/", keys, both}, // from here on foreign
+			{audience + "/", keys, both}, // foreign from here on
 			{audience, others, both},
 			{audience, keys, ticket.RightReject},
 		} {

@@ -137,7 +137,7 @@ func chanWaits(ctx context.Context, e *Env) error {
 	})
 }
 
-// A channel without a receiver holds its senders at its capacity, and each removal lets one sender go on.
+// A channel without a receiver stops its senders at its capacity, and each removal lets one sender continue.
 func chanBound(ctx context.Context, e *Env) error {
 	const capacity, more = 5, 4
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {

@@ -1,10 +1,10 @@
-// Package transporttest has the tests that every transport of package remote passes.
+// Package transporttest contains the tests that every transport of package remote passes.
 //
 //	func TestTransport(t *testing.T) {
 //		transporttest.Run(t, func(t testing.TB) (a, b remote.Transport) { ... })
 //	}
 //
-// [RunSilent] has another test, with a broker that no longer answers.
+// [RunSilent] is another test, with a broker that no longer answers.
 //
 // A case of the suite is an ordinary function of package coir. It also runs in a simulation, as the tests of package
 // memory do.
@@ -21,7 +21,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// Env has the transports of two processes for a case, and a name for a queue or a subject.
+// Env holds the transports of two processes for a case, and a name for a queue or a subject.
 type Env struct {
 	A, B remote.Transport
 	Name string

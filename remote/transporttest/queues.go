@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/remote"
 )
 
-// Messages come in the order in which they were stored, whichever processes send and receive.
+// Messages are delivered in the order in which they were stored, whichever processes send and receive.
 func inOrder(ctx context.Context, e *Env) error {
 	if err := e.open(ctx, e.Name, 10); err != nil {
 		return err
@@ -30,7 +30,7 @@ func inOrder(ctx context.Context, e *Env) error {
 	return nil
 }
 
-// A message that is published again is stored once, also if it was removed in between.
+// A message that is published again is stored once, even if it was removed in between.
 func oneIDOneMessage(ctx context.Context, e *Env) error {
 	return first(
 		e.open(ctx, e.Name, 10),
@@ -57,7 +57,7 @@ func idsAreOfTheirQueue(ctx context.Context, e *Env) error {
 }
 
 // A queue holds as many messages as its capacity, including those that are leased. When it is full, it still recognizes
-// a message that it has.
+// a message that it holds.
 func full(ctx context.Context, e *Env) error {
 	if err := first(
 		e.open(ctx, e.Name, 2),
@@ -104,7 +104,7 @@ func pullWaits(ctx context.Context, e *Env) error {
 	})
 }
 
-// Pull returns the messages that are there, at most as many as its credit.
+// Pull returns the available messages, at most as many as its credit.
 func pullCredit(ctx context.Context, e *Env) error {
 	if err := e.open(ctx, e.Name, 10); err != nil {
 		return err
@@ -134,7 +134,7 @@ func pullCredit(ctx context.Context, e *Env) error {
 	return nil
 }
 
-// One of several calls of Pull gives up. The others get the messages that come, without being called again.
+// One of several calls of Pull gives up. The others get the next messages, without being called again.
 func pullGivesUp(ctx context.Context, e *Env) error {
 	const waits = 3
 	// After the first message the process receives from the queue, and a call of Pull only waits for a message.
@@ -152,7 +152,7 @@ func pullGivesUp(ctx context.Context, e *Env) error {
 			}
 			return nil
 		})
-		if err := waiting(ctx, gone); err != nil { // so that it comes first
+		if err := waiting(ctx, gone); err != nil { // so that it is the first in line
 			return err
 		}
 		in, stop := coir.WithTimeout(ctx, 30*time.Second)
@@ -189,7 +189,7 @@ func pullGivesUp(ctx context.Context, e *Env) error {
 func waiting(ctx context.Context, fibers ...*coir.Fiber) error {
 	for _, f := range fibers {
 		for f.State() != coir.StateWaiting {
-			if err := coir.Yield(ctx); err != nil { // one that has failed has cancelled its nursery
+			if err := coir.Yield(ctx); err != nil { // a fiber that has failed has cancelled its nursery
 				return err
 			}
 		}
@@ -288,7 +288,7 @@ func end(ctx context.Context, e *Env) error {
 		isNot("publish after End", publish(ctx, e.A, e.Name, 2), coir.ErrClosed)); err != nil {
 		return err
 	}
-	for { // the other process hears of the end soon
+	for { // the other process soon learns of the end
 		err := publish(ctx, e.B, e.Name, 1) // still stored
 		if errors.Is(err, coir.ErrClosed) {
 			break
@@ -297,7 +297,7 @@ func end(ctx context.Context, e *Env) error {
 			return err
 		}
 	}
-	d.Nak(0) // a leased message keeps the queue from being over
+	d.Nak(0) // the queue has not ended while a message is leased
 	if err := takeSeq(ctx, e.A, e.Name, 1, 2); err != nil {
 		return err
 	}
@@ -324,7 +324,7 @@ func endWakesPull(ctx context.Context, e *Env) error {
 	})
 }
 
-// Tell reaches all that serve a subject, and none that has stopped serving.
+// Tell reaches all functions that serve a subject, and none that has stopped serving.
 func tellReachesAll(ctx context.Context, e *Env) error {
 	got := coir.NewChan[string](coir.Unbounded)
 	serve := func(t remote.Transport, as string) (func() error, error) {
@@ -372,8 +372,8 @@ func tellReachesAll(ctx context.Context, e *Env) error {
 	return first(hear("b!"), closeB())
 }
 
-// Request reaches one of those that serve a subject, and returns its answer. If nothing serves the subject, Request
-// fails.
+// Request reaches one of the functions that serve a subject, and returns its answer. If nothing serves the subject,
+// Request fails.
 func requestReachesOne(ctx context.Context, e *Env) error {
 	request := func(text string) (string, error) {
 		try, cancel := coir.WithTimeout(ctx, 10*time.Second)

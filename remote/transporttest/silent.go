@@ -13,8 +13,8 @@ import (
 	"github.com/coir-go/coir/remote/ticket"
 )
 
-// RunSilent checks that no wait for a broker that no longer answers outlasts its context, and that the errors say what
-// was waited for. open returns a transport, and a function that makes its broker silent until the test ends.
+// RunSilent checks that no wait for a silent broker outlasts its context, and that the errors say what the operation
+// waited for. open returns a transport, and a function that makes its broker silent until the test ends.
 func RunSilent(t *testing.T, open func(t testing.TB) (tr remote.Transport, silence func())) {
 	tr, silence := open(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -27,7 +27,7 @@ func RunSilent(t *testing.T, open func(t testing.TB) (tr remote.Transport, silen
 
 const (
 	patience = 100 * time.Millisecond // of the contexts
-	soon     = time.Second            // in which an operation returns when its context has ended
+	soon     = time.Second            // within which an operation returns after its context has ended
 )
 
 func silent(ctx context.Context, n *coir.Nursery, tr remote.Transport, silence func()) error {
@@ -39,7 +39,7 @@ func silent(ctx context.Context, n *coir.Nursery, tr remote.Transport, silence f
 	if err != nil {
 		return err
 	}
-	if _, err := get(ctx, tr, name); err != nil { // NATS makes a stream for it
+	if _, err := get(ctx, tr, name); err != nil { // NATS first makes a stream for it
 		return err
 	}
 	promise, err := remote.NewPromise[int](tr, name, remote.WithMeaning(remote.MeaningStored))
@@ -56,7 +56,7 @@ func silent(ctx context.Context, n *coir.Nursery, tr remote.Transport, silence f
 	end := coir.Now(ctx) + patience
 	ops := []struct {
 		what   string
-		serves bool // and has nothing else to wait for: a transport in memory need not wait
+		serves bool // and waits for nothing else: a transport in memory need not wait
 		do     func(ctx context.Context) error
 	}{
 		{"Open", false, func(ctx context.Context) error { return tr.Open(ctx, name, 2) }},

@@ -1,7 +1,7 @@
 // Package aside runs fibers of a nursery outside of its limit, for the packages of this module.
 //
 // A child that waits in an operation of a channel keeps its place under [coir.Nursery.Limit]. If the operation needs
-// another child to make progress, and such children have all the places, none goes on. So the fibers that serve
+// another child to make progress, and such children occupy all places, none continues. So the fibers that serve
 // operations are children of an inner nursery, which has no limit. The fiber that opens the inner nursery needs a place
 // to begin, and gives it up while it waits for them.
 package aside

@@ -37,9 +37,8 @@ func isLimit(ctx context.Context, err error) bool {
 
 // A Limit is the time limit of the attempts of one operation. The zero value is ready to use.
 //
-// The first attempt is short, so that a leader that has failed costs little. But a broker that has too much to do must
-// not get more and more requests, because their answers would all come too late. So an attempt that reaches the limit
-// doubles it.
+// The first attempt is short, so that a leader that has failed costs little. But an overloaded broker must not get more
+// and more requests, because their answers would all come too late. So an attempt that reaches the limit doubles it.
 type Limit struct{ last time.Duration }
 
 // The shortest and the longest time limit of an attempt.

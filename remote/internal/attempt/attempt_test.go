@@ -20,7 +20,7 @@ func ask(ctx context.Context, long time.Duration) error {
 	return nil
 }
 
-// A broker that takes 3 seconds for an answer gets five requests, and not more and more of them.
+// A broker that takes 3 seconds for an answer gets only five requests.
 func TestALimitGrows(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
 		n := 0

@@ -1,4 +1,4 @@
-// Package unique makes numbers that no other process has.
+// Package unique makes numbers that are unique among all processes.
 package unique
 
 import (

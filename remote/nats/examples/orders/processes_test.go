@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// TestMain lets the test binary be the processes that TestTwoProcesses starts.
+// TestMain lets the test binary act as the processes that TestTwoProcesses starts.
 func TestMain(m *testing.M) {
 	if os.Getenv("NATS_URL") != "" {
 		main()

@@ -60,7 +60,7 @@ func main() {
 
 const replicas = 3
 
-// run runs all parts until the payments have ended, and returns what became of them.
+// run runs all parts until the payments have ended, and returns their outcomes.
 func run(ctx context.Context, c config, out io.Writer) (*ledger, error) {
 	dir, err := os.MkdirTemp("", "payments")
 	if err != nil {
@@ -126,7 +126,7 @@ func startReplica(n *coir.Nursery, i int, broker string, limit time.Duration) (s
 	cmd := exec.Command(self, "-replica", broker, "-limit", limit.String())
 	cmd.Env = append(os.Environ(), "PAYMENTS_KEY="+key())
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe() // the replica ends when it is closed, also if this process is killed
+	in, err := cmd.StdinPipe() // the replica ends when it is closed, even if this process is killed
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +152,7 @@ func startReplica(n *coir.Nursery, i int, broker string, limit time.Duration) (s
 
 var keyOnce atomic.Pointer[string]
 
-// key returns the key of the tokens, which is random for each run. A service has it from where its secrets are.
+// key returns the key of the tokens, which is random for each run. A service loads it from its store of secrets.
 func key() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/remote/ticket"
 )
 
-// ledger is what the outside parties know of the payments.
+// ledger is what the outside parties know about the payments.
 type ledger struct {
 	mu       sync.Mutex
 	payments map[string]*payment
@@ -25,15 +25,15 @@ type ledger struct {
 	replies  map[string]int // what replicas have said to callbacks, in total
 }
 
-// payment is what is known of one payment.
+// payment is what is known about one payment.
 type payment struct {
 	first, again result // what the customer was told, and what another replica says afterwards
 	done         int    // callbacks that completed it
-	same         int    // callbacks that were duplicates, also of an attempt whose answer was lost
+	same         int    // callbacks that were duplicates, including those of an attempt whose answer was lost
 	stored       int    // callbacks that were stored: each may have come too late
 }
 
-// of returns the entry of a payment. The caller has the lock.
+// of returns the entry of a payment. The caller holds the lock.
 func (l *ledger) of(id string) *payment {
 	if l.payments[id] == nil {
 		l.payments[id] = new(payment)
@@ -116,14 +116,14 @@ func request(ctx context.Context, method, address, provider string) (v result, e
 	return v, json.NewDecoder(resp.Body).Decode(&v)
 }
 
-// provider is the payment provider: it accepts a payment, and calls back when it likes.
+// provider is the payment provider: it accepts a payment, and calls back at a random time.
 type provider struct {
 	*ledger
 	n         *coir.Nursery
 	limit     time.Duration
 	callbacks string
 	calling   coir.Cond // guards calls
-	calls     int       // that have not ended
+	calls     int       // calls that have not ended
 }
 
 // ServeHTTP accepts a payment.
@@ -139,7 +139,7 @@ func (p *provider) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 	if rand.IntN(3) == 0 { // a forger does not know the MAC
 		other := []byte(token)
-		other[40+rand.IntN(16)] ^= 1 // of a letter, a digit or a sign makes another, or none
+		other[40+rand.IntN(16)] ^= 1 // the changed character is another one of base64, or invalid
 		p.mu.Lock()
 		p.forged++
 		p.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 // receipt is the provider's answer.
 type receipt struct{ Number string }
 
-// result is what a payment has ended with. It is stored by a promise, so that every replica knows it, also later.
+// result is the result of a payment. A promise stores it, so that every replica can read it later.
 type result struct {
 	Paid   bool
 	Number string `json:",omitempty"`
@@ -82,7 +82,7 @@ func replica(ctx context.Context, broker string, limit time.Duration) error {
 	})
 }
 
-// pay makes a payment: it asks the provider, whose address the request has, and waits for the callback.
+// pay makes a payment: it asks the provider, whose address is in the request, and waits for the callback.
 func (s *shop) pay(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	t, err := s.tickets.Open(r.Context(), s.limit, coir.WithName("payment "+id))
@@ -119,7 +119,7 @@ func (s *shop) promise(id string) (*remote.Promise[result], error) {
 	return remote.NewPromise[result](s.transport, "payment "+id, remote.WithMeaning(remote.MeaningStored))
 }
 
-// look tells the result of a payment, at any replica.
+// look answers with the result of a payment, at any replica.
 func (s *shop) look(w http.ResponseWriter, r *http.Request) {
 	p, err := s.promise(r.PathValue("id"))
 	if err == nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/coir-go/coir/remote/postgres"
 )
 
-// Result has the findings of the driver.
+// Result holds the findings of the driver.
 type Result struct {
 	Kills        int
 	Acknowledged int // payments whose Send returned nil
-	Doubtful     int // payments that were booked, and whose sender ended before it could say so
+	Doubtful     int // booked payments whose sender ended before it could report them
 }
 
 // String returns the result as text.
@@ -31,13 +31,13 @@ func (r Result) String() string {
 		"whose senders ended before they could say so", r.Kills, r.Acknowledged, r.Doubtful)
 }
 
-// tables has the statements that create the tables of the effects.
+// tables holds the statements that create the tables of the effects.
 const tables = `
 	create table booking (payment bigint not null, cents bigint not null);
 	create table account (id bigint primary key, cents bigint not null);
 	insert into account select id, 0 from generate_series(0, 9) as id;`
 
-// drive starts two senders and two receivers, kills one of the four again and again, and checks the books.
+// drive starts two senders and two receivers, repeatedly kills one of the four, and checks the books.
 func drive(ctx context.Context, db string, kills int) (Result, error) {
 	pool, err := pgxpool.New(ctx, db)
 	if err != nil {
@@ -132,7 +132,7 @@ func (d *driver) killAll() {
 	}
 }
 
-// disturb starts the processes, and kills one of them after each of some numbers of payments.
+// disturb starts the processes, and repeatedly kills one of them after a random number of payments.
 func (d *driver) disturb(ctx context.Context, kills int) error {
 	for i := range d.all {
 		if err := d.start(i); err != nil {

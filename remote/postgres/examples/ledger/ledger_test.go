@@ -12,7 +12,7 @@ import (
 	"github.com/coir-go/coir/remote/postgres/internal/server"
 )
 
-// TestMain lets the test binary be the processes that the driver starts.
+// TestMain lets the test binary act as the processes that the driver starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "send" || os.Args[1] == "receive") {
 		main()

@@ -71,7 +71,7 @@ const (
 	capacity  = 64
 	senders   = 8                    // fibers of a process
 	receivers = 4                    // the same
-	lease     = 2 * time.Second      // after which the values come again that a killed process had
+	lease     = 2 * time.Second      // after which a killed process's values are redelivered
 	patience  = 1_000_000            // tries: a process that is killed counts as one
 	accepted  = remote.MeaningStored // the server of the test need not have standbys
 )
@@ -96,7 +96,7 @@ func open(ctx context.Context, pool *pgxpool.Pool,
 	})
 }
 
-// process runs f, until its standard input ends: then the driver has ended, or wants it to.
+// process runs f until standard input is closed, which means stop.
 func process(ctx context.Context, db string,
 	f func(ctx context.Context, payments *remote.Chan[Payment]) error,
 ) error {
@@ -141,7 +141,7 @@ func send(ctx context.Context, payments *remote.Chan[Payment], first int64, to i
 						err = payments.Send(ctx, Payment{Number: number, Cents: number%100 + 1})
 					}
 					if err == nil {
-						_, err = fmt.Fprintln(to, number) // one write: a line is whole, or is not there
+						_, err = fmt.Fprintln(to, number) // one write, so a line is never partial
 					}
 					if err != nil {
 						return err
@@ -164,7 +164,7 @@ func receive(ctx context.Context, payments *remote.Chan[Payment]) error {
 					case err == nil:
 					case errors.Is(err, coir.ErrClosed):
 						return nil
-					case errors.Is(err, remote.ErrUnknown) || errors.Is(err, remote.ErrUnavailable): // it comes again
+					case errors.Is(err, remote.ErrUnknown) || errors.Is(err, remote.ErrUnavailable): // it is delivered again
 					default:
 						return err
 					}
@@ -175,7 +175,7 @@ func receive(ctx context.Context, payments *remote.Chan[Payment]) error {
 	})
 }
 
-// book is the effect of a payment. There is no unique key: a second booking would show.
+// book is the effect of a payment. There is no unique key, so a second booking would be noticed.
 func book(ctx context.Context, tx pgx.Tx, it *remote.Item[Payment]) error {
 	_, err := tx.Exec(ctx, "insert into booking (payment, cents) values ($1, $2)", it.Value.Number, it.Value.Cents)
 	if err == nil {

@@ -37,7 +37,7 @@ func Start(settings ...string) (*Server, error) {
 	return start(settings, "initdb", "-U", "coir", "--auth=trust", "--no-sync", "--locale=C", "--encoding=UTF8")
 }
 
-// Standby starts a standby of the server, which calls itself by the name.
+// Standby starts a standby of the server with the given name.
 func (s *Server) Standby(name string) (*Server, error) {
 	return start(nil, "pg_basebackup", "-R", "--no-sync", "-c", "fast", "-d", s.DSN+" application_name="+name)
 }
@@ -96,8 +96,8 @@ func (s *Server) command(name string, args ...string) error {
 	return nil
 }
 
-// script stops the server when its input ends, so that none is left behind if the test is killed. It closes its own
-// standard error: the end of that is the end of the server.
+// script stops the server when its input ends, so that no server is left behind if the test is killed. It closes its
+// own standard error, so that standard error ends when the server does.
 const script = `"$0" "$@" & exec 2>&-; read -r how; [ "$how" = kill ] && kill -KILL $! || kill -INT $!; wait $!`
 
 // run starts the server, and waits until it accepts connections.
