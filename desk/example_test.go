@@ -51,7 +51,7 @@ func Example() {
 	// Output: hello world
 }
 
-// Answers that come too late, twice, or for another desk are told apart and counted.
+// Answers that are late, duplicate, or for another desk are distinguished and counted.
 func ExampleDesk_Resolve() {
 	ctx := context.Background()
 	replies, others := desk.New[int](desk.WithName("replies")), desk.New[int](desk.WithName("others"))

@@ -59,7 +59,7 @@ type onlooker struct {
 	park.Parker
 	Watch
 	side   Side
-	sleeps bool // it returns its parker when it is told
+	sleeps bool // it returns its parker when it is notified
 	gone   bool
 	told   int
 }
@@ -428,7 +428,7 @@ func (s *script) watch() {
 		o := s.rows[i]
 		s.rows = slices.Delete(s.rows, i, i+1)
 		if s.rnd.IntN(2) == 0 {
-			o.gone = true // the channel finds out
+			o.gone = true // the channel notices
 			return
 		}
 		s.c.WithdrawWatch(o.side, &o.Watch)

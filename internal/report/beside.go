@@ -12,7 +12,7 @@ import (
 
 const (
 	twinRows  = 6  // of each schedule, from where they diverge
-	twinWidth = 62 // letters of each, if there is room
+	twinWidth = 62 // characters of each, if there is room
 )
 
 // Parting describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
@@ -51,14 +51,14 @@ func Twin(c *chart.Chart, here, there int, why, fails string, steps, passes int)
 	return &chart.Twin{Chart: c, Here: here, There: there, Why: why, Ends: ends}
 }
 
-// Listing is steps, and their actors.
+// Listing holds steps and their actors.
 type Listing struct {
 	Of    []chart.Actor
 	Steps []chart.Step
 }
 
 // beside writes the steps of a failing schedule and of its twin side by side, from where they diverge. Each line
-// begins with indent. end is how the schedule fails. width is that of each of both.
+// begins with indent. end is how the schedule fails. width is the width of each.
 func beside(w io.Writer, indent string, fails, passes Listing, end string, width int) {
 	left := append([]string{"fails"}, fails.lines(end, width)...)
 	right := append([]string{"passes"}, passes.lines("passes", width)...)
@@ -85,8 +85,8 @@ const numberWidth = 8
 // farAway is the number of steps after which a failure is far from the divergence.
 const farAway = 50
 
-// found returns a sentence about the search for the twin: how many schedules were tried, and whether it is sure that no
-// passing schedule has more in common. later is the number of steps from the divergence to the failure.
+// found returns a sentence about the search for the twin: how many schedules were tried, and whether it is certain that
+// no passing schedule has more in common. later is the number of steps from the divergence to the failure.
 //
 // The bug is not always at the divergence: the two schedules may diverge because other actors run in another order,
 // which only matters much later.
@@ -102,8 +102,8 @@ func found(tried int, sure bool, later int) string {
 	return text
 }
 
-// alone returns a sentence that no twin was found, after how many schedules. what names the program, which makes that
-// many decisions. sure means that all schedules were tried.
+// alone returns a sentence which says that no twin was found, and how many schedules were tried. what names the
+// program, and decisions is the number of its decisions. sure means that all schedules were tried.
 func alone(what string, decisions, tried int, sure bool) string {
 	switch {
 	case decisions == 0:
@@ -116,7 +116,7 @@ func alone(what string, decisions, tried int, sure bool) string {
 }
 
 // lines returns the first steps, each with its number and actor, and then how the schedule ends. Repeated waits for
-// time are one line. A line has at most width letters.
+// time are one line. A line has at most width characters.
 func (l Listing) lines(end string, width int) (all []string) {
 	steps, before := l.Steps, len(Mark+"  ")
 	if slices.ContainsFunc(steps, func(s chart.Step) bool { return s.Number > 0 }) {

@@ -10,8 +10,8 @@ import (
 
 // The wait-for graph shows why no actor can end a deadlock. A report states only facts that the trace shows, and the
 // trace does not show what an actor could still do. So the graph has two sorts of arrows. A certain arrow leads to an
-// actor whose end is waited for, to the actor that holds a lock, or, over a channel, to the only remaining actor that
-// ever used its other side. A likely arrow leads to one of several actors that hold something, or to the actor that has
+// actor whose end is awaited, to the actor that holds a lock, or, for a channel, to the only remaining actor that ever
+// used its other side. A likely arrow leads to one of several actors that hold something, or to the actor that has
 // taken a value from a channel and has not put it back, as with a channel used as a lock. A cycle with a likely arrow
 // is called likely.
 
@@ -29,7 +29,7 @@ type user struct {
 	puts, gets bool // any operation that is not a receive counts as a put, because it may end the wait of a receiver
 }
 
-// other reports whether the actor has used the other side of a channel than an actor that waits for what.
+// other reports whether the actor has used the side of a channel opposite to what.
 func (u user) other(what chart.Effect) bool {
 	return what == chart.Put && u.gets || what == chart.Get && u.puts
 }
@@ -61,8 +61,8 @@ func (t *Trace) use(actor int, u chart.Use) {
 	all[at].puts = all[at].puts || u.What != chart.Get
 }
 
-// Abandoned reports whether an actor that does not move waits for something that no moving actor has ever served. A
-// time and the end of an actor do not count.
+// Abandoned reports whether an actor that does not move waits for something that no moving actor has ever served. Waits
+// for a time, or for the end of an actor, do not count.
 func (t *Trace) Abandoned(moves []bool) bool {
 	return slices.ContainsFunc(t.Waiting, func(w Wait) bool {
 		return !moves[w.Actor] && len(w.Wishes) > 0 && !slices.ContainsFunc(w.Wishes, func(x Wish) bool {
@@ -90,7 +90,7 @@ func (t *Trace) beside(actor int, x *Wish) bool {
 	return w != nil && slices.ContainsFunc(w.Wishes, func(y Wish) bool { return y.Object == x.Object && y.What == x.What })
 }
 
-// edges returns the arrows that begin at an actor that waits. It returns arrows over channels only if channels is set.
+// edges returns the arrows from a waiting actor. It returns arrows over channels only if channels is set.
 func (t *Trace) edges(w *Wait, channels bool) (out []Edge) {
 	for k := range w.Wishes {
 		x := &w.Wishes[k]
@@ -237,8 +237,8 @@ func (t *Trace) SayCauses(b *strings.Builder) {
 	}
 }
 
-// abandoned writes that no remaining or known actor could end the wait of an actor for x, unless told has that line
-// already.
+// abandoned writes that no remaining or known actor could end the wait of an actor for x, unless that line was written
+// before.
 func (t *Trace) abandoned(b *strings.Builder, actor int, x *Wish, told map[string]bool) {
 	text := "no " + t.one() + " is left to " + x.Ends + " " + x.Name
 	if x.Ends == "" || told[text] {

@@ -2,8 +2,8 @@ package report
 
 import "github.com/coir-go/coir/internal/chart"
 
-// This file computes what the page shows, and a reader of the table would have to count: which send each received value
-// comes from, and the effect of each operation on its channel or lock.
+// This file computes what the page shows, and what a reader of the table would have to work out: the send of each
+// received value, and the effect of each operation on its channel or lock.
 
 // Event is an operation of an actor. Events are in the order in which the operations were done.
 type Event struct {
@@ -11,7 +11,7 @@ type Event struct {
 	Step   int         // its number
 	Row    int         // its row in the chart; negative: it has none
 	Uses   []chart.Use // its possible effects on objects; a select has one for each case
-	Did    int         // the index in Uses of its effect; negative: it had none, or that is not known
+	Did    int         // the index in Uses of its effect; negative: it had none, or the effect is unknown
 	Out    Outcome
 	Try    bool // it does not wait
 	Waited bool // it waited, or waits at the end
@@ -24,7 +24,7 @@ type Outcome int
 // The outcomes of operations.
 const (
 	Open      Outcome = iota // it has not ended
-	Failed                   // it changed nothing, or its effect is not known
+	Failed                   // it changed nothing, or its effect is unknown
 	Closed                   // a receive found the channel closed
 	Done                     // it succeeded
 	Dropped                  // a send succeeded, but the value may have been dropped
@@ -128,7 +128,7 @@ func (t *Trace) Link() {
 	}
 }
 
-// Left returns the number of values that a channel holds at the end, or false if it is not certain.
+// Left returns the number of values that a channel holds at the end, or false if that is uncertain.
 func (t *Trace) Left(object int) (n int, ok bool) {
 	f := t.flowOf(object)
 	if f == nil || f.unsure || t.Outside || !t.Complete {

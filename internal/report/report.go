@@ -18,20 +18,20 @@ type Trace struct {
 	*chart.Chart
 
 	Waiting  []Wait                  // the actors that wait at the end, in order
-	Events   []Event                 // the operations on objects, also those without a row
-	Complete bool                    // whether Events has all of them
+	Events   []Event                 // the operations on objects, including those without a row
+	Complete bool                    // whether Events contains all of them
 	Hidden   []bool                  // the actors with operations that Events does not show; nil: none
 	Outside  bool                    // whether anything other than an actor also used objects
 	Named    func(object int) string // the name of an object of Events
 	Align    bool                    // whether what actors wait for stands in one column
 	Indent   string                  // the indentation of each line
-	Width    int                     // the most letters of a line of a table; 0: not bounded
+	Width    int                     // the most characters of a line of a table; 0: unlimited
 	Total    int                     // the number of the last step that matters, with which the table ends
 	FailedAt int                     // the number of the step at which the schedule fails; 0: it never ends
 	Failing  []int                   // the actors that fail, beginning with the first
 	Decided  []int                   // the actors of the decisions that matter, beginning with the last
-	Broken   []int                   // the steps that were cut short, so that a value may be lost; the most telling first
-	Forked   int                     // the number of the step after which the same decisions led another way; 0: none
+	Broken   []int                   // the steps that were cut short, so that a value may be lost; the most relevant first
+	Forked   int                     // the number of the step after which the same decisions had another result; 0: none
 	Exact    time.Duration           // the unit to which times are rounded; 0: times are not rounded
 	Long     func() string           // the text above a long table; nil: none
 
@@ -85,8 +85,7 @@ func (t *Trace) SayWho(b *strings.Builder) {
 	}
 }
 
-// lineage returns the names of an actor and of its known ancestors, without the first actor of all: led#7 of lead#3 of
-// one.
+// lineage returns the names of an actor and of its known ancestors, without the first actor: led#7 of lead#3 of one.
 func (t *Trace) lineage(actor int) string {
 	parent := map[int]int{}
 	for _, s := range t.Starts {

@@ -34,10 +34,10 @@ const (
 	mostSaid     = 5  // faults whose next row is also kept
 )
 
-// Table writes a column for each actor, and the steps in order from top to bottom, each with its line. Above it are
-// the meanings of its marks. In a long table, repetitions are shown once, and rows are left out that are far from the
-// end, from the faults and from the last step of each actor. If the columns do not fit into the width, it leaves out
-// those with one row, and then those that matter least.
+// Table writes a column for each actor, and the steps in order from top to bottom, each with its line. A legend of the
+// marks stands above the table. In a long table, repetitions are shown once, and rows far from the end, from the faults
+// and from the last step of each actor are left out. If the columns do not fit into the width, it leaves out those with
+// one row, and then those that matter least.
 func (t *Trace) Table(b *strings.Builder) {
 	without := map[int]bool{}
 	c := t.layOut(b, mostColumns, without)
@@ -72,11 +72,12 @@ func (t *Trace) Table(b *strings.Builder) {
 	c.write()
 }
 
-// layOut returns a table with some columns at most, and without those of some actors; nil if there is nothing to show.
+// layOut returns a table with at most the given number of columns, and without those of the given actors; nil if there
+// is nothing to show.
 func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *table {
 	all := slices.Clone(t.Steps)
 	for len(all) > 0 && all[len(all)-1].Number > t.Total {
-		all = all[:len(all)-1] // what comes after the failure does not matter
+		all = all[:len(all)-1] // steps after the failure do not matter
 	}
 	if len(all) == 0 {
 		return nil
@@ -169,7 +170,7 @@ type table struct {
 	file   string // of most lines
 	place  int    // width of the column of lines, without those of other files
 	timed  bool   // there are other times than 0
-	right  int    // width of what is on the right of the columns
+	right  int    // width of the text to the right of the columns
 	least  []int  // the longest word of each column
 }
 
@@ -205,7 +206,7 @@ func (c *table) pinned() map[int]bool {
 	faults, n := c.Faults(mostFaults)
 	for _, i := range faults {
 		keep[i] = true
-		keep[i+1] = keep[i+1] || n <= mostSaid // perhaps what was drawn for it
+		keep[i+1] = keep[i+1] || n <= mostSaid // perhaps the value that was drawn for the fault
 	}
 	cut := map[int]bool{} // the actors whose last step that was cut short is kept
 	for _, i := range c.Broken {
@@ -214,7 +215,7 @@ func (c *table) pinned() map[int]bool {
 		}
 	}
 	left := beforeFail
-	for _, f := range c.Failing { // what they did last before they failed; the first of them has more rows
+	for _, f := range c.Failing { // their last steps before they failed; more for the first of them
 		for i := len(c.all) - 1; i >= 0 && left > 0; i-- {
 			if s := &c.all[i]; s.Actor == f && (c.FailedAt == 0 || s.Number <= c.FailedAt) {
 				keep[i], s.Timed = true, false
@@ -229,8 +230,8 @@ func (c *table) pinned() map[int]bool {
 // leastStart is the number of rows from which on a start is one line.
 const leastStart = 3
 
-// foldStart takes the first rows out of the table if an actor only starts others in them. One line, which says how many
-// were started, stands for these rows.
+// foldStart removes the first rows from the table if one actor starts others in them and nothing else happens. One line
+// replaces them, which says how many were started.
 func (c *table) foldStart() {
 	n := 0
 	for n < len(c.rows) {
@@ -325,11 +326,11 @@ func (c *table) measure() {
 	})
 }
 
-// breakable returns a name as it is broken into lines: before the number of a line, too.
+// breakable returns a name in the form that is broken into lines: a line number may begin a line, too.
 func breakable(name string) string { return strings.ReplaceAll(name, ".go:", ".go :") }
 
-// room returns how much narrower the table is than it may be if no column is wider than most letters, but for its
-// longest word.
+// room returns how much narrower than its maximum the table is if no column is wider than most characters, except for
+// its longest word.
 func (c *table) room(most int) int {
 	if c.Width == 0 {
 		return 0
@@ -341,8 +342,8 @@ func (c *table) room(most int) int {
 	return room
 }
 
-// fit makes columns narrower, the widest first, until the table has the width that it may have. It breaks cells between
-// words if it can.
+// fit makes columns narrower, the widest first, until the table fits its maximum width. It breaks cells between words
+// if it can.
 func (c *table) fit() {
 	most := tableWidth
 	for most > narrowest && c.room(most) < 0 {
@@ -359,7 +360,7 @@ func (c *table) fit() {
 	}
 }
 
-// changed returns the time of a step if it is another one than the last.
+// changed returns the time of a step if it differs from the last.
 func (c *table) changed(s *chart.Step, last *time.Duration) string {
 	now := c.time(s)
 	if s.Number == 0 || !c.timed || now == *last {
@@ -372,7 +373,7 @@ func (c *table) changed(s *chart.Step, last *time.Duration) string {
 // time returns the time of a step, as precisely as a reader needs it.
 func (c *table) time(s *chart.Step) time.Duration { return s.At.Round(max(c.Exact, 1)) }
 
-// legend writes what the marks of the table mean.
+// legend explains the marks of the table.
 func (c *table) legend() {
 	var parts, turns, cases, waits, arrow bool
 	c.each(func(i int, s *chart.Step) {
@@ -392,7 +393,7 @@ func (c *table) legend() {
 		part, Sign{waits, WaitMark, "waits at the end"}, Sign{arrow, "→", "what came of it"})
 }
 
-// marked returns the number of a row with its mark: one > for each switch, or that the schedule diverges.
+// marked returns the number of a row with its mark: one > for each switch, or a mark that the schedule diverges.
 func (c *table) marked(i int) string {
 	number := ""
 	if s := &c.all[i]; s.Number > 0 {
@@ -489,7 +490,7 @@ func (c *table) withoutColumn() string {
 
 // gap describes the steps that the table has omitted since its last row.
 type gap struct {
-	told int  // the number of the last step that was shown, or said to be left out
+	told int  // the number of the last step that was shown, or reported as left out
 	left bool // there are such steps
 	last int  // the last of them
 }
@@ -506,7 +507,7 @@ func (c *table) numberOf(row int) int {
 	return c.Before
 }
 
-// skip writes which steps are omitted, up to and including step to. They may include steps of calls that have a row
+// skip writes which steps are omitted, up to and including step to. These may include steps of calls that have a row
 // above.
 func (c *table) skip(g *gap, to int) {
 	if g.left && to > g.told {
@@ -528,7 +529,7 @@ func (c *table) head() string {
 	return "at " + filepath.Base(c.file)
 }
 
-// besides returns what is on the right of the columns.
+// besides returns the text to the right of the columns.
 func (c *table) besides(place, at string) string {
 	right := at
 	if c.place > 0 {
@@ -559,7 +560,7 @@ func (c *table) row(number string, cell func(i int) string, place, at string) {
 	}
 }
 
-// does returns what actors do in some rows, in a line: "ticker sleep 10ms, try send tokens".
+// does returns a line about what actors do in some rows: "ticker sleep 10ms, try send tokens".
 func (c *table) does(rows []int) string {
 	var b strings.Builder
 	for k, i := range rows {
@@ -588,9 +589,9 @@ func (t *Trace) guilty(all []chart.Step, parts int) (actors []int) {
 	return slices.Compact(actors)
 }
 
-// columns chooses the actors that get a column, at most most of them, without some. Only actors with a row can have
-// one. In this order it chooses: the actors that fail; those at the row where the schedule diverges; the actor of the
-// last step before the failure; the namesakes of an actor that fails; those in which faults happened; those of the
+// columns chooses the actors that get a column, at most most, and none of those in without. Only actors with a row can
+// have one. In this order it chooses: the actors that fail; those at the row where the schedule diverges; the actor of
+// the last step before the failure; the namesakes of an actor that fails; those in which faults happened; those of the
 // decisions that matter, if they are few; of the actors that wait at the end, the last at each line; and those with
 // steps that were cut short. If these are few, it adds others, by their last step that has a text.
 func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool) (actors []int) {

@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// numbers returns the numbers of the rows of a table, and what it leaves out.
+// numbers returns the numbers of the rows of a table, and its lines about omitted steps.
 func numbers(t *Trace) string {
 	var b strings.Builder
 	t.Table(&b)
@@ -35,8 +35,8 @@ func TestTheSwitchIsInSight(t *testing.T) {
 	}
 }
 
-// Of many actors those have a column that matter: one that fails, and another of the same name that has not ended; and
-// not those that only wait.
+// Of many actors, only those that matter have a column: one that fails, and another of the same name that has not
+// ended, but not those that only wait.
 func TestColumnsOfTheGuilty(t *testing.T) {
 	c := &chart.Chart{Actors: "fibers"}
 	for i := range 30 {
@@ -80,7 +80,8 @@ func TestColumnOfAStepThatWasCutShort(t *testing.T) {
 	}
 }
 
-// The first rows, in which an actor only starts others, are one line, unless the schedule leaves the plain order there.
+// If an actor only starts others in the first rows, they become one line, unless the schedule leaves the plain order
+// there.
 func TestTheStartIsOneLine(t *testing.T) {
 	for _, switches := range []int{0, 1} {
 		c := &chart.Chart{Actors: "goroutines", Of: []chart.Actor{{Name: "TestX"}, {Name: "a.go:1"}, {Name: "a.go:2"}}}
@@ -101,8 +102,8 @@ func TestTheStartIsOneLine(t *testing.T) {
 	}
 }
 
-// A table has at most the width that it may have. Columns that do not matter are left out for that; of the others
-// cells are broken, at last within words.
+// A table is never wider than its limit. To fit, columns that do not matter are left out, and cells of the others are
+// broken, as a last resort within words.
 func TestTablesFitTheWidth(t *testing.T) {
 	for failing, width := range map[int]int{2: 80, 8: 120} {
 		c := &chart.Chart{Actors: "goroutines"}

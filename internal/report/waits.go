@@ -8,7 +8,7 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// This file says what each actor waits for at the end. graph.go says why no actor can end these waits.
+// This file reports what each actor waits for at the end. graph.go explains why no actor can end these waits.
 
 const (
 	mostWaits   = 20 // lines about waits
@@ -21,9 +21,9 @@ type Wait struct {
 	Actor  int
 	Does   string // what it does: waits, waits in a select, sleeps
 	Wishes []Wish // what it waits for; each of them would end the wait
-	At     string // the place: jobs.go:12; empty: not known
+	At     string // the place: jobs.go:12; empty: unknown
 	Same   string // waits with the same key are reported together; empty: the wait is reported alone
-	Ticks  bool   // whether it only waits for time again and again, and has no line
+	Ticks  bool   // whether it only waits for time repeatedly, and gets no line
 }
 
 // Wish is something that an actor waits for.
@@ -31,7 +31,7 @@ type Wish struct {
 	chart.Use        // the use that it waits for, with the object's number in Events
 	Text      string // the wish in words that follow "waits": to send to jobs
 	Name      string // the name of the object
-	Ends      string // what an actor does to the object to end the wait, such as "receive from"; empty: not said
+	Ends      string // what an actor does to the object to end the wait, such as "receive from"; empty: unknown
 	Note      string // what else happened to the object, such as "was closed at step 7"
 	Of        []int  // if it is the end of actors: these actors
 	How       string // if the object is held: the words before the holders, such as "held by"

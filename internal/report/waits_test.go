@@ -7,7 +7,7 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// The report has the shortest cycle, and does not repeat the lines about waits. If several actors could each end a
+// The report contains the shortest cycle, and does not repeat the lines about waits. If several actors could each end a
 // wait, they share a line if they wait for the same thing.
 func TestCycle(t *testing.T) {
 	of := []chart.Actor{{Name: "main"}, {Name: "w[0]"}, {Name: "w[1]"}, {Name: "w[2]"}}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file has the words that the text reports about fibers and about goroutines share.
+// This file holds the words shared by the text reports about fibers and about goroutines.
 
 // Place returns the place at the beginning of a step's title, such as file.go:12, or "".
 func Place(title string) string {
@@ -61,7 +61,7 @@ func cutLine(place string) (file, line string) {
 
 // Sign is a mark of a table.
 type Sign struct {
-	Used          bool // the table has it
+	Used          bool // the table contains it
 	Mark, Meaning string
 }
 
@@ -145,7 +145,7 @@ func words(text string) []string {
 	return all
 }
 
-// Wrap breaks text into lines of at most most letters, between words if possible.
+// Wrap breaks text into lines of at most most characters, between words if possible.
 func Wrap(text string, most int) (lines []string) {
 	if utf8.RuneCountInString(text) <= most {
 		return []string{text}

@@ -2,9 +2,9 @@
 
 package sched
 
-// The real queues, the real sleep of workers and the real end of a scheduler, through the orders of their accesses. The
-// monitor does not run here, because nothing may need its correction, except for a task that was queued on a running
-// worker and not offered.
+// These tests explore all orders of accesses to the real queues, to the real sleep of workers and to the real end of a
+// scheduler. The monitor does not run here: the code must be correct without it, except for a task that was queued on a
+// running worker and not offered.
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ func (k *taken) add(ts ...*Task) {
 	}
 }
 
-// check fails unless each of the tasks came out once.
+// check fails unless each task came out exactly once.
 func (k *taken) check() {
 	for i, n := range k.n {
 		if n != 1 {
@@ -52,7 +52,7 @@ func (k *taken) check() {
 	}
 }
 
-// The worker pushes and pops while two thieves take, over the end of the places and of the counters.
+// The worker pushes and pops while two thieves take, and the places and the counters wrap around.
 //
 // Spec: SC-08 (a fiber is enqueued once for each wake)
 // Spec: SC-10 (a queue gives each entry to one taker)
@@ -120,7 +120,7 @@ func TestExploreUnpush(t *testing.T) {
 	}
 }
 
-// A full ring: the worker's push fails, or finds the place that a thief has just left.
+// A full ring: the worker's push fails, or finds the place that a thief has just freed.
 func TestExploreFullRing(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		r := ringAt(math.MaxUint32 - ringSize/2)
@@ -177,8 +177,8 @@ func TestExploreOverflow(t *testing.T) {
 	})
 }
 
-// A worker moves a share of the global queue into its ring, over the end of the places, while a thief takes from the
-// ring and another worker from the global queue.
+// A worker moves a share of the global queue into its ring, whose places wrap around, while a thief takes from the ring
+// and another worker from the global queue.
 //
 // Spec: SC-10 (a queue gives each entry to one taker)
 // Spec: SC-17 (a moving fiber is in one queue)
@@ -235,7 +235,7 @@ func TestExploreNext(t *testing.T) {
 	})
 }
 
-// explored is a scheduler that counts its jobs, and waits for them by steps that an exploration sees.
+// explored is a scheduler that counts its jobs, and waits for them in a way that an exploration sees.
 type explored struct {
 	*Scheduler
 	ended xatomic.Sema // posted by the last
@@ -360,8 +360,8 @@ func TestExploreParkOnAWorker(t *testing.T) {
 	}
 }
 
-// Shrink runs while a worker sleeps or is about to, and while a new user enters the scheduler: the job runs
-// nevertheless, and Close leaves no worker.
+// Shrink runs while a worker sleeps or is about to, and while a new user enters the scheduler: the job still runs, and
+// Close leaves no worker.
 func TestExploreShutdownAgainstWake(t *testing.T) {
 	for _, c := range []struct {
 		workers, most int
@@ -404,7 +404,7 @@ func TestExploreShutdownAgainstWake(t *testing.T) {
 }
 
 // A worker whose place was taken while its job was in native code comes back, becomes idle, and is immediately woken
-// again for a job from outside. It is on the idle list once, or runs, and the counts are right when all have left.
+// again for a job from outside. It is on the idle list once, or runs, and the counts are correct when all have left.
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
 // Spec: SC-43 (a worker is running, idle, blocked or held)
@@ -454,9 +454,9 @@ func TestExploreStealing(t *testing.T) {
 	}
 }
 
-// A job is held up in native code until another has run, which is queued behind it: a worker stands by, and takes its
-// place. That holds for a job that comes as the worker that stands by finds nothing and is about to rest, and for as
-// many jobs as there may be workers. Each job runs, without the monitor, and the counts are right when all have left.
+// A job is stuck in native code until another job has run, which is queued behind it: a worker stands by, and takes its
+// place. That also works if the job arrives when the standby has found nothing and is about to rest, and for as many
+// jobs as there may be workers. Each job runs, without the monitor, and the counts are correct when all have left.
 //
 // Spec: SC-51 (a worker stands by while work is queued)
 // Spec: SC-43 (a worker is running, idle, blocked or held)
@@ -499,7 +499,7 @@ func TestExploreStandIn(t *testing.T) {
 	}
 }
 
-// checkLeft fails unless the counts are right after all workers have left.
+// checkLeft fails unless the counts are correct after all workers have left.
 func (e *explored) checkLeft() {
 	active, searchers, workers := e.active.Load(), e.searchers.Load(), len(e.workers)
 	if active != 0 || searchers != 0 || workers != 0 {

@@ -13,7 +13,7 @@ type pool struct {
 	mu   sync.Mutex
 	head *Frame
 	n    int
-	low  int // the smallest n since the last trim: so many frames were not needed
+	low  int // the smallest n since the last trim: this many frames were not needed
 
 	spent  *Frame // frames that must not be used again
 	nspent int

@@ -88,7 +88,7 @@ func (l *list) share(r *ring, workers int) *Task {
 	return t
 }
 
-// look adds the oldest tasks of the list to found, at most most of them.
+// look adds the oldest tasks of the list to found, up to most tasks.
 //
 //go:norace
 func (l *list) look(found *finds, most int) {

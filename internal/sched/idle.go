@@ -238,7 +238,7 @@ func (w *Worker) rest() bool {
 	s := w.s
 	s.mu.Lock()
 	s.discharge(w, idle) // unless it was held or blocked, and is not counted
-	w.announce()         // once: from here a waker may choose it, and its token comes
+	w.announce()         // once: from here on a waker may choose it, and post its token
 	surplus := s.idlers > int(s.target.Load())
 	s.mu.Unlock()
 	xatomic.Peek(&s.mu)
@@ -269,7 +269,7 @@ func (w *Worker) rest() bool {
 		return true
 	}
 	if surplus {
-		s.pool.put(w, 0) // it may sleep for long, and other workers may need the frames
+		s.pool.put(w, 0) // it may sleep for a long time, and other workers may need the frames
 		w.extra = 0
 	}
 	start := time.Now()
@@ -363,7 +363,6 @@ func (w *Worker) leave() {
 // continue. If its place is taken, back drains its queues, and the worker must rest. back does not announce the worker
 // idle. If it did, rest, which announces it, could not tell a worker that back has announced from one that has been
 // woken since. Guarded by TestExploreBackAgainstWake.
-// Guarded by TestExploreBackAgainstWake.
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
 // Spec: SC-48 (a replaced worker waits for a place)

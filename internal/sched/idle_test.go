@@ -101,9 +101,9 @@ func TestFreshWorkReachesIdleWorkers(t *testing.T) {
 	}
 }
 
-// TestWorkersComeOneAtATime: however much there is to do and however often it is asked for, the next worker is sent out
-// only when the one before has found work or given up, and never above the base number. Places that the monitor frees
-// are filled in the same way, and it frees them once a tick, which is never shorter than tickMin.
+// TestWorkersComeOneAtATime: however many tasks and wakes there are, the next worker is sent out only when the one
+// before has found work or given up, and never above the base number. Places that the monitor frees are filled in the
+// same way, and it frees them once a tick, which is never shorter than tickMin.
 //
 // Spec: SC-18 (one wake of a searcher at a time)
 // Spec: SC-35 (workers come one at a time)
@@ -119,7 +119,7 @@ func TestWorkersComeOneAtATime(t *testing.T) {
 		if got, want := sentOut(ws), min(round, workers-1); got != want {
 			t.Fatalf("%d workers are out after %d rounds, want %d", got, round, want)
 		}
-		s.searchers.Store(0) // the one that is out has found something
+		s.searchers.Store(0) // the searching worker has found something
 	}
 
 	s, ws = resting(t, workers)
@@ -222,8 +222,8 @@ func (h *house) statesFault() string {
 	return ""
 }
 
-// TestStandInReplacesBlockedWorkers: jobs that block natively, undeclared, more than there should be workers, do not
-// prevent the job queued behind them from running, even though the monitor never ticks.
+// TestStandInReplacesBlockedWorkers: jobs block natively without declaring it, and there are more of them than active
+// workers. The job queued behind them still runs, even though the monitor never ticks.
 //
 // Spec: SC-51 (a worker stands by while work is queued)
 func TestStandInReplacesBlockedWorkers(t *testing.T) {

@@ -2,7 +2,7 @@
 
 package sched
 
-// Which locks the scheduler holds when it calls foreign code.
+// The tests check which locks the scheduler holds when it calls foreign code.
 
 import (
 	"runtime"
@@ -14,7 +14,7 @@ import (
 	"github.com/coir-go/coir/internal/park"
 )
 
-// prober tries, inside foreign code, whether the scheduler's locks can be taken. Another worker may hold one for a
+// prober checks, inside foreign code, whether the scheduler's locks can be taken. Another worker may hold one for a
 // moment, so it tries until a deadline; a lock that its own caller holds stays taken.
 type prober struct {
 	s      *Scheduler

@@ -9,7 +9,7 @@ import (
 	"github.com/coir-go/coir/internal/wait"
 )
 
-// What a snapshot reads of tasks while they run. It holds no lock for long, and it costs the tasks nothing, except that
+// This file reads running tasks for a snapshot. It holds no lock for long, and it costs the tasks nothing, except that
 // each wait records what it waits for (wait.Kit.On) and when it began.
 
 // piece is the number of frames that a walk visits under one hold of a lock.
@@ -97,7 +97,7 @@ func loadTask(p **Task) *Task {
 }
 
 // Queued calls visit for tasks in the scheduler's queues that have not begun, until visit returns false. From the
-// global queue it takes at most most tasks. It may miss tasks that move between queues meanwhile.
+// global queue it visits at most most tasks. It may miss tasks that move between queues meanwhile.
 //
 //go:norace
 func (s *Scheduler) Queued(most int, visit func(*Task) bool) {
@@ -159,8 +159,7 @@ type Wait struct {
 }
 
 // Look returns the wait of a task that another goroutine runs, and whether the task is in one. The task was in that
-// wait all the time that Look read it, because the task's word, which includes the ticket, was the same before and
-// after.
+// wait while Look read it, because the task's word, which includes the ticket, was the same before and after.
 //
 //go:norace
 func (t *Task) Look() (w Wait, ok bool) {

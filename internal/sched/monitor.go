@@ -26,8 +26,8 @@ import (
 //
 // It also measures how long tasks run between two switches, which tells the workers when waking another one pays
 // (Worker.offer). It wakes a worker for work that was queued and not offered, follows GOMAXPROCS, and reports stalls.
-// It releases idle frames, half of the unused ones every ten seconds, also for a while after all workers are idle. Once
-// the scheduler has not been used for a few ticks, the monitor releases all workers and frames.
+// It releases half of the unused idle frames every ten seconds, and continues for a while after all workers are idle.
+// Once the scheduler has not been used for a few ticks, the monitor releases all workers and frames.
 
 const (
 	tick      = 10 * time.Millisecond
@@ -151,7 +151,7 @@ func (s *Scheduler) look() (stalls []Stall) {
 		}
 		m.armed.Store(false) // last: a caller of watch that arms it now sets the timer
 		if s.active.Load() > 0 || s.users.Load() == 0 {
-			s.watch() // this changed after inspect had looked
+			s.watch() // this changed after inspect had checked
 		}
 		return stalls
 	case m.quiet < quietFor:
@@ -258,7 +258,7 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 			w.drain() // tasks were queued when it was held
 		}
 		if state != running && state != held {
-			w.seen.since, w.seen.told = time.Time{}, false // the time in which it rests does not count
+			w.seen.since, w.seen.told = time.Time{}, false // the time while it rests does not count
 			continue
 		}
 		busy = true
@@ -354,7 +354,8 @@ func (p *pool) large() bool {
 	return p.n > trimKeep
 }
 
-// Stall describes a task that has run for long without a switch, or a policy that has taken long to pick a task.
+// Stall describes a task that has run for a long time without a switch, or a policy that has taken a long time to pick
+// a task.
 type Stall struct {
 	Task *Task // nil if it is the policy
 	For  time.Duration

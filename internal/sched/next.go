@@ -39,7 +39,7 @@ func (n *next) take() *Task {
 	if n.seq.CompareAndSwap(seq, seq+1) {
 		return t
 	}
-	return nil // a thief came first; only the worker puts, so next is empty now
+	return nil // a thief was first; only the worker puts, so next is empty now
 }
 
 func (n *next) empty() bool { return n.seq.Load()&1 == 0 }

@@ -6,7 +6,8 @@ import "github.com/coir-go/coir/internal/xatomic"
 // may be in native calls. There are twice as many places as the base number of workers, because that many workers may
 // be active.
 //
-//	A worker counts as active from before it takes a place until after it leaves the place, so that one is free.
+//	A worker counts as active from before it takes a place until after it leaves the place, so a worker that needs a
+//	place always finds one.
 //	Except for short moments, only active workers have tasks in their queues.
 type places struct {
 	list xatomic.Pointer[[]*place] // replaced when it grows, under Scheduler.mu; the places themselves stay

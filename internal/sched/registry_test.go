@@ -1,7 +1,7 @@
 package sched
 
-// The registry of frames finds the task of the calling goroutine among many, and forgets those that have left; the pool
-// of resting frames gives back what was put in.
+// The registry of frames finds the task of the calling goroutine among many, and forgets frames that have left. The
+// pool of resting frames returns the frames that were put into it.
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ func TestRegistryFindsTheCaller(t *testing.T) {
 	}
 	mine := &Frame{g: coro.G(), task: new(Task)}
 	register(mine)
-	// Enough others to make each shard grow several times. No goroutine has an odd address this high.
+	// There are enough other frames to make each shard grow several times. No goroutine has such a high odd address.
 	others := make([]Frame, 20_000)
 	for i := range others {
 		others[i].g = ^uintptr(0) - 2*uintptr(i)
@@ -60,7 +60,7 @@ func TestRegistryFindsTheCaller(t *testing.T) {
 		t.Fatal("another goroutine was taken for this one")
 	}
 	unregister(mine)
-	unregister(mine) // twice does no harm
+	unregister(mine) // a second call does no harm
 	if Current() != nil {
 		t.Fatal("found after it had left")
 	}

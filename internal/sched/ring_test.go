@@ -1,7 +1,7 @@
 package sched
 
-// A worker's ring compared with a slice, from starting points that make its places and its counters wrap; then with
-// thieves, where each task must come out exactly once.
+// The tests compare a worker's ring with a slice, from starting points that make its places and its counters wrap. With
+// thieves, each task must come out exactly once.
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func TestRingAgainstSlice(t *testing.T) {
 			r, model := ringAt(start), []*Task(nil)
 			fresh := tasks(20_000)
 			into := make([]*Task, ringSize/2)
-			bias := 2 // of 4 steps are pushes; it changes, so that the ring fills and empties
+			bias := 2 // this many of 4 steps are pushes; it changes, so that the ring fills and empties
 			full, emptied := 0, 0
 			for step := range fresh {
 				if step%2000 == 0 {

@@ -37,7 +37,7 @@ type Policy interface {
 	Len() int
 }
 
-// Observer is notified of what tasks do. Its methods are called where it happens, and must not block.
+// Observer is notified of what tasks do. Its methods are called where that happens, and must not block.
 type Observer interface {
 	Parked(*Task)
 	Readied(t, by *Task) // by is the task that ended the wait of t, or nil if unknown or not a task

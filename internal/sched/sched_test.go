@@ -1,7 +1,7 @@
 package sched
 
-// The scheduler by itself, with tasks that are only functions. They run once, switch, park and come back, and end by
-// panic and by Goexit, in the order of a Policy if there is one. An unused scheduler keeps nothing.
+// The tests use the scheduler by itself, with tasks that are only functions. Tasks run once, switch, park and continue,
+// and end by panic and by Goexit, in the order of a Policy if there is one. An unused scheduler keeps nothing.
 
 import (
 	"runtime"
@@ -63,8 +63,8 @@ func open(t *testing.T, c Config) *house {
 	return h
 }
 
-// start spawns as package coir does: what the scheduler does to a task is hidden from the race detector, and so is the
-// task's creation.
+// start spawns as package coir does: the race detector sees neither what the scheduler does to a task nor the task's
+// creation.
 //
 //go:norace
 func (h *house) start(here *Worker, fn func(*job)) *job {
@@ -108,7 +108,7 @@ func goroutineCount() (n int) {
 	return n
 }
 
-// noneLeft waits until there are no more goroutines than before, because they need a moment to end.
+// noneLeft waits until there are no more goroutines than before, because goroutines need a moment to end.
 func noneLeft(t *testing.T, before int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
@@ -146,7 +146,7 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 	}
 }
 
-// A parked task comes back once for each wake, with the waker's reason, from wherever it is woken.
+// A parked task continues once for each wake, with the waker's reason, wherever the wake comes from.
 //
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-29 (no spurious returns)
@@ -210,8 +210,8 @@ func TestTasksThatEndBadly(t *testing.T) {
 	}
 }
 
-// A task that yields runs after those that were already queued. If the monitor found the worker held up, on a busy
-// machine, it has given the queue away and the order differs: then the test tries again.
+// A task that yields runs after those that were already queued. On a busy machine the monitor may find the worker held,
+// and give its queue away. Then the order differs, and the test tries again.
 //
 // Spec: SC-21 (a yield goes to the tail)
 func TestYieldGoesToTheEnd(t *testing.T) {
@@ -251,8 +251,8 @@ func yieldInTurns(h *house) (order []int) {
 	return order
 }
 
-// newestFirst is a policy. Like all that the scheduler calls, it runs with its synchronisation hidden, so it has the
-// pragma and does not use append.
+// newestFirst is a policy. Like everything that the scheduler calls, it runs with its synchronisation hidden, so it has
+// the pragma and does not use append.
 type newestFirst struct {
 	mu sync.Mutex
 	ts [10]*Task
@@ -337,7 +337,7 @@ func TestShrink(t *testing.T) {
 	noneLeft(t, before)
 }
 
-// A task that has ended, in whatever way, keeps nothing of the frame that ran it.
+// A task that has ended, in any way, keeps nothing of the frame that ran it.
 func TestEndedTaskKeepsNoFrame(t *testing.T) {
 	h := open(t, Config{Workers: 1})
 	ends := map[string]func(*job){
@@ -350,7 +350,7 @@ func TestEndedTaskKeepsNoFrame(t *testing.T) {
 		done = append(done, h.start(nil, end))
 		h.live.Wait()
 	}
-	h.start(nil, func(*job) { // on the only worker, when the others have gone
+	h.start(nil, func(*job) { // on the only worker, when the others have left
 		for _, j := range done {
 			if j.task.frame != nil {
 				t.Errorf("a task that failed with %v keeps its frame", j.failed)
@@ -360,8 +360,8 @@ func TestEndedTaskKeepsNoFrame(t *testing.T) {
 	h.live.Wait()
 }
 
-// TestRunningTaskIsNotStolen: two tasks at a time yield on one worker, and the other worker, which has nothing else to
-// do, steals one of them. A task that could be stolen before its stack is quiet would run on two workers, or hang.
+// TestRunningTaskIsNotStolen: pairs of tasks yield on one worker, and the other worker, which has nothing else to do,
+// steals one of them. A task that could be stolen before its stack is quiet would run on two workers, or hang.
 //
 // Spec: SC-16 (a running fiber is never stolen)
 func TestRunningTaskIsNotStolen(t *testing.T) {
@@ -415,7 +415,7 @@ func TestTaskResumesOnAnotherWorker(t *testing.T) {
 			from = j.task.Worker()
 			had := [64]int{0: 1, 63: 64}
 			onHeap := map[int]int{1: 64}
-			h.start(from, func(*job) { // it stays on its worker, which is mostly that of j, until j has gone on
+			h.start(from, func(*job) { // it stays on its worker, which is usually that of j, until j has continued
 				defer round.Done()
 				j.wake(<-tickets, park.Data)
 				for !back.Load() {

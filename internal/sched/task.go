@@ -200,7 +200,7 @@ var parkBare func(t *Task) bool
 //
 //go:norace
 func (t *Task) EndPark() {
-	t.frame.kit.On = nil // the fiber may run for long, and must not keep alive what it waited for
+	t.frame.kit.On = nil // the fiber may run for a long time, and must not keep alive what it waited for
 	t.frame.settle()
 }
 
@@ -425,7 +425,7 @@ func (fr *Frame) serve() (left bool) {
 
 //go:norace
 func (fr *Frame) ended() {
-	fr.task.frame = nil // a task may be kept for long, and must not keep its frame alive
+	fr.task.frame = nil // a task may be kept for a long time, and must not keep its frame alive
 	fr.task = nil
 	if fr.timer != nil {
 		fr.timer.Forget()

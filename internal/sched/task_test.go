@@ -1,6 +1,6 @@
 package sched
 
-// What a task does about its own wait, and where a woken task goes.
+// The tests check what a task does about its own wait, and where a woken task goes.
 
 import (
 	"sync/atomic"
@@ -45,7 +45,7 @@ func TestParkOfAWaitThatHasEndedDoesNotSwitch(t *testing.T) {
 	h.live.Wait()
 }
 
-// beat is how often the worker of the running task has passed control on.
+// beat returns how often the worker of the running task has passed control on.
 //
 //go:norace
 func (j *job) beat() uint64 { return j.task.Worker().beat }
@@ -75,7 +75,7 @@ func TestWokenTaskGoesNearItsWaker(t *testing.T) {
 	task = woken(s)
 	task.MakeReady(here)
 	elsewhere.searching = true
-	here.ring.grab(make([]*Task, ringSize)) // what was queued before
+	here.ring.grab(make([]*Task, ringSize)) // tasks that were queued before
 	if got := elsewhere.steal(); got != task {
 		t.Error("another worker could not take a task that was woken near its waker")
 	}

@@ -1,6 +1,7 @@
 package sched
 
-// What a worker takes next, and what a thief takes from it. The workers do not run: only their queues are used.
+// The tests check what a worker takes next, and what a thief takes from it. The workers do not run: only their queues
+// are used.
 
 import (
 	"runtime"
@@ -11,10 +12,10 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// still returns a scheduler with workers that do not run, and that starts none.
+// still returns a scheduler whose workers do not run, and that starts none.
 func still(t testing.TB, workers int) (*Scheduler, []*Worker) {
 	s := New(Config{Workers: workers, MaxWorkers: workers, Thunk: jobOf})
-	t.Cleanup(s.monitor.stop) // what the test does may arm it, and it would start workers that run
+	t.Cleanup(s.monitor.stop) // the test may arm it, and it would start workers that run
 	ws := make([]*Worker, workers)
 	for i := range ws {
 		ws[i] = &Worker{s: s, rand: uint32(i), every: globalEvery}
@@ -30,8 +31,8 @@ func numbered(ts []*Task) func(*Task) int {
 	return func(t *Task) int { return slices.Index(ts, t) }
 }
 
-// The newest runs next, the others in order. After three in a row from the run-next place the ring's head gets its
-// turn.
+// The newest task runs next, and the others in order. After three in a row from the run-next place the ring's head gets
+// its turn.
 //
 // Spec: SC-07 (the order in which a worker looks for work)
 // Spec: SC-11 (run-next is served three times in a row at most)
@@ -54,8 +55,8 @@ func TestRunNextHasACap(t *testing.T) {
 	}
 }
 
-// A task that joins first runs the ring's newest task if that is in its group, or is the one that it waits for. All
-// other tasks are taken from the head.
+// A joining task first runs the ring's newest task if that is in its group, or is the task that it waits for. All other
+// tasks are taken from the head.
 //
 // Spec: SC-07 (the order in which a worker looks for work)
 func TestJoinRunsTheNewest(t *testing.T) {
@@ -76,8 +77,8 @@ func TestJoinRunsTheNewest(t *testing.T) {
 	got := []int{
 		number(w.pickFor(nil, unsafe.Pointer(&group))), // 4
 		number(w.pickFor(ts[3], nil)),
-		number(w.pickFor(ts[0], nil)),                  // is not the newest, but the head
-		number(w.pickFor(nil, unsafe.Pointer(&group))), // the newest is of another
+		number(w.pickFor(ts[0], nil)),                  // not the newest task, but the head
+		number(w.pickFor(nil, unsafe.Pointer(&group))), // the newest is in another group
 		number(w.pickFor(nil, nil)),
 	}
 	if !slices.Equal(got, []int{4, 3, 0, 1, 2}) {
@@ -247,8 +248,8 @@ func TestIDsAreUnique(t *testing.T) {
 	}
 }
 
-// When GOMAXPROCS shrinks, workers above it lose their places and hand over their queues, and idle ones above it leave;
-// when it grows there is room for more. A scheduler with a fixed number of workers keeps it.
+// When GOMAXPROCS shrinks, surplus workers lose their places and hand over their queues, and surplus idle workers
+// leave. When it grows, there is room for more workers. A scheduler with a fixed number of workers keeps it.
 //
 // Spec: SC-01 (workers are goroutines, GOMAXPROCS of them)
 // Spec: SC-38 (a retiring worker hands its queue over)
