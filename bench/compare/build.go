@@ -27,7 +27,7 @@ func checkOut(ctx context.Context, repo, commit, dir string) (tree string, remov
 // A command is a build of ratios.
 type command struct {
 	binary string
-	names  []string // the comparisons that it has
+	names  []string // its comparisons
 }
 
 // build builds the ratios command of the repository at tree.

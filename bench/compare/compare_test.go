@@ -21,7 +21,7 @@ func figures(ratios ...float64) []figure {
 }
 
 // The change is computed from neighbouring processes. If the machine becomes slower during the run, the medians of both
-// sides say nothing, but the change is still right.
+// sides mean nothing, but the change is still correct.
 func TestChangeIsOfNeighbours(t *testing.T) {
 	r := pairs{name: "x", base: figures(0.8, 1.6, 0.4, 3.2, 0.2), work: figures(0.4, 0.8, 0.2, 1.6, 0.1)}.row()
 	if r.change != (spread{-0.5, -0.5, -0.5}) {
@@ -141,7 +141,7 @@ func TestRun(t *testing.T) {
 	onlyOne(t, root)
 }
 
-// The error for a commit that cannot be built has the commit and the compiler's message.
+// The error for a commit that cannot be built contains the commit and the compiler's message.
 func TestRunOfABrokenCommit(t *testing.T) {
 	for _, c := range []struct{ base, work, says string }{
 		{"package broken here", ratios(1, "a"), "the ratios command of base cannot be built"},

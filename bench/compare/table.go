@@ -6,8 +6,8 @@ import (
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
-// pairs has the figures of one comparison. The i-th figures of base and work were measured one after the other. If the
-// commit does not have the comparison, base is empty.
+// pairs holds the figures of one comparison. The i-th figures of base and work were measured one after the other. If
+// the commit does not have the comparison, base is empty.
 type pairs struct {
 	name       string
 	base, work []figure

@@ -18,8 +18,8 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// The cost of idle things: fibers with timers, and connections. A process that has only these should use no processor
-// time: no worker spins or polls, and the timer wheel does not tick.
+// This file measures the cost of idle fibers with timers, and of idle connections. A process with nothing else should
+// use no processor time: no worker spins or polls, and the timer wheel does not tick.
 
 // idle measures the processor time of the process while n things are idle. It sleeps natively, so that coir's clock is
 // not used.

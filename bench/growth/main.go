@@ -4,7 +4,7 @@
 // If nothing is searched or traversed, an operation costs the same at every size, except for memory: a million things
 // do not fit into a cache. Two methods tell these effects apart. Some series use the same one of n things every time,
 // so that memory has no influence; their cold counterparts use each thing in turn, in random order. And if Go has the
-// same thing, the same program also runs with Go's own, with -go in its name.
+// same thing, the same program also runs with that of Go, as a series with -go in its name.
 //
 //	go run ./growth
 //	go run ./growth -list
@@ -13,17 +13,17 @@
 //	go run ./growth -only idle-fibers -round 10s -rounds 1
 //	go run ./growth -only workers-timers -mutex mutex.out && go tool pprof -top -sample_index=contentions mutex.out
 //
-// All sizes of a series exist at the same time and are measured by turns in short rounds, so that a slow phase of the
+// All sizes of a series exist at the same time and are measured in turns in short rounds, so that a slow phase of the
 // machine affects all of them. For each size one line is printed:
 //
 //	NAME n=… cost=…ns growth=… spread=…..…
 //
-// It has the median cost of an operation, the median over the rounds of its ratio to the smallest size in the same
-// round, and the quartiles of that ratio. Everything runs on one processor, because the work is measured, and not how
-// it is distributed.
+// It shows the median cost of an operation, the median over the rounds of its ratio to the smallest size in the same
+// round, and the quartiles of that ratio. Everything runs on one processor, because only the work is measured, not its
+// distribution.
 //
 // The series about workers have n workers and as many processors of Go. Their cost is processor time, because wall time
-// says nothing if there are more threads than cores. On a machine with fewer cores a thread can lose its core while it
+// means nothing if there are more threads than cores. On a machine with fewer cores a thread can lose its core while it
 // holds a lock, so the growth is larger than on a large machine, and cache misses between cores are not visible. The
 // result still shows which lock limits the growth first.
 package main
@@ -121,7 +121,7 @@ func (r row) String() string {
 	return fmt.Sprintf("%s n=%d cost=%.1f%s growth=%.2f spread=%.2f..%.2f", r.Series, r.N, r.Cost, r.Unit, r.Growth, r.Lo, r.Hi)
 }
 
-// run measures the sizes up to largest by turns.
+// run measures the sizes up to largest in turns.
 func (s series) run(rounds int, target time.Duration, largest int) []row {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var subjects []subject
@@ -142,7 +142,7 @@ func (s series) run(rounds int, target time.Duration, largest int) []row {
 			times = append(times, 1)
 			continue
 		}
-		sub.loop(1) // lets everything that was set up reach its wait
+		sub.loop(1) // everything that was set up begins to wait
 		times = append(times, timing.Turns(sub.byCPU(), target, sub.loop))
 	}
 	// Garbage is collected now. The operations make little garbage, so the collector, for which a million fibers are a

@@ -53,7 +53,7 @@ var all = []series{
 	{"workers-outside", machines, onWorkers(outside), "ns", "private where the senders are goroutines"},
 }
 
-// A usage is how many of n things are used by turns.
+// A usage is how many of n things are used in turns.
 type usage func(n int) int
 
 func hot(int) int    { return 1 }
@@ -123,8 +123,8 @@ func selectorEvents(use usage) func(n int) subject {
 	}
 }
 
-// waiterPass has n fibers that receive in a loop. Each send goes to the fiber that has waited longest, whose memory is
-// the coldest, and which then goes to the end of the queue. A round ends when all fibers are back in the queue.
+// waiterPass has n fibers that receive in a loop. Each send goes to the fiber that has waited longest. Its memory is
+// the coldest, and it then goes to the end of the queue. A round ends when all fibers are back in the queue.
 func waiterPass(n int) subject {
 	c := coir.NewChan[int](0)
 	return onFiber(work{
@@ -145,8 +145,8 @@ func waiterPass(n int) subject {
 	})
 }
 
-// waiterPassGo is the same with goroutines. It cannot be observed when a goroutine is back in the queue, so a round
-// ends when all values have been received.
+// waiterPassGo is the same with goroutines. One cannot observe when a goroutine is back in the queue, so a round ends
+// when all values have been received.
 func waiterPassGo(n int) subject {
 	c := make(chan int)
 	var started, received atomic.Int64
@@ -343,7 +343,7 @@ func shuffled[C any](n int, create func() C) []C {
 	return cs
 }
 
-// A turn cycles through several things, also from one round to the next.
+// A turn cycles through several things, and continues the cycle in the next round.
 type turn[E any] struct {
 	of []E
 	at int
@@ -357,7 +357,7 @@ func (t *turn[E]) next() E {
 	return e
 }
 
-// until lets others run until done reports true.
+// until lets other fibers run until done reports true.
 func until(ctx context.Context, done func() bool) error {
 	for !done() {
 		if err := coir.Yield(ctx); err != nil {
@@ -376,7 +376,7 @@ type work struct {
 }
 
 // onFiber returns a subject that sets the work up in a fiber of a new runtime, and performs it as often as the loop
-// says.
+// asks for.
 func onFiber(w work) subject {
 	rt := coir.NewRuntime(coir.WithWorkers(1))
 	orders, reports := coir.NewChan[int](0), coir.NewChan[error](0)

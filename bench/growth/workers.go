@@ -117,8 +117,8 @@ func sleep(_ context.Context, nur *coir.Nursery, n int) error {
 }
 
 // ring has a fiber for each channel, which passes received values on to the next channel. There are as many values as
-// couples, and four channels for each, so most fibers wait most of the time. A value is the number of wakes that it has
-// left.
+// couples, and four channels for each, so most fibers wait most of the time. A value is the number of its remaining
+// wakes.
 func ring(_ context.Context, nur *coir.Nursery, n int) error {
 	cs := channels(4*couples, 1)
 	var ended atomic.Int64

@@ -48,7 +48,7 @@ var libraries = []library{
 	{"coir-run", onCoirRun},
 }
 
-// withWaitGroups is the program for a library without a wait for a part of the tasks: it uses a WaitGroup for that.
+// withWaitGroups is the program for a library that cannot wait for a part of the tasks: it uses a WaitGroup instead.
 // wait waits for all tasks, in the library's own way or with the WaitGroup.
 func withWaitGroups(start func(task func()), wait func(all *sync.WaitGroup)) int {
 	var ran atomic.Int64

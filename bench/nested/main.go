@@ -2,8 +2,8 @@
 // children in the same pool and wait for them.
 //
 // This happens when a task that runs under a limit calls a function that uses the same limit. As soon as 16 tasks run,
-// every place is held by a task that waits for children, which need a place. A library whose tasks keep their place
-// while they wait cannot continue: it hangs or fails. In coir a waiting fiber gives up its place.
+// each place is held by a task that waits for children, and each child needs a place. A library whose tasks keep their
+// place while they wait cannot continue: it hangs or fails. In coir a waiting fiber gives up its place.
 //
 // A hang cannot be observed from inside, so each library runs in a separate process, started from this binary, with a
 // time limit. One line is printed for each library:

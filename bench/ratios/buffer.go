@@ -10,12 +10,11 @@ import (
 	"github.com/coir-go/coir/buf"
 )
 
-// Buffers with one owner, against slices.
+// Buffers with one owner are compared with slices.
 //
-// A slice through a channel is not copied either. It has to be copied if the
-// sender goes on using it, or gets it back for the next message: then a Buf is
-// handed over in its place, and the sender gets another one from the pool. Both
-// sides write one byte of each block and read it at the other end.
+// A slice that is sent through a channel is not copied either. But it must be copied if the sender continues to use it,
+// or gets it back for the next message. Then a Buf is passed on instead, and the sender gets another one from the pool.
+// Both sides write one byte of each block and read it at the other end.
 
 const block = 64 << 10
 
@@ -151,7 +150,7 @@ func getPointers(n int) {
 	}
 }
 
-// What a garbage collection costs with a million live buffers. Each measurement has a process of its own, so that the
+// The cost of a garbage collection with a million live buffers. Each measurement has a process of its own, so that the
 // collector does not see the other side's buffers.
 
 const (

@@ -9,12 +9,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A burst into a channel without a bound, and out of it again.
+// A burst of values passes through an unbounded channel.
 //
-// Go has no such channel; the libraries put a goroutine with a buffer between two
-// channels. One fiber or goroutine sends the whole burst and then receives it. An
-// operation is one value in and out. The channels are made once, and as the
-// libraries' documentation shows: a burst meets what the one before it has left.
+// Go has no such channel; the libraries put a goroutine with a buffer between two channels. One fiber or goroutine
+// sends the whole burst and then receives it. An operation is one value, sent and received. The channels are made once,
+// as the libraries' documentation shows, so a burst finds a channel in the state that the previous burst left.
 
 const burst = 10_000
 

@@ -8,20 +8,18 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Values through channels, one way.
+// Values pass through channels in one direction.
 //
-// An operation is one value from a send to its receive. Each side starts its
-// senders and receivers for a round, passes n values and joins them; a round is
-// long enough for that to cost nothing. Where there are a thousand of them it is
-// made longer.
+// An operation is the way of one value from a send to its receive. Each side starts its senders and receivers for a
+// round, passes n values and joins them. A round is long enough for the start to cost nothing, and longer where there
+// are a thousand of them.
 
 const crowdRound = 100 * time.Millisecond
 
-// fibersThrough passes n values through a channel of coir with that many fibers
-// at each end.
+// fibersThrough passes n values through a channel of coir with the given number of fibers at each end.
 //
-// It and those like it are not inlined into the table: the compiler does not
-// inline what the closures of an inlined function call, as it does in a program.
+// This function and similar ones are not inlined into the table, because the compiler would then not inline the calls
+// in their closures, as it does in a program.
 //
 //go:noinline
 func fibersThrough(capacity, senders, receivers int) func() side {
@@ -85,8 +83,8 @@ func goroutinesThrough(capacity, senders, receivers int) func() side {
 	}
 }
 
-// goroutinesThroughCoir is goroutinesThrough with a channel of coir: what a
-// program pays that has not moved to fibers yet, or only one end of it.
+// goroutinesThroughCoir is goroutinesThrough with a channel of coir. It is the cost for a program in which neither end,
+// or only one, has moved to fibers.
 //
 //go:noinline
 func goroutinesThroughCoir(capacity, senders, receivers int) func() side {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The comparisons of channels and select, and their bounds, that the project has
-// promised.
+// The promised comparisons of channels and select, and their bounds.
 func TestTableHasTheChannels(t *testing.T) {
 	for _, p := range []struct {
 		name        string

@@ -7,13 +7,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What recursive fork and join costs.
+// The cost of recursive fork and join.
 //
-// The usual program for it, fib: each call forks one half, computes the other in
-// place, and waits for the first. The leaves do no work, so the cost of a fork
-// is all there is; on more than one processor the tree also shows whether
-// stealing pays. Both sides have the same shape: one child a call, a scope made
-// afresh.
+// The program is fib, the usual one for this purpose: each call forks one half, computes the other itself, and waits
+// for the first. The leaves do no work, so forks are the whole cost. On more than one processor the tree also shows
+// whether stealing pays. Both sides have the same shape: each call has one child, and makes a new scope.
 
 const (
 	fibArg   = 16

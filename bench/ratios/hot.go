@@ -9,20 +9,20 @@ import (
 // The hot paths in a short form, for CI.
 //
 // It notices immediately if a function is no longer inlined, or if an operation allocates. Such a loss is large, so the
-// bounds are generous: the comparison's own, or the measured ratio if that is more, times hotSlack. A machine that
-// others keep busy gives wrong figures for a second or two; a comparison that fails is measured again, in more rounds,
-// and only one that fails each time has failed. Allocations have no noise: a new one fails immediately.
+// bounds are generous: the comparison's own, or the measured ratio if that is more, times hotSlack. On a machine that
+// does other work, figures are wrong for a second or two. So a comparison that fails is measured again, in more rounds,
+// and only a comparison that fails each time has failed. Allocations have no noise: a new one fails immediately.
 
 const (
 	hotSlack  = 1.3
-	hotAllocs = 0.5 // what starting and joining the sides may come to for each operation
+	hotAllocs = 0.5 // what starting and joining the sides may add to each operation
 )
 
-// hotRounds are the rounds of the first try, and of those that follow.
+// hotRounds are the numbers of rounds of the first try, and of the following tries.
 var hotRounds = []int{15, 30, 60, 60}
 
-// checkHot measures the comparisons that are hot, and says which are beyond their
-// bounds. measure runs one of them in that many rounds.
+// checkHot measures the hot comparisons, and reports which exceed their bounds. measure runs one of them, in the given
+// number of rounds.
 func checkHot(all []*comparison, measure func(c *comparison, rounds int) (result, error), out io.Writer) error {
 	var failed error
 	for _, c := range all {

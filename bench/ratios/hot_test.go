@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A comparison passes if one try is within the bound. Each try has its rounds.
-// Allocations and errors end it at once.
+// A comparison passes if one try is within the bound. Each try has its own number of rounds. An allocation or an error
+// ends it immediately.
 func TestCheckHot(t *testing.T) {
 	broken := errors.New("it hangs")
 	for _, test := range []struct {
@@ -51,7 +51,7 @@ func TestCheckHot(t *testing.T) {
 	}
 }
 
-// What is hot is short, and has a bound to be held against.
+// A hot comparison is short, and has a bound.
 func TestHotOnesAreShort(t *testing.T) {
 	n := 0
 	for _, c := range table {

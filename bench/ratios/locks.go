@@ -11,10 +11,9 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// Locks, and what they are built on, against package sync and x/sync.
+// Locks, and what they are built on, are compared with package sync and x/sync.
 //
-// An operation is a lock and its unlock, an acquire and its release, or one
-// wait that another fiber ends.
+// An operation is a lock and its unlock, an acquire and its release, or one wait that another fiber ends.
 
 // oneFiber runs body in a fiber.
 func oneFiber(body func(ctx context.Context, n int) error) func() side {
@@ -75,7 +74,7 @@ func lockTheirs(n int) {
 	}
 }
 
-// Holders yield, as those that wait for something else do.
+// Holders yield, like fibers that wait for something else.
 func lockAndYieldOurs(ctx context.Context, n int) error {
 	for range n {
 		if err := ourMutex.Lock(ctx); err != nil {
@@ -142,7 +141,7 @@ func acquireTheirs(n int) {
 	}
 }
 
-// A holder of a permit yields: there are always some that wait.
+// A holder of a permit yields, so that some fibers always wait.
 func acquireAndYieldOurs(ctx context.Context, n int) error {
 	for range n {
 		if err := ourPermits.Acquire(ctx, 1); err != nil {
@@ -168,7 +167,7 @@ func acquireAndYieldTheirs(n int) {
 	}
 }
 
-// Two fibers set events for each other. The events of a round are made before, many at a time.
+// Two fibers set events for each other. The events of a round are made before the round, many at a time.
 func eventOurs() side {
 	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
 		n = (n + 1) / 2
@@ -219,7 +218,7 @@ func eventTheirs() side {
 	}}
 }
 
-// Two fibers take turns, by a Cond.
+// Two fibers take turns with a Cond.
 func condOurs() side {
 	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
 		var c coir.Cond

@@ -1,7 +1,7 @@
 // Command ratios compares the speed of coir with that of the usual Go program, and prints the ratio of the two.
 //
 // An absolute time has little value: it depends on the machine, the day, and the other programs that are running. The
-// ratio of two things measured in the same process, by turns of a few milliseconds, is much more stable, because a slow
+// ratio of two things measured in the same process, in turns of a few milliseconds, is much more stable, because a slow
 // phase of the machine affects both sides. So both sides of a comparison run in short alternating rounds, and the order
 // within a round alternates too. Each round gives one ratio, and the result is their median. The quartiles are printed
 // too: if a bound lies between them, this run does not decide it.

@@ -10,22 +10,19 @@ import (
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
-// What a parked fiber holds in memory.
+// The memory that a parked fiber holds.
 //
-// A million are started and parked, the heap is collected, and what heap objects
-// and stacks have grown by is divided by a million. The growth of Sys or of the
-// resident set would count what the collector has not given back yet, and that
-// depends on when it last ran.
+// A million fibers are started and parked, and garbage is collected. The figure is the growth of heap objects and
+// stacks, divided by a million. The growth of Sys or of the resident set would include memory that the collector has
+// not returned yet, which depends on when it last ran.
 //
-// Each measurement has a process of its own. The Go runtime never frees the
-// descriptor of a goroutine, it only reuses it, so in a process that has had a
-// million goroutines before, the next million look some 400 bytes cheaper than
-// they are. There is hardly any noise in bytes; three rounds are enough.
+// Each measurement has a process of its own. The Go runtime never frees the descriptor of a goroutine, but reuses it.
+// So in a process that has had a million goroutines before, the next million seem some 400 bytes cheaper than they are.
+// There is hardly any noise in bytes, so three rounds are enough.
 //
-// The fibers wait for another fiber to end, the goroutines for a channel to be
-// closed: the plainest wait on each side. The second body has 1 KiB of locals
-// that are live across the wait, since a stack that is full to the brim with the
-// library's own frames doubles as soon as the user has some of his own.
+// The fibers wait for another fiber to end, and the goroutines for a channel to be closed: the simplest wait on each
+// side. The second body has 1 KiB of locals that are live during the wait, since a stack that the library's own frames
+// have filled doubles as soon as the user's code needs some of it.
 
 const (
 	parked      = 1_000_000
@@ -79,7 +76,7 @@ func parkedMain(kind string) sample {
 	panic("unknown kind of parked thing: " + kind)
 }
 
-// fill uses the locals, and is not inlined, so that they have to exist.
+// fill uses the locals, and is not inlined, so that they must exist.
 //
 //go:noinline
 func fill(locals *[1024]byte) {
@@ -131,7 +128,7 @@ func parkGoroutines(body func(<-chan struct{}, *atomic.Int64)) sample {
 	return got
 }
 
-// growth returns a function that returns by how much the memory has grown since.
+// growth returns a function that returns how much the memory has grown since then.
 func growth() func() sample {
 	bytes, mallocs := timing.Held()
 	return func() sample {

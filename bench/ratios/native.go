@@ -9,11 +9,11 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Fibers that block natively, as they do in a library that knows nothing of fibers.
+// Fibers block natively, as they do in a library that is not aware of fibers.
 //
-// Each of n fibers sleeps a few times by time.Sleep, which holds its worker up. The other side is as many goroutines
-// that do the same. The cost is that of one round of all. Undeclared means that the runtime has to detect it; declared,
-// that the call is inside Blocking.
+// Each of n fibers sleeps a few times with time.Sleep, which blocks its worker. The other side is the same number of
+// goroutines that do the same. The cost is that of one round of all of them. Undeclared means that the runtime has to
+// detect it; declared, that the call is inside Blocking.
 
 type nativeLoad struct {
 	n      int           // how many at a time
@@ -31,12 +31,12 @@ var (
 // undeclared blocks the fiber that calls it, outside of Blocking.
 func undeclared(_ context.Context, nap time.Duration) { time.Sleep(nap) }
 
-// computes works for about as long, and blocks nothing: the runtime must not take that for blocking, at any cost.
+// computes works for about as long without blocking. The runtime must never mistake that for blocking.
 func computes(_ context.Context, d time.Duration) {
 	computed.Store(int64(spin(1, spins*int(d/time.Microsecond))))
 }
 
-var computed atomic.Int64 // so that the work is not left out
+var computed atomic.Int64 // so that the compiler does not remove the work
 
 // declared blocks the fiber that calls it inside Blocking.
 func declared(ctx context.Context, nap time.Duration) {

@@ -21,11 +21,13 @@ import (
 	"github.com/coir-go/coir/netio"
 )
 
-// Echo servers: a fiber for each connection on netio beside a goroutine for each connection on package net.
+// Two echo servers are compared: one has a fiber for each connection on netio, the other a goroutine for each
+// connection on package net.
 //
 // Each side is two processes of its own, a server and a client. So 10,000 connections need 10,000 descriptors in each,
-// and the client is the same for both. It is one thread on epoll: each connection has one message of 64 bytes under
-// way. Between its rounds a side is idle. When a side is closed its client prints the quantiles of all its round trips.
+// and the client is the same for both. It is one thread on epoll, with one message of 64 bytes in flight on each
+// connection. Between its rounds a side is idle. When a side is closed its client prints the quantiles of all its round
+// trips.
 
 const (
 	echoServer = "echo-server/"
@@ -95,7 +97,8 @@ func writePieces(together bool) func() side {
 	}
 }
 
-// A worker process is a server or a client that is told on its input what to do, one line each, and answers with one.
+// A worker process is a server or a client. It reads commands from its input, one on each line, and answers each with a
+// line.
 type worker struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -148,8 +151,8 @@ type trips struct {
 	Trips int
 }
 
-// echo returns a side that has n connections for rounds of such a length. If every is not 0 a message is sent that
-// often, the server's processors are busy, and the cost is the median of the round trips.
+// echo returns a side that has n connections for rounds of the given length. If every is not 0, a message is sent at
+// that interval, the server's processors are busy, and the cost is the median of the round trips.
 func echo(kind string, n int, every, length time.Duration) func() side {
 	return func() side {
 		server := startWorker(echoServer + kind)
@@ -177,7 +180,7 @@ func echo(kind string, n int, every, length time.Duration) func() side {
 	}
 }
 
-// idleConns returns a side that measures what a connection holds in a server.
+// idleConns returns a side that measures the memory that a connection holds in a server.
 func idleConns(kind string) func() side {
 	return func() side {
 		return side{measure: func() sample {
@@ -187,7 +190,7 @@ func idleConns(kind string) func() side {
 			before := server.number("held")
 			client := startWorker(fmt.Sprintf("%s%s/%s/%d/0s", echoClient, kind, address, n))
 			client.line()
-			for server.ask("conns") != strconv.Itoa(n) { // those are queued that have not been accepted
+			for server.ask("conns") != strconv.Itoa(n) { // connections that were not accepted yet are queued
 				runtime.Gosched()
 			}
 			after := server.number("held")

@@ -13,8 +13,8 @@ import (
 
 // What tickers and limiters cost.
 //
-// A tick comes when it comes, so for tickers the processor time counts: many tick at their own times, and each has a
-// fiber or goroutine that waits for it. A limiter is measured where it limits nothing, as for most calls of a service:
+// The rate is fixed, so tickers are compared by processor time. There are many tickers; each ticks on its own schedule,
+// and a fiber or goroutine waits for it. A limiter is measured where it limits nothing, as for most calls of a service:
 // there are always enough tokens.
 
 const (
@@ -77,7 +77,7 @@ func tickTime(fn func(lead time.Duration)) sample {
 	return sampleOf(tickers*ticksEach, true, func() { fn(tickPeriod / tickers) })
 }
 
-// plenty is more than a round takes.
+// plenty exceeds the tokens that a round takes.
 const plenty = 1 << 30
 
 func limiterFiber() side {

@@ -8,10 +8,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A receive that would end by itself if its value did not come.
+// A receive has a limit that would end it if its value did not arrive.
 //
-// Values nearly always come; what is measured is the cost that a time limit, or a context that can be cancelled, adds
-// to a receive that waits. So two sides play ping-pong over two channels of capacity 0: after its send a side only
+// Values nearly always arrive; the benchmark measures the cost that a time limit, or a context that can be cancelled,
+// adds to a receive that waits. So two sides play ping-pong over two channels of capacity 0: after its send a side only
 // waits for the answer, and each receive waits. One turn is two operations, each a receive under the limit and a plain
 // send.
 

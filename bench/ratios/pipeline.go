@@ -7,11 +7,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A value through a row of stages.
+// A value passes through a row of stages.
 //
-// Each stage receives from the channel on its left and sends on the one to its
-// right; a source feeds the first channel and a sink empties the last. An
-// operation is one value on its whole way, so it costs one hand-over more than
+// Each stage receives from the channel on its left and sends on the channel to its right. A source feeds the first
+// channel, and a sink drains the last. An operation is the whole way of one value, so it costs one more transfer than
 // there are stages.
 
 const stages = 8

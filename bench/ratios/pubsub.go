@@ -8,11 +8,10 @@ import (
 	"github.com/coir-go/coir/pubsub"
 )
 
-// One publisher, 100 subscribers.
+// One publisher has 100 subscribers.
 //
-// An operation is one value, published and received by all. Without coir there
-// is a channel for each subscriber, and the publisher sends to one after the
-// other. The channels hold 16 values on both sides.
+// An operation is one value, published and received by all. Without coir there is a channel for each subscriber, and
+// the publisher sends to one after the other. The channels hold 16 values on both sides.
 
 const listeners = 100
 

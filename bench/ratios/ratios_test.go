@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The rows and bounds that the project has promised. Others may be added.
+// The promised rows and bounds. Others may be added.
 func TestTableHasWhatWasPromised(t *testing.T) {
 	promised := []struct {
 		name        string

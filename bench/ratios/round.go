@@ -27,7 +27,7 @@ type result struct {
 	CPU     bool    `json:"cpu,omitempty"` // costs are processor time
 }
 
-// String is the one line that the command prints.
+// String returns the line that the command prints.
 func (r result) String() string {
 	return fmt.Sprintf("%s coir=%s%s other=%s%s ratio=%.3f spread=%.3f..%.3f allocs=%.2f",
 		r.Name, figure(r.Coir), r.Unit, figure(r.Other), r.Unit, r.Ratio, r.Lo, r.Hi, r.Allocs)
@@ -41,10 +41,10 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// compare runs both sides of c by turns, and returns the figures.
+// compare runs both sides of c in turns, and returns the figures.
 //
-// A round is coir and then the other, or the other and then coir, by turns, so that neither always runs on what its
-// neighbour left behind. The first round warms up and is discarded.
+// In a round coir runs first, or the other side does, in turns, so that neither side always runs in the state that the
+// other one left behind. The first round warms up and is discarded.
 func compare(c *comparison, rounds int, target time.Duration, progress io.Writer) result {
 	if c.procs > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
@@ -110,7 +110,7 @@ func prepare(c *comparison, s side, target time.Duration) *runner {
 	return r
 }
 
-// round runs the side once, on a heap that has just been collected.
+// round runs the side once, after a garbage collection.
 func (r *runner) round() sample {
 	runtime.GC()
 	if r.measure != nil {

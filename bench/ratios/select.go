@@ -9,15 +9,14 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// One receiver, many channels.
+// One receiver selects from many channels.
 //
-// An operation is one value from a send to the select that receives it. The
-// receiver is the body that a comparison gives; senders send all the time, each
-// on channels of its own, all of capacity 0, so that sometimes a select finds a
-// sender that waits and sometimes it has to wait itself.
+// An operation is the way of one value from a send to the select that receives it. The receiver is the body that a
+// comparison provides. Senders send all the time, each on its own channels, all of capacity 0. So sometimes a select
+// finds a waiting sender, and sometimes it must wait.
 //
-// The cases are written out where select is called, as code is written. That is
-// the only form that Go has; coir would also take a slice that was made once.
+// The cases are written where select is called, as in ordinary code. Go has only this form; coir would also take a
+// slice that was made once.
 
 // fibersInto passes n values from the senders to one fiber, which runs body.
 //
@@ -151,8 +150,8 @@ func priorityCoir(ctx context.Context, c []*coir.Chan[int], n int) error {
 	return nil
 }
 
-// priorityGo is the usual way to write a priority in Go. It is weaker: if both become ready while it waits, either may
-// be taken.
+// priorityGo is the usual way to write a priority in Go. It is weaker: if both channels become ready while it waits,
+// either case may be taken.
 func priorityGo(c []chan int, n int) {
 	high, low := c[0], c[1]
 	for range n {
@@ -192,9 +191,8 @@ func selectorGo(cs []chan int, n int) {
 	}
 }
 
-// fiberOver runs body in one fiber, with channels that hold a value each. The body
-// puts back what it takes, so that every case is ready every time: an operation
-// is a select and a send, neither of which waits.
+// fiberOver runs body in one fiber, with channels that hold one value each. The body puts back the value that it takes,
+// so that every case is always ready: an operation is a select and a send, and neither waits.
 func fiberOver(channels int, body func(ctx context.Context, cs []*coir.Chan[int], n int) error) func() side {
 	return func() side {
 		cs := make([]*coir.Chan[int], channels)

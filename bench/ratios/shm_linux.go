@@ -15,14 +15,14 @@ import (
 	"github.com/coir-go/coir/buf/shm"
 )
 
-// Blocks of 64 KiB to another process: by buf/shm beside a Unix socket of package net. A block is filled and summed, or
-// only handed on. This process sends, and a process for each side receives. A round ends when all has been received.
-// When a side is closed both processes print how often they have woken the other.
+// Blocks of 64 KiB are sent to another process, by buf/shm and by a Unix socket of package net. A block is filled and
+// summed, or only passed on. This process sends, and a process for each side receives. A round ends when all blocks
+// have been received. When a side is closed both processes print how often they have woken the other.
 
 const (
 	shmReceiver = "shm-receiver/"
-	fewBuffers  = 16  // of blocks that are written: they fit into a second-level cache of 2 MiB
-	manyBuffers = 512 // of blocks that are not written, which so take no memory
+	fewBuffers  = 16  // for blocks that are written: they fit into a second-level cache of 2 MiB
+	manyBuffers = 512 // for blocks that are not written, and so take no memory
 )
 
 func init() {
@@ -131,7 +131,7 @@ func socketSide(filled bool) func() side {
 					}
 					b[0] = 0
 					if i == n-1 {
-						b[0] = 1 // the last of a round
+						b[0] = 1 // marks the last block of a round
 					}
 					_, err := c.Write(b)
 					check(err)
@@ -144,7 +144,7 @@ func socketSide(filled bool) func() side {
 	}
 }
 
-// shmReceiverMain is the main function of a process that receives.
+// shmReceiverMain is the main function of a receiving process.
 func shmReceiverMain(what string) {
 	kind, how, _ := strings.Cut(what, "/")
 	filled := how == kindOf(true)

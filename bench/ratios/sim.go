@@ -8,25 +8,24 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// What it costs to run a program under simulation.
+// The cost of running a program in a simulation.
 //
-// The same program runs once by sim.Run, under a schedule by chance, and once on a runtime with one worker. The program
-// is one that does something, a few thousand operations: sim.Run makes a world with a runtime of its own each time, and
-// closes it, and the other side has its runtime already. A random schedule also switches more often than the real
-// scheduler would, on purpose.
+// The same program runs once by sim.Run, under a random schedule, and once on a runtime with one worker. The program
+// performs a few thousand operations. sim.Run makes a world with its own runtime each time, and closes it, while the
+// other side's runtime exists already. A random schedule also deliberately switches more often than the real scheduler
+// would.
 //
-// Most simulated programs are much smaller, and run thousands of times, by
-// sim.Explore, in one world: that is sim-schedule. What the world costs
-// beside such a program, if it is run only once, is sim-run-small. There the
-// other side makes its runtime and closes it too.
+// Most simulated programs are much smaller, and sim.Explore runs them thousands of times in one world: sim-schedule
+// measures this. sim-run-small measures what the world costs for such a program if it is run only once; there the other
+// side makes its runtime and closes it too.
 //
-// The crowd is expensive for another reason. On the real scheduler the receiver is ready when the senders begin, and
-// none of them ever waits; in a random schedule they all wait at the same time, each in a coroutine of its own, and
-// creating those is most of the cost.
+// The crowd is expensive for another reason. On the real scheduler the receiver is ready when the senders begin, and no
+// sender ever waits. In a random schedule all of them wait at the same time, each in a coroutine of its own, and
+// creating the coroutines is most of the cost.
 
 type program func(ctx context.Context, n *coir.Nursery) error
 
-// simulated runs p by sim.Run, each time with another seed.
+// simulated runs p by sim.Run, each time with a different seed.
 func simulated(p program) func() side {
 	return func() side {
 		seed := uint64(0)
@@ -60,8 +59,7 @@ func explored(p program) func() side {
 	}
 }
 
-// onOneWorker runs p on a runtime that is there already, from a fiber of it, as
-// the simulation does.
+// onOneWorker runs p on an existing runtime, from one of its fibers, as the simulation does.
 func onOneWorker(p program) func() side {
 	return func() side {
 		return onRuntime(func(ctx context.Context, _ *coir.Nursery, n int) error {
@@ -137,7 +135,7 @@ func simSpawns(ctx context.Context, _ *coir.Nursery) error {
 	return nil
 }
 
-// simCrowd is a program of 1,000 fibers that are there at once, and send a value to one.
+// simCrowd is a program of 1,000 fibers that exist at the same time, and each send a value to one fiber.
 func simCrowd(ctx context.Context, n *coir.Nursery) error {
 	const crowd = 1000
 	c := coir.NewChan[int](0)

@@ -10,13 +10,11 @@ import (
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
-// What sleeping costs in processor time.
+// The cost of sleeping, in processor time.
 //
-// 100,000 sleepers take random times up to a second, so a round lasts a second
-// on either side whatever the library does; the wall says nothing. Counted is
-// the processor time of the process from before the first start until the last
-// has ended: starting, arming, firing, waking and ending. Both sides sleep the
-// same times.
+// 100,000 sleepers sleep for random times up to a second. So a round lasts a second on either side, and wall time shows
+// nothing. The figure is the processor time of the process from before the first start until the last sleeper has
+// ended: starting, arming, firing, waking and ending. Both sides sleep for the same times.
 
 const sleepers = 100_000
 

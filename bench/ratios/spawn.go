@@ -11,13 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What it costs to start something empty and wait for it, one at a time.
+// The cost of starting an empty child and waiting for it, one at a time.
 //
-// Against WaitGroup and errgroup each side makes the scope afresh every time, as
-// code does that forks in a function. The pools are made once, as their
-// documentation shows, and are as large as the machine; beside them the nursery
-// is opened once too. The child is empty, so all that is measured is starting,
-// switching and joining.
+// In the comparisons with WaitGroup and errgroup, each side makes a new scope every time, like a function that forks.
+// The pools are made once, as their documentation shows, and are as large as the machine; in the comparisons with them
+// the nursery is opened once too. The child is empty, so only starting, switching and joining are measured.
 
 func emptyChild(context.Context) error { return nil }
 
@@ -36,8 +34,7 @@ func spawnNursery() side {
 	})
 }
 
-// spawnWait leaves the nursery open: what remains of the cost of spawnNursery
-// when the scope is not made afresh.
+// spawnWait leaves the nursery open. It shows the cost of spawnNursery without that of a new scope.
 func spawnWait() side {
 	return onRuntime(func(ctx context.Context, nur *coir.Nursery, n int) error {
 		for range n {

@@ -11,8 +11,8 @@ import (
 	"github.com/samber/ro"
 )
 
-// Streams: map, filter, map and sum over ints; calls in order, eight at a
-// time; and batches by size and time. An operation is one element.
+// The streams are: map, filter, map and sum over ints; calls in order, eight at a time; and batches by size and time.
+// An operation is one element.
 //
 // The loop that a stream is compared with calls the same functions, as a stream does: the difference is the cost of the
 // stages. A loop with the functions written into it takes about a quarter of that, because the compiler inlines them;
@@ -32,10 +32,10 @@ var (
 	}()
 )
 
-// streamSink keeps what is measured from being left out by the compiler.
+// streamSink keeps the compiler from removing the measured code.
 var streamSink int //nolint:unused // it is only written
 
-// parts calls f with n elements in all, a slice at a time.
+// parts calls f with n elements in total, a slice at a time.
 func parts(n int, f func(in []int) int) {
 	for n > 0 {
 		k := min(n, len(streamInput))
@@ -146,10 +146,10 @@ func streamRo() side {
 // crewSize is the number of calls at a time.
 const crewSize = 8
 
-// microsecond works for about a microsecond, without a look at the clock.
+// microsecond works for about a microsecond, without reading the clock.
 func microsecond(v int) int { return spin(v, spins) }
 
-// spins makes microsecond take a microsecond.
+// spins is the number of steps that take microsecond about a microsecond.
 var spins = func() int {
 	const n = 1000
 	best := time.Duration(1 << 62)

@@ -6,11 +6,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What it costs to start something that returns a value, and to get the value.
+// The cost of starting a task that returns a value, and of getting the value.
 //
-// The nursery is open, as in code that starts a task in the middle of a
-// function. The other side makes a channel for each result, with a place, so
-// that the goroutine need not wait.
+// The nursery is open, as in code that starts a task in the middle of a function. The other side makes a channel of
+// capacity 1 for each result, so that the goroutine need not wait.
 
 func answer(context.Context) (int, error) { return 42, nil }
 

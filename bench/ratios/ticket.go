@@ -11,16 +11,14 @@ import (
 	"github.com/coir-go/coir/desk"
 )
 
-// A wait that another fiber completes by an id.
+// One fiber waits, and another completes the wait by its id.
 //
-// An operation is one ticket: one fiber opens it, passes the id to another
-// fiber through a channel, and waits; the other resolves the id. Without coir
-// there are two goroutines, a map from the id to a channel with one place,
-// which is made for each wait, and a mutex.
+// An operation is one ticket: one fiber opens it, passes the id to another fiber through a channel, and waits; the
+// other resolves the id. Without coir there are two goroutines, a mutex, and a map from the id to a channel of capacity
+// 1, which is made for each wait.
 //
-// A ticket has an id that cannot be guessed, and ends with its context. A map
-// of numbers does neither. The other side of the rows called like does both: its
-// ids are random, and it waits in a select with the context.
+// A ticket has an id that cannot be guessed, and ends with its context. A map of numbers provides neither. The other
+// side of the rows called like provides both: its ids are random, and it waits in a select with the context.
 
 func ticketFibers() side {
 	return onRuntime(func(_ context.Context, nur *coir.Nursery, n int) error {
@@ -118,8 +116,7 @@ func ticketGoroutines() side {
 	}}
 }
 
-// waits is the usual table of waits. Its ids are numbers, or random texts where
-// they must not be guessed.
+// waits is the usual table of waits. Its ids are numbers, or random texts if it must not be possible to guess them.
 type waits[K comparable] struct {
 	mu      sync.Mutex
 	waiting map[K]chan int
@@ -135,7 +132,7 @@ func (t *waits[K]) open() (K, chan int) {
 	return id, c
 }
 
-// take takes a wait out, and reports whether there is one.
+// take removes a wait, and reports whether there was one.
 func (t *waits[K]) take(id K) (chan int, bool) {
 	t.mu.Lock()
 	c, ok := t.waiting[id]
@@ -144,9 +141,8 @@ func (t *waits[K]) take(id K) (chan int, bool) {
 	return c, ok
 }
 
-// ticketMap is the other side with ids that newID makes. With cancel the wait
-// ends with a context too, as that for a ticket does, and the entry is removed
-// then.
+// ticketMap is the other side with ids that newID makes. With cancel the wait also ends with a context, like the wait
+// for a ticket, and then the entry is removed.
 func ticketMap[K comparable](newID func() K, cancel bool) func() side {
 	return func() side {
 		return side{loop: func(n int) {

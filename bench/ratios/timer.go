@@ -7,32 +7,28 @@ import (
 	"github.com/coir-go/coir/internal/clock"
 )
 
-// What it costs to arm a timer and to stop it again, with a million others
-// outstanding.
+// The cost of arming a timer and stopping it again, while a million others are armed.
 //
-// That is the life of nearly every timeout: it is armed, the answer comes, it is
-// stopped. coir's timers are nodes inside the waiter that uses them, so the
-// wheel is measured by itself here, through the same calls that the runtime
-// makes; reading the clock for the deadline is part of the operation, as it is
-// in time.AfterFunc. Deadlines are random between a minute and an hour, from the
-// same seed on both sides, and none falls due while it is measured.
+// Nearly every timeout is used in this way: it is armed, the answer arrives, and it is stopped. coir's timers are nodes
+// inside the waiter that uses them, so the timer wheel is measured by itself here, through the same calls that the
+// runtime makes. The operation includes reading the clock for the deadline, as in time.AfterFunc. Deadlines are random
+// between a minute and an hour, from the same seed on both sides, and no timer fires during the measurement.
 //
-// There are two programs, because they stress different things. In arm-stop the
-// million stay and one timer comes and goes among them. In replace each timer is
-// stopped when a million newer ones have been armed, so every stop meets cold
-// memory, and a structure that only marks stopped timers has to clean them up.
+// There are two programs, because they stress different things. In arm-stop the million timers stay, and one timer is
+// armed and stopped among them. In replace each timer is stopped when a million newer ones have been armed. So every
+// stop accesses cold memory, and a structure that only marks stopped timers must clean them up.
 
 //
-// time.Timer.Stop only marks the timer. The Go runtime sweeps its heap when a
-// quarter of it is marked, for tens of milliseconds at this size. A round is long
-// enough to hold a few sweeps, or the rounds without one would flatter it.
+// time.Timer.Stop only marks the timer. The Go runtime sweeps its heap when a quarter of it is marked, which takes tens
+// of milliseconds at this size. A round is long enough to include a few sweeps; otherwise Go would look better in the
+// rounds without one.
 
 const (
 	outstanding = 1_000_000
 	timerRound  = 200 * time.Millisecond
 )
 
-// delays returns the delays of both sides, a power of two of them.
+// delays returns the delays that both sides use. Their number is a power of two.
 func delays() []time.Duration {
 	r := rand.New(rand.NewPCG(1, 2))
 	d := make([]time.Duration, 1<<16)

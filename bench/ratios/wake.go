@@ -12,34 +12,33 @@ import (
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
-// How long a wake takes while every worker is busy.
+// The delay of a wake while every worker is busy.
 //
-// Two tasks a worker do nothing but work for 100 microseconds and yield, again and
-// again, so each worker always has something to run. Beside them one fiber
-// receives, 1,000 times a second. Measured is the delay until it runs, and of all the
-// delays of a round one quantile. A round lasts a second; that is 1,000 delays.
+// For each worker, two tasks repeatedly work for 100 microseconds and yield, so each worker always has something to
+// run. Another fiber receives 1,000 times a second. The benchmark measures the delay until that fiber runs, and returns
+// one quantile of all delays of a round. A round lasts a second, which is 1,000 delays.
 //
-// A worker that is busy cannot run the woken fiber before its task yields, so the delay is at best the rest of a task.
-// Above that it shows the order in which a scheduler looks into its queues. The order depends on where the wake comes
-// from, so there are three sources:
+// A busy worker cannot run the woken fiber before its task yields, so the delay is at best the rest of a task. A longer
+// delay shows in which order a scheduler checks its queues. The order depends on the source of the wake, so there are
+// three sources:
 //
 //	task     One of the busy tasks sends, at a random point of its work. The delay
 //	         is from the send.
 //	timer    A fiber sleeps until the next millisecond, and sends. The delay is from
 //	         that millisecond, so a fiber that sleeps too long counts.
-//	outside  The same by a goroutine that is no fiber. The delay is from the send.
+//	outside  A goroutine, not a fiber, does the same. The delay is from the send.
 //
-// The other side is the same program with goroutines, runtime.Gosched, time.Sleep and
-// a channel of Go. The channel has room, so that a source never waits for the receiver
-// and a late receiver does not hide the delays of the wakes that follow.
+// The other side is the same program with goroutines, runtime.Gosched, time.Sleep and a Go channel. The channel is
+// buffered, so that a source never waits for the receiver, and a late receiver does not hide the delays of the
+// following wakes.
 
 const (
 	wakeTask   = 100 * time.Microsecond
 	wakeEvery  = time.Millisecond
 	wakeRound  = time.Second
 	wakeRoom   = int(wakeRound / wakeEvery)
-	wakeCrowd  = 2 // busy tasks a worker
-	wakeInMany = 4 // of this many tasks that begin at most one sends: the sends spread over the tasks
+	wakeCrowd  = 2 // busy tasks for each worker
+	wakeInMany = 4 // of this many tasks that begin, at most one sends, so that the sends spread over the tasks
 )
 
 type wakeSource int
@@ -77,7 +76,7 @@ func spinUntil(c *wakeClock, end time.Duration) {
 	}
 }
 
-// send is the source beside the load: it sends once for every millisecond of the round.
+// send is the source outside of the load: it sends once for every millisecond of the round.
 func (c *wakeClock) send(from wakeSource, sleep func(time.Duration), send func(at time.Duration)) {
 	for due := wakeEvery; due < c.round; due += wakeEvery {
 		if d := due - c.now(); d > 0 {

@@ -7,9 +7,9 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Every wake of a source beside the load arrives, on both sides, and none before it
-// was sent. Tasks send as often as there is one at work when a wake is due, which a
-// loaded machine does not promise; some arrive.
+// Every wake of a source outside of the load arrives, on both sides, and none before it was sent. A task sends only if
+// one is working when a wake is due, which is not certain on a loaded machine. So of those wakes, only some must
+// arrive.
 func TestWakesArrive(t *testing.T) {
 	const round = 100 * time.Millisecond
 	const sends = int(round/wakeEvery) - 1

@@ -9,10 +9,10 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What a switch costs.
+// The cost of a switch.
 //
-// Two fibers yield to each other on one worker, so that each Yield is one switch and nothing is stolen. The least that
-// such a switch can cost is one swap of iter.Pull, on which coir is built; without coir, users would call
+// Two fibers yield to each other on one worker, so that each Yield is one switch and nothing is stolen. The minimum
+// cost of such a switch is one swap of iter.Pull, on which coir is built; without coir, users would call
 // runtime.Gosched. Both sides run under GOMAXPROCS(1): Gosched between two goroutines on two Ps would not switch at
 // all.
 
@@ -33,7 +33,7 @@ func yieldCoir() side {
 	}, coir.WithWorkers(1))
 }
 
-// yieldPull counts one next as two swaps: into the coroutine and out of it.
+// yieldPull counts one call of next as two swaps: into the coroutine and out of it.
 func yieldPull() side {
 	return side{loop: func(n int) {
 		next, stop := iter.Pull(func(yield func(struct{}) bool) {
@@ -75,16 +75,16 @@ func onRuntime(body func(ctx context.Context, nur *coir.Nursery, n int) error, o
 	}
 }
 
-// keptRuntime makes a runtime on which one Run stays open until it is shut, as in a service. An unused runtime releases
-// its workers and coroutines between two rounds, and each round would pay for new ones, while Go keeps its dead
-// goroutines forever.
+// keptRuntime makes a runtime on which one Run stays open until the runtime is shut, as in a service. An unused runtime
+// releases its workers and coroutines between two rounds, and each round would pay for new ones, while Go keeps its
+// dead goroutines forever.
 func keptRuntime() (rt *coir.Runtime, close func()) {
 	rt = coir.NewRuntime()
 	ctx, end := context.WithCancel(context.Background())
 	var kept sync.WaitGroup
 	kept.Go(func() {
 		run(rt, func(context.Context, *coir.Nursery) error {
-			_ = coir.WaitCancel(ctx) // which is its end
+			_ = coir.WaitCancel(ctx) // waits for the end of the side
 			return nil
 		})
 	})

@@ -21,7 +21,7 @@ type report struct {
 	Growth  []point
 }
 
-// A ratio is a line of ratios -json. One that was measured before this command has no spread, costs and rounds.
+// A ratio is a line of ratios -json. A ratio measured before this command existed has no spread, costs and rounds.
 type ratio struct {
 	Name    string  `json:"name"`
 	What    string  `json:"what"`
@@ -38,7 +38,7 @@ type ratio struct {
 	CPU     bool    `json:"cpu,omitempty"`
 }
 
-// spreads returns the spread, or twice the ratio if there is none.
+// spreads returns the spread, or the ratio twice if there is none.
 func (r ratio) spreads() (lo, hi float64) {
 	if r.Lo == 0 {
 		return r.Ratio, r.Ratio
@@ -60,7 +60,7 @@ type point struct {
 	CPU    bool    `json:"cpu,omitempty"`
 }
 
-// collect reads lines of both kinds. A later line takes the place of an earlier one with the same name and size.
+// collect reads lines of both kinds. A later line replaces an earlier one with the same name and size.
 func collect(files []string) (*report, error) {
 	var r report
 	for _, file := range files {
@@ -96,7 +96,7 @@ func collect(files []string) (*report, error) {
 	return &r, nil
 }
 
-// put appends v, or puts it in the place of the one that is the same.
+// put appends v, or replaces an element for which same is true.
 func put[V any](all []V, v V, same func(V) bool) []V {
 	if i := slices.IndexFunc(all, same); i >= 0 {
 		all[i] = v
@@ -105,7 +105,7 @@ func put[V any](all []V, v V, same func(V) bool) []V {
 	return append(all, v)
 }
 
-// store writes the report, one figure a line, so that a change of one shows as one.
+// store writes the report with one figure on each line, so that a changed figure is one changed line.
 func (r *report) store(file string) error {
 	var b strings.Builder
 	text, err := json.Marshal(r.Machine)
@@ -161,7 +161,7 @@ type group struct {
 	has                func(ratio) bool
 }
 
-// groups lists the drawings of ratios. A ratio belongs to the first that has it.
+// groups lists the drawings of ratios. A ratio belongs to the first group that matches it.
 var groups = []group{
 	{
 		"simulation", "Simulation: the cost of sim",
@@ -187,7 +187,7 @@ var groups = []group{
 	},
 }
 
-// group returns the ratios of a group, those that coir loses most clearly first.
+// group returns the ratios of a group. The ratios that coir loses most clearly come first.
 func (r *report) group(g group) []ratio {
 	var rows []ratio
 	for _, row := range r.Ratios {
@@ -213,7 +213,8 @@ var plots = []plot{
 
 func workers(series string) bool { return strings.HasPrefix(series, "workers-") }
 
-// A panel is the series of one thing: the plain one, that of Go's own, and those that use each of n in turn.
+// A panel is the series of one thing: the plain series, the series of Go's own, and the series that use each of n in
+// turn.
 type panel struct {
 	title  string
 	unit   string
@@ -242,7 +243,7 @@ func (r *report) panels(p plot) []panel {
 	return all
 }
 
-// thing returns the name of a series without what says how it is used, and on whose channels.
+// thing returns the name of a series without the parts that say how it is used, and on whose channels.
 func thing(series string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(series, "-go"), "-cold")
 }

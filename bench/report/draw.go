@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The drawings are SVG with a style of their own, so that they can be read on a light and on a dark page, in a browser
-// and on a site that shows them as images: the background is drawn, too.
+// The drawings are SVG with a style of their own, so that they can be read on light and dark pages, in a browser and on
+// a site that shows them as images. So the background is drawn, too.
 const style = `<style>
 text { font: 12px system-ui, sans-serif; fill: #1f2328; }
 .title { font-size: 15px; font-weight: 600; } .dim { fill: #59636e; } .right { text-anchor: end; }
@@ -46,7 +46,7 @@ func stroke(b *strings.Builder, x1, y1, x2, y2 float64, class string) {
 	fmt.Fprintf(b, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1, y1, x2, y2, class)
 }
 
-// A scale maps a range of numbers to a range of places, by their logarithms.
+// A scale maps a range of numbers to a range of positions, by logarithms.
 type scale struct{ min, max, from, to float64 }
 
 func (s scale) at(v float64) float64 {
@@ -118,7 +118,7 @@ func outcome(r ratio) string {
 	return "even"
 }
 
-// times returns a tick of an axis of ratios.
+// times returns the text of a tick on an axis of ratios.
 func times(v float64) string {
 	if v < 1 {
 		return fmt.Sprintf("1/%.0f", 1/v)

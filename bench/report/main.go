@@ -3,7 +3,7 @@
 //	go run ./report                                        draws the last measurements
 //	go run ./report -measured ratios.jsonl,growth.jsonl    stores new measurements, and draws them
 //
-// Measuring takes a long time, and drawing is fast; make report does both. The files of -measured have the output of
+// Measuring takes a long time, and drawing is fast; make report does both. The files of -measured contain the output of
 // the commands ratios and growth with -json. If two lines have the same name and size, the later one counts. So a
 // comparison that failed can be measured again and appended:
 //

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The sentences of the page that do not depend on the figures. The sign ' stands for that of code.
+// The sentences of the page that do not depend on the figures. The sign ' stands for the sign of code.
 var (
 	busy = code(`**The machine was busy**, with a load average of %.1f: the spreads are wide, and a ratio of times that contain a wait
 says little. 'make report' on a quiet machine measures again.

@@ -21,7 +21,7 @@ func sample(t *testing.T) *report {
 	return r
 }
 
-// The page and the drawings in docs are those of the figures in docs.
+// The page and the drawings in docs match the figures in docs.
 func TestTheReportIsDrawn(t *testing.T) {
 	const docs = "../../docs"
 	r, err := load(filepath.Join(docs, "benchmarks.json"))
@@ -36,7 +36,7 @@ func TestTheReportIsDrawn(t *testing.T) {
 	}
 }
 
-// The rows that coir loses come first, and 1 within the spread is neither.
+// The rows that coir loses come first. If 1 is within the spread, coir neither wins nor loses.
 func TestLossesComeFirst(t *testing.T) {
 	r := sample(t)
 	var names, outcomes []string
@@ -76,7 +76,7 @@ func TestThePage(t *testing.T) {
 	}
 }
 
-// The drawings are well-formed, each text is inside of them, and a bar begins at 1.
+// The drawings are well-formed, each text is inside its drawing, and a bar begins at 1.
 func TestTheDrawings(t *testing.T) {
 	r := sample(t)
 	files := r.files()
@@ -132,7 +132,7 @@ func TestTheDrawings(t *testing.T) {
 	}
 }
 
-// A later line takes the place of an earlier one, so that one comparison can be measured again; what is stored is read
+// A later line replaces an earlier one, so that one comparison can be measured again. A stored report can be read
 // again.
 func TestLinesAreCollected(t *testing.T) {
 	dir := t.TempDir()

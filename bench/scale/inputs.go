@@ -1,6 +1,6 @@
 package main
 
-// An input is a number that the tables are computed from. It is assumed, with the reason, or measured, with the
+// An input is a number from which the tables are computed. It is either assumed, for a reason, or measured, by a
 // command.
 type input struct {
 	name    string
@@ -8,7 +8,7 @@ type input struct {
 	unit    string
 	what    string
 	by      string // the command, in bench unless it says otherwise, or the reason
-	from    string // what another command calls it: a comparison, or a benchmark and a unit
+	from    string // its name in another command: a comparison, or a benchmark and a unit
 }
 
 const (

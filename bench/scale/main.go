@@ -4,8 +4,8 @@
 //	go run ./scale             writes the tables from docs/scale.json
 //	go run ./scale -measure    measures first, which takes some minutes; the machine must be quiet
 //
-// What is measured is in docs/scale.json, with the machine. What is assumed is in inputs.go, with the reason: change it
-// there to see another load.
+// Measured inputs are in docs/scale.json, with the machine. Assumed inputs are in inputs.go, with the reasons: change
+// them there to see another load.
 package main
 
 import (
@@ -85,7 +85,7 @@ func written(docs string) (is, want string, err error) {
 	return string(page), want, nil
 }
 
-// results are what was measured. When they are loaded, Inputs also has what is assumed.
+// results are what was measured. When they are loaded, Inputs also contains the assumed inputs.
 type results struct {
 	Machine  timing.Machine
 	Inputs   map[string]float64

@@ -15,10 +15,10 @@ import (
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
-// series are those of growth that show how costs grow with the number of things.
+// series lists the series of growth that show how costs grow with the number of things.
 const series = "fiber-op,fiber-op-go,channel-op,channel-op-cold,waiter-pass,timer-op,ticket-op"
 
-// measureAll measures the inputs, the programs and the series. What other commands measure is taken from them.
+// measureAll measures the inputs, the programs and the series. It runs other commands for what they measure.
 func measureAll(rounds int, round time.Duration) (*results, error) {
 	r := &results{Inputs: map[string]float64{}}
 	var err error
@@ -53,7 +53,7 @@ func measureAll(rounds int, round time.Duration) (*results, error) {
 	return r, nil
 }
 
-// take takes what a line of another command says: of ratios -json, of growth -json, or of go test, where it has a name
+// take reads a line of another command: of ratios -json, of growth -json, or of go test. A line of go test has a name
 // with the number of processors, the number of rounds, and values with their units.
 func (r *results) take(line string) error {
 	if strings.HasPrefix(line, "{") {
@@ -82,7 +82,7 @@ func (r *results) take(line string) error {
 	return nil
 }
 
-// put stores an input, if from is one.
+// put stores an input, if from is the name of one.
 func (r *results) put(from string, v float64) {
 	for _, in := range inputs {
 		if in.from != "" && in.from == from {
@@ -91,7 +91,7 @@ func (r *results) put(from string, v float64) {
 	}
 }
 
-// measureHere measures what needs no other command.
+// measureHere measures the inputs that need no other command.
 func (r *results) measureHere(rounds int, round time.Duration) (err error) {
 	if r.Inputs["fiber"], err = fiberMemory(100_000); err != nil { // first: later fibers reuse what earlier ones left
 		return err
@@ -142,7 +142,7 @@ func syncTime(times int) (float64, error) {
 	return timing.Quantile(took, 0.5), nil
 }
 
-// fiberMemory returns the bytes that each of n fibers holds which wait to receive.
+// fiberMemory returns the number of bytes that each of n fibers holds while it waits to receive.
 func fiberMemory(n int) (bytes float64, err error) {
 	before, _ := timing.Held()
 	err = coir.Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {

@@ -6,29 +6,30 @@ import (
 	"strings"
 )
 
-// The model of contention. A place is what workers write and only one core can have at a time: a word, or a lock and
-// what it guards. Cores are customers, and places are servers with a line of waiting cores; an operation visits some
-// places, and works by itself for the rest of its time. Such a network is solved exactly by mean value analysis, if
-// the times at a place are random (exponential). Regular times make shorter lines, so the model says too much near the
-// point where a place is full; what a full place lets through, one core after the other, does not depend on it.
+// The model of contention. A place is something that workers write and that only one core can have at a time: a word,
+// or a lock and what it guards. Cores are customers, and places are servers with a line of waiting cores. An operation
+// visits some places, and works by itself for the rest of its time. Mean value analysis solves such a network exactly
+// if the times at a place are random (exponential). Regular times make shorter lines, so the model overestimates the
+// waits near the point where a place is full. The throughput of a full place, one core after the other, does not depend
+// on this.
 //
-// It leaves out what costs more than waiting: a lock that is waited for long puts the goroutine to sleep, and to wake
-// it takes some microseconds. And it leaves out memory, caches and the collector.
+// The model leaves out what costs more than waiting: a goroutine that waits long for a lock goes to sleep, and waking
+// it takes some microseconds. It also leaves out memory, caches and the collector.
 
-// A place has the visits of one operation, the cache lines that move with each of them, and how long a core has the
-// place when no other wants it, in nanoseconds.
+// A place has the number of visits of one operation, the cache lines that move with each visit, and how long a core
+// holds the place if no other core wants it, in nanoseconds.
 type place struct {
 	name                string
 	visits, lines, hold float64
 }
 
-// demand is how long an operation occupies the place: the lines come from another core, unless the last visitor was the
-// same one.
+// demand is how long an operation occupies the place: the lines come from another core, unless the same core was the
+// last visitor.
 func (p place) demand(cores int, line float64) float64 {
 	return p.visits * (p.hold + p.lines*line*float64(cores-1)/float64(cores))
 }
 
-// cycle returns the time of an operation on each of the cores, which takes alone on one.
+// cycle returns the time of an operation on each of the cores. alone is its time on one core.
 func cycle(cores int, alone, line float64, places []place) float64 {
 	own := alone
 	for _, p := range places {
@@ -50,7 +51,7 @@ func cycle(cores int, alone, line float64, places []place) float64 {
 	return all
 }
 
-// fullest returns the place that is full first, and how many operations a second it lets through.
+// fullest returns the place that is full first, and how many operations per second it lets through.
 func fullest(cores int, line float64, places []place) (at place, most float64) {
 	for _, p := range places {
 		if d := p.demand(cores, line); most == 0 || 1e9/d < most {
@@ -67,9 +68,9 @@ type operation struct {
 }
 
 // counted reads the operations from the table of words in design/0012. Words of one struct are one place, because they
-// are on one cache line or next to it. A lock holds the place for hold, and brings a line that it guards; a word that
-// is changed needs one line, and is held for add. A fiber that is woken from outside is also taken from the global
-// queue, by a worker, which locks it as the waker does.
+// are on one cache line or next to it. A lock occupies the place for hold, and moves a line that it guards; a changed
+// word needs one line, and is occupied for add. A worker must also take a fiber that is woken from outside from the
+// global queue, which it locks as the waker does.
 func counted(text string, hold, add float64) ([]operation, error) {
 	var ops []operation
 	for line := range strings.Lines(text) {
@@ -96,7 +97,7 @@ func counted(text string, hold, add float64) ([]operation, error) {
 		op.visit(cell[1][:strings.LastIndex(cell[1], ".")], n[1]+n[2], 1, add)
 	}
 	for i := range ops {
-		if op := &ops[i]; strings.HasPrefix(op.name, "wake from outside") { // the table has only what the waker writes
+		if op := &ops[i]; strings.HasPrefix(op.name, "wake from outside") { // the table lists only what the waker writes
 			op.visit("sched.list", 1, 2, hold)
 			op.visit("sched.list", 1, 1, add)
 		}
@@ -107,7 +108,7 @@ func counted(text string, hold, add float64) ([]operation, error) {
 	return ops, nil
 }
 
-// visit adds visits to a place, which are then one visit that is as long as all of them.
+// visit adds visits to a place. They count as one visit that is as long as all of them.
 func (op *operation) visit(name string, visits, lines, hold float64) {
 	for i := range op.places {
 		if p := &op.places[i]; p.name == name {

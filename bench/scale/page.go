@@ -42,7 +42,7 @@ func (r *results) inputTable() string {
 	return b.String()
 }
 
-// growthTable has the cost of an operation beside few and beside many things.
+// growthTable shows the cost of an operation among few and among many things.
 func (r *results) growthTable() string {
 	var b strings.Builder
 	b.WriteString("| one operation | smallest n | cost | largest n | cost | growth |\n|---|---|---|---|---|---|\n")
@@ -74,7 +74,7 @@ func (r *results) checkTable() string {
 	return b.String()
 }
 
-// large are the machines that the model is asked about: the cores, and how much longer a line takes.
+// large lists the machines for which the model is computed: the cores, and how much longer a line takes.
 func (r *results) large() []struct{ cores, line float64 } {
 	return []struct{ cores, line float64 }{{64, r.Inputs["line"]}, {256, r.Inputs["line"] * r.Inputs["far"]}}
 }
@@ -88,7 +88,7 @@ func (r *results) shared(ops []operation) []operation {
 	return all
 }
 
-// wordTable has what each operation of design/0012 allows on large machines.
+// wordTable shows what each operation of design/0012 allows on large machines.
 func (r *results) wordTable(ops []operation) string {
 	var b strings.Builder
 	b.WriteString("| operation | full first | full at, 64 cores | full at, 256 cores | of 64 cores, with 10 µs between | of 256 |" +
@@ -117,13 +117,13 @@ func (r *results) wordTable(ops []operation) string {
 	return b.String()
 }
 
-// cpu returns the processor time of a request, in microseconds: its own, and that of what it uses.
+// cpu returns the processor time of a request, in microseconds: its own, and that of the operations that it uses.
 func (r *results) cpu() float64 {
 	in := r.Inputs
 	return in["work"] + in["hops"]*in["hop"]/1000 + in["durable-cpu"] + in["volatile-cpu"] + in["ticket-cpu"]
 }
 
-// millionTable is the arithmetic of the load in inputs.
+// millionTable computes the load in inputs.
 func (r *results) millionTable() string {
 	in := r.Inputs
 	cells := math.Ceil(in["requests"] / in["cell"])
@@ -168,7 +168,7 @@ type wall struct {
 	most       float64
 }
 
-// walls has what is full first, if there is one of each, in that order.
+// walls returns the walls, if there is one of each thing, in the order in which they are full.
 func (r *results) walls(ops []operation) []wall {
 	in := r.Inputs
 	cores := fmt.Sprintf("a process of %.0f cores, ", in["cores"])

@@ -14,15 +14,15 @@ import (
 	"github.com/coir-go/coir/bench/internal/timing"
 )
 
-// The programs by which the model is checked: each of k fibers, on k workers and as many processors of Go, repeats an
-// operation. None of them waits, so each stays on its worker, and what they share is known.
+// These programs check the model: each of k fibers, on k workers and as many processors of Go, repeats an operation. No
+// fiber waits, so each stays on its worker, and it is known what they share.
 type program struct {
 	name    string
 	between float64 // nanoseconds of work that nothing shares, for each operation
 	setUp   func(nur *coir.Nursery, k int) operate
 }
 
-// operate does the operation in the i-th fiber.
+// operate performs the operation in the i-th fiber.
 type operate func(ctx context.Context, i int) error
 
 var programs = []program{
@@ -35,7 +35,7 @@ var programs = []program{
 	{"one nursery", 0, oneNursery},
 }
 
-// places returns what all fibers of a program write.
+// places returns the places that all fibers of a program write.
 func (p program) places(in map[string]float64) []place {
 	switch p.name {
 	case "one counter":
@@ -65,7 +65,7 @@ func oneChannel(_ *coir.Nursery, k int) operate { return passes(coir.NewChan[int
 func ownChannel(_ *coir.Nursery, k int) operate {
 	var all []operate
 	for range k {
-		all = append(all, passes(coir.NewChan[int](64))) // whose room is more than a cache line
+		all = append(all, passes(coir.NewChan[int](64))) // whose buffer is larger than a cache line
 	}
 	return func(ctx context.Context, i int) error { return all[i](ctx, i) }
 }
@@ -81,8 +81,8 @@ func oneNursery(nur *coir.Nursery, _ int) operate {
 	}
 }
 
-// measured is what came out for a program: the time of an operation on one core and on each of two, in nanoseconds, and
-// the median and the quartiles of how much more two cores do than one, by rounds.
+// measured is the result for a program: the time of an operation on one core and on each of two, in nanoseconds, and
+// the median and the quartiles over the rounds of how much more two cores do than one.
 type measured struct {
 	Name     string
 	Between  float64
@@ -91,7 +91,7 @@ type measured struct {
 	Lo, Hi   float64
 }
 
-// sink keeps the work between operations from being removed.
+// sink keeps the compiler from removing the work between operations.
 var sink atomic.Uint64
 
 // spin works without memory.
@@ -103,7 +103,7 @@ func spin(turns int) uint64 {
 	return x
 }
 
-// measurePrograms measures each program on one core and on two, by turns. A round counts if the system took no core
+// measurePrograms measures each program on one core and on two, in turns. A round counts if the system took no core
 // from the program meanwhile.
 func measurePrograms(rounds int, round time.Duration) ([]measured, error) {
 	const spins = 20 * time.Millisecond
@@ -141,7 +141,7 @@ func measurePrograms(rounds int, round time.Duration) ([]measured, error) {
 	return all, nil
 }
 
-// turns returns how many turns take at least half of a round on one core. It believes the shortest of three runs.
+// turns returns how many turns take at least half of a round on one core. It uses the shortest of three runs.
 func (p program) turns(round time.Duration, perNano float64) (int, error) {
 	for n := 1; ; n *= 2 {
 		best := time.Duration(math.MaxInt64)
@@ -158,8 +158,8 @@ func (p program) turns(round time.Duration, perNano float64) (int, error) {
 	}
 }
 
-// run does the operation that often in each of k fibers, which begin together. It returns how long that took, and
-// whether the cores were theirs alone.
+// run performs the operation the given number of times in each of k fibers, which begin together. It returns how long
+// that took, and whether no other program used their cores.
 func (p program) run(k, turns int, perNano float64) (took time.Duration, alone bool, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(k))
 	rt := coir.NewRuntime(coir.WithWorkers(k))
@@ -202,8 +202,9 @@ func (p program) run(k, turns int, perNano float64) (took time.Duration, alone b
 	return took, alone, err
 }
 
-// handOver returns how long it takes until a word that one core has written is seen by another, which then writes it,
-// in nanoseconds. Two threads take turns. It is the first quartile of batches: in many, the machine takes a core away.
+// handOver returns how long it takes, in nanoseconds, until one core sees a word that another core has written, and
+// writes it. Two threads take turns. The result is the first quartile of batches, because the machine takes a core away
+// during many of them.
 func handOver(batches int) float64 {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	const batch = 1000

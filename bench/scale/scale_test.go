@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The tables in the document are those of the figures in docs.
+// The tables in the document match the figures in docs.
 func TestTheTablesAreWritten(t *testing.T) {
 	is, want, err := written("../../docs")
 	if err != nil || is != want {
@@ -20,8 +20,8 @@ func TestTheTablesAreWritten(t *testing.T) {
 	}
 }
 
-// What the text of the document says about the tables: what stores is full first, then processors, and the words that
-// workers share are full last; a hop costs less than a hundredth of a durable value; and where the model fits.
+// The text of the document is true of the tables: storage is full first, then processors, and the words that workers
+// share are full last; a hop costs less than a hundredth of a durable value; and the model fits where the text says so.
 func TestTheTextFitsTheTables(t *testing.T) {
 	r, err := load("../../docs/scale.json")
 	if err != nil {
@@ -69,8 +69,8 @@ func TestTheTextFitsTheTables(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9*math.Abs(b) }
 
-// On one core nothing is waited for. With many, a place that is full lets through one visit after the other. With no
-// place, cores do not meet.
+// On one core nothing waits. With many cores, a full place lets one visit through after the other. Without places,
+// cores do not meet.
 func TestModelAtItsEnds(t *testing.T) {
 	places := []place{{"a", 2, 2, 10}, {"b", 1, 1, 5}}
 	if got := cycle(1, 100, 50, places); !near(got, 100) {
@@ -88,7 +88,8 @@ func TestModelAtItsEnds(t *testing.T) {
 	}
 }
 
-// Two cores at one place, by hand: the second waits for the first for the part of the time in which the first is there.
+// Two cores at one place, computed by hand: each waits for the other during the part of the time that the other spends
+// there.
 func TestModelOfTwoCores(t *testing.T) {
 	const hold, line, alone = 20, 60, 100
 	there := hold + line/2.0 // a line moves in every other visit
@@ -120,7 +121,7 @@ func TestWordsOfOneStructAreOnePlace(t *testing.T) {
 	}
 }
 
-// Every input is measured or assumed, has a reason or a command, and is there once.
+// Every input is measured or assumed, has a reason or a command, and is listed once.
 func TestInputsAreNamed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, in := range inputs {

@@ -1,11 +1,11 @@
-// Command seen measures what snapshots cost the program that is looked at. Run it in the directory bench:
+// Command seen measures what snapshots cost the program that they show. Run it in the directory bench:
 //
 //	go run ./seen
 //
-// It parks fibers, takes a snapshot of them that is not kept, and one that is, and measures how long two other fibers
-// that pass a value to and fro are held up meanwhile, against the same time without snapshots. Then it serves the page
-// of package inspect for 10,000 fibers, asks for a snapshot each second, and compares the processor time of the process
-// with the time that has passed.
+// It parks fibers, takes a snapshot of them that it discards, and one that it keeps. Meanwhile two other fibers pass a
+// value back and forth, and seen measures how much longer that takes than without snapshots. Then it serves the page of
+// package inspect for 10,000 fibers, asks for a snapshot each second, and compares the processor time of the process
+// with the elapsed time.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// with runs f beside n parked fibers.
+// with runs f while n fibers are parked.
 func with(n int, f func(ctx context.Context, rt *coir.Runtime) error) error {
 	rt := coir.NewRuntime()
 	return rt.Run(context.Background(), func(ctx context.Context, nursery *coir.Nursery) error {
@@ -112,7 +112,7 @@ func parked(n int) error {
 	})
 }
 
-// pingPong passes values to and fro while more returns true, and adds the time of each to all.
+// pingPong passes values back and forth while more returns true, and adds the time of each to all.
 func pingPong(ctx context.Context, all *[]time.Duration, more func() bool) error {
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		ping, pong := coir.NewChan[int](0), coir.NewChan[int](0)
@@ -189,7 +189,7 @@ func served(n int) error {
 	})
 }
 
-// get reads a page as it comes, compressed: it is the browser that unpacks it.
+// get reads a page in compressed form, because unpacking is the browser's work.
 func get(url string) (int64, error) {
 	ask, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {

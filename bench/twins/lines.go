@@ -29,7 +29,7 @@ func Lines(dir string) (int, error) {
 	return lines, nil
 }
 
-// linesOf returns the lines of a file that have code.
+// linesOf returns the lines of a file that contain code.
 func linesOf(text []byte) int {
 	fset := token.NewFileSet()
 	file := fset.AddFile("", -1, len(text))
@@ -42,7 +42,7 @@ func linesOf(text []byte) int {
 			return lines
 		}
 		if tok == token.SEMICOLON && literal == "\n" {
-			continue // at the end of a line that has been counted
+			continue // a newline after a line that was counted
 		}
 		first := file.Line(pos)
 		end := first + strings.Count(literal, "\n") // a raw string has several

@@ -1,8 +1,8 @@
-// Package twins has the programs of examples/ beside twins of them that are written with goroutines, channels,
-// errgroup, and what else golang.org/x has: in the directories fanout, etl, hub, jobs and logs.
+// Package twins holds twins of the programs of examples/, written with goroutines, channels, errgroup and other
+// packages of golang.org/x: in the directories fanout, etl, hub, jobs and logs.
 //
-// A twin has the exported names of its program, does the same and takes the same care; the tests of this package run
-// both. Command measure compares them.
+// A twin has the exported names of its program, does the same, and is written with the same care; the tests of this
+// package run both. Command measure compares them.
 package twins
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/coir-go/coir/examples/logs"
 )
 
-// Programs are the names of the programs, which are those of their directories too.
+// Programs lists the names of the programs, which are also the names of their directories.
 var Programs = []string{"fanout", "etl", "hub", "jobs", "logs"}
 
 // A Side is one way to write the programs.
@@ -40,16 +40,16 @@ type Side struct {
 	Jobs    func(jobs.Config) Queue
 	Logs    func(context.Context, logs.Config) (logs.Report, error)
 	Errors  JobErrors
-	Sleep   func(ctx context.Context, d time.Duration) error // as a function that the program calls waits
+	Sleep   func(ctx context.Context, d time.Duration) error // how functions that the program calls wait
 }
 
-// Gateway is a program fanout.
+// Gateway is a fanout program.
 type Gateway interface {
 	http.Handler
 	Serve(ctx context.Context, l net.Listener) error
 }
 
-// Hub is a program hub.
+// Hub is a hub program.
 type Hub interface {
 	Len() int
 	Close()
@@ -57,7 +57,7 @@ type Hub interface {
 	Serve(ctx context.Context, l net.Listener, grace time.Duration) error
 }
 
-// Queue is a program jobs.
+// Queue is a jobs program.
 type Queue interface {
 	Submit(ctx context.Context, p jobs.Priority, text string) (Ticket, error)
 	Stop()
@@ -69,7 +69,7 @@ type Ticket interface {
 	Wait(ctx context.Context) (string, error)
 }
 
-// JobErrors are the errors that a program jobs exports.
+// JobErrors holds the errors that a jobs program exports.
 type JobErrors struct{ Closed, Crashed, Lost error }
 
 // Coir is the side of examples/.
@@ -104,7 +104,7 @@ var Errgroup = Side{
 	Sleep:  sleep,
 }
 
-// Undeclared is Coir, with backends that block without coir.Blocking.
+// Undeclared is Coir with backends that block without coir.Blocking.
 var Undeclared = Side{Name: "coir without Blocking", Fanout: Coir.Fanout, Backend: Errgroup.Backend}
 
 type coirQueue struct{ *jobs.Queue }

@@ -68,7 +68,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// after returns a backend whose calls take these times, one after the other. Calls after them are refused.
+// after returns a backend whose calls take these times, one after the other. Later calls are refused.
 func after(side Side, times []time.Duration) func(context.Context, string) (string, error) {
 	var calls atomic.Int64
 	return func(ctx context.Context, query string) (string, error) {
@@ -305,7 +305,7 @@ func TestETL(t *testing.T) {
 				t.Errorf("it loaded %v, and reports %+v", loaded, r)
 			}
 			want := c.want
-			if want.Read == 0 { // how much it has read is left to it
+			if want.Read == 0 { // it may have read any number
 				want.Read, want.Lost = r.Read, r.Read-want.Loaded
 			}
 			if r != want {
@@ -318,7 +318,7 @@ func TestETL(t *testing.T) {
 // member is a Conn for a test.
 type member struct {
 	side  Side
-	says  *coir.Chan[string] // serves goroutines too; closed when the member leaves
+	says  *coir.Chan[string] // goroutines use it too; closed when the member leaves
 	takes time.Duration
 
 	heard []string
@@ -395,7 +395,7 @@ func TestHub(t *testing.T) {
 	})
 }
 
-// doing returns a configuration of workers that do this.
+// doing returns a configuration whose workers do this.
 func doing(do func(ctx context.Context, job string) (string, error)) jobs.Config {
 	return jobs.Config{
 		Workers: 1, Waiting: 4, Attempts: 3, Backoff: time.Second, Every: time.Millisecond, Burst: 1, Restarts: 3,
@@ -481,7 +481,7 @@ func TestJobs(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
 		waits := make(chan error, 2)
-		go func() { // one has room when the first is taken, the other has none
+		go func() { // one gets a place when the first job is taken, the other does not
 			for range cap(waits) {
 				_, err := q.Submit(t.Context(), jobs.Normal, "e")
 				waits <- err

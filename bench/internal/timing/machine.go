@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Machine says where and when figures were measured, and for which commit.
+// A Machine records where and when figures were measured, and for which commit.
 type Machine struct {
 	Processor  string  `json:"processor"`
 	Processors int     `json:"processors"`

@@ -1,4 +1,4 @@
-// Package timing has the code that the measuring commands share: clock, memory, quantiles, and the choice of what to
+// Package timing holds the code that the measuring commands share: clock, memory, quantiles, and the choice of what to
 // run.
 package timing
 

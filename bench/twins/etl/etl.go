@@ -1,8 +1,7 @@
 // Package etl is examples/etl with goroutines, channels and errgroup.
 //
-// Every stage is bounded: a slow one holds up the source, and nothing is kept in memory but the items on their way.
-// Each item that was read is accounted for. To stop early and lose nothing, end the source; to stop immediately, cancel
-// the context.
+// Every stage is bounded: a slow stage slows the source, and only the items on their way are in memory. Each item that
+// was read is accounted for. To stop early and lose nothing, end the source; to stop immediately, cancel the context.
 package etl
 
 import (
@@ -14,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Config has the parts of a pipeline, and their bounds.
+// Config holds the parts of a pipeline, and their bounds.
 type Config[In, Out any] struct {
 	Extract   func(ctx context.Context) (In, error) // the next item; io.EOF if there are no more
 	Transform func(ctx context.Context, item In) (Out, error)
@@ -34,7 +33,7 @@ type Report struct {
 }
 
 // Run moves all items of the source. If the source fails, the items before the failure are loaded, and Run returns the
-// error. If Load fails or ctx ends, Run drops what is on its way and returns the error.
+// error. If Load fails or ctx ends, Run drops the items on their way and returns the error.
 func Run[In, Out any](ctx context.Context, c Config[In, Out]) (Report, error) {
 	p := &pipeline[In, Out]{
 		Config:      c,
@@ -92,7 +91,7 @@ func (p *pipeline[In, Out]) extract(ctx context.Context) error {
 	}
 }
 
-// gather passes on what was transformed, in order.
+// gather passes on the transformed items, in order.
 func (p *pipeline[In, Out]) gather(ctx context.Context) error {
 	defer close(p.rows)
 	for done := range p.transformed {
@@ -129,8 +128,8 @@ func (p *pipeline[In, Out]) load(ctx context.Context) error {
 	}
 }
 
-// collect waits for a row, and for more until the batch is full or linger has passed. It returns none if there are no
-// more.
+// collect waits for a row, and for more until the batch is full or linger has passed. It returns no rows if there are
+// no more.
 func (p *pipeline[In, Out]) collect(ctx context.Context, batch []Out, linger *time.Timer) ([]Out, error) {
 	var late <-chan time.Time
 	for len(batch) < p.Batch {

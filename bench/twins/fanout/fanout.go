@@ -1,6 +1,6 @@
 // Package fanout is examples/fanout with goroutines, channels and errgroup.
 //
-// A request has a deadline. A call that is slow, or fails, is made a second time after a while; the first that succeeds
+// A request has a deadline. A slow or failed call is made a second time after a while; the first call that succeeds
 // counts, and the other is cancelled. All requests share a bounded number of calls. The service stops gracefully:
 // requests that it has accepted are answered.
 package fanout
@@ -26,7 +26,7 @@ type Config struct {
 	Backends []func(ctx context.Context, query string) (string, error)
 	Deadline time.Duration // of a request
 	Hedge    time.Duration // after which a call is made a second time
-	Calls    int           // that may run at a time, over all requests
+	Calls    int           // calls that may run at a time, over all requests
 	Grace    time.Duration // for requests that run when the service is stopped
 }
 
@@ -47,7 +47,7 @@ func New(c Config) *Gateway {
 	return &Gateway{Config: c, calls: semaphore.NewWeighted(int64(c.Calls))}
 }
 
-// Ask asks all backends. It returns the answers or errors that there are before the deadline, in the order of the
+// Ask asks all backends. It returns the answers and errors that arrive before the deadline, in the order of the
 // backends.
 func (g *Gateway) Ask(ctx context.Context, query string) []Answer {
 	ctx, cancel := context.WithTimeout(ctx, g.Deadline)
@@ -128,8 +128,8 @@ func status(answers []Answer) int {
 	return http.StatusBadGateway
 }
 
-// Serve accepts connections until ctx ends. Then it answers the requests that it has, for as long as Grace, and returns
-// nil if that was long enough.
+// Serve accepts connections until ctx ends. Then it answers its remaining requests, for at most Grace, and returns nil
+// if that was long enough.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{Handler: g, ReadHeaderTimeout: time.Minute}
 	eg, ctx := errgroup.WithContext(ctx)

@@ -1,7 +1,7 @@
 // Package hub is examples/hub with goroutines, channels and errgroup.
 //
-// Members come and leave at any time. A member that is slow holds up no other: it misses the oldest messages that it
-// has not read yet, and is told how many. When the chat is closed, members get the messages that they have not read.
+// Members come and leave at any time. A slow member delays no other: it misses the oldest messages that it has not read
+// yet, and is told how many. When the chat is closed, members get the messages that they have not read.
 package hub
 
 import (
@@ -30,7 +30,7 @@ var errClosed = errors.New("the hub is closed")
 // Hub passes messages to its members.
 type Hub struct {
 	keep    int
-	mu      sync.Mutex // guards what follows; held while a message is passed on
+	mu      sync.Mutex // guards the fields below; held while a message is passed on
 	members map[*member]struct{}
 	closed  bool
 }
@@ -107,7 +107,7 @@ func (m *member) put(line string) {
 	}
 }
 
-// Join makes c a member, and serves it until it leaves or the hub is closed, which are no errors, or ctx ends.
+// Join makes c a member, and serves it until it leaves or the hub is closed, which is not an error, or until ctx ends.
 func (h *Hub) Join(ctx context.Context, name string, c Conn) error {
 	m := h.subscribe()
 	defer func() {
@@ -190,7 +190,7 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener, grace time.Duration) er
 			defer func() { _ = conn.Close() }()
 			c := &lineConn{conn, bufio.NewReader(conn)}
 			if name, err := c.ReadLine(ctx); err == nil {
-				_ = h.Join(members, name, c) // the failure of one connection is no other's
+				_ = h.Join(members, name, c) // the failure of one connection does not affect others
 			}
 		})
 	}

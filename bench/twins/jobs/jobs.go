@@ -1,7 +1,7 @@
 // Package jobs is examples/jobs with goroutines, channels and errgroup.
 //
-// Each worker has a connection of its own. A worker whose job panics, or that cannot connect, is started anew; if that
-// happens too often the queue fails. Attempts keep a rate. A job that waits for its next attempt holds no worker.
+// Each worker has a connection of its own. A worker is restarted if its job panics, or if it cannot connect; if that
+// happens too often, the queue fails. Attempts keep a rate. A job that waits for its next attempt holds no worker.
 package jobs
 
 import (
@@ -26,7 +26,7 @@ var (
 	ErrLost = errors.New("jobs: the queue has ended before the job was tried")
 )
 
-// Priority is that of a job.
+// Priority is the priority of a job.
 type Priority int
 
 // The priorities, the most urgent first.
@@ -43,16 +43,16 @@ type Config struct {
 
 	Workers  int
 	Waiting  int           // jobs of each priority that wait for a worker
-	Attempts int           // that a job has
+	Attempts int           // the number of attempts for a job
 	Backoff  time.Duration // before the second attempt; it doubles with each
-	Every    time.Duration // the distance of two attempts, of all workers
-	Burst    int           // attempts that may follow each other without it
+	Every    time.Duration // the time between two attempts, over all workers
+	Burst    int           // attempts that may be made without that pause
 	Restarts int           // of workers, within a minute
 }
 
-// Ticket stands for a job that was accepted.
+// Ticket represents an accepted job.
 type Ticket struct {
-	done   chan struct{} // closed when the job has ended; guards what follows
+	done   chan struct{} // closed when the job has ended; guards the fields below
 	result string
 	err    error
 }
@@ -74,7 +74,7 @@ type Queue struct {
 	jobs  [priorities]chan *job
 	ended chan struct{} // closed when Run takes no more jobs
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	stopped bool
 	open    int           // jobs that have not ended, and calls of Submit that wait
 	drained chan struct{} // closed when stopped and none is open
@@ -82,7 +82,7 @@ type Queue struct {
 	restarts []time.Time // of workers; also guarded by mu
 }
 
-// job is a job that was accepted.
+// job is an accepted job.
 type job struct {
 	text     string
 	priority Priority
@@ -127,7 +127,7 @@ func (q *Queue) Submit(ctx context.Context, p Priority, text string) (*Ticket, e
 	}
 }
 
-// enter counts one that may use the channels. It reports false if the queue is stopped.
+// enter counts a user of the channels. It reports false if the queue is stopped.
 func (q *Queue) enter() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +137,7 @@ func (q *Queue) enter() bool {
 	return !q.stopped
 }
 
-// leave takes back what enter did.
+// leave undoes enter.
 func (q *Queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -147,7 +147,7 @@ func (q *Queue) leave() {
 	}
 }
 
-// Stop ends the intake. Run returns when the accepted jobs have ended.
+// Stop makes the queue refuse new jobs. Run returns when the accepted jobs have ended.
 func (q *Queue) Stop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -210,7 +210,7 @@ func (q *Queue) supervise(ctx context.Context, name string, work func() error) e
 	}
 }
 
-// mayRestart counts a restart, and reports whether there are few enough within a minute.
+// mayRestart counts a restart, and reports whether there were few enough within the last minute.
 func (q *Queue) mayRestart() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Config has the files, and how they are read.
+// Config lists the files, and how to read them.
 type Config struct {
 	Files    []func() (io.ReadCloser, error) // open a file; a line has a host, a status and the bytes that were sent
 	Parallel int                             // batches that are parsed at a time
@@ -25,10 +25,10 @@ type Config struct {
 	Every    time.Duration                   // how often
 }
 
-// Report has the counts.
+// Report holds the counts.
 type Report struct {
 	Lines  int
-	Bad    int // lines that make no sense
+	Bad    int // malformed lines
 	Bytes  int
 	Status map[int]int // requests by status
 }
@@ -100,7 +100,7 @@ func read(ctx context.Context, f func() (io.ReadCloser, error), size int, batche
 	batch := make([]string, 0, size)
 	send := func() error {
 		if err := ctx.Err(); err != nil {
-			return err // a select that can send, too, may take either case
+			return err // a select that can also send may take either case
 		}
 		select {
 		case batches <- batch:
@@ -125,7 +125,7 @@ func read(ctx context.Context, f func() (io.ReadCloser, error), size int, batche
 	return in.Err()
 }
 
-// parse counts what is in a batch.
+// parse counts the lines of a batch.
 func parse(lines []string) Report {
 	r := Report{Lines: len(lines), Status: make(map[int]int)}
 	for _, line := range lines {
@@ -143,7 +143,7 @@ func parse(lines []string) Report {
 	return r
 }
 
-// add adds what was counted in a batch.
+// add adds the counts of a batch.
 func (r *Report) add(b Report) {
 	r.Lines += b.Lines
 	r.Bad += b.Bad

@@ -38,17 +38,17 @@ type running interface {
 
 // sample is the result of a program under load.
 type sample struct {
-	latencies  []time.Duration // of what it served
-	unfinished int             // what it accepted and did not finish
+	latencies  []time.Duration // of the requests that it served
+	unfinished int             // requests that it accepted and did not finish
 }
 
-// add adds what another client saw.
+// add adds the results of another client.
 func (s *sample) add(other sample) {
 	s.latencies = append(s.latencies, other.latencies...)
 	s.unfinished += other.unfinished
 }
 
-// clients runs n clients, and returns what they saw together.
+// clients runs n clients, and returns their combined results.
 func clients(n int, client func(i int) sample) (all sample) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -140,8 +140,8 @@ func (f *fanoutLoad) load(d time.Duration) sample {
 	})
 }
 
-// get sends a request. It reports whether a backend has answered before the deadline. The error is that of a request
-// with no answer at all.
+// get sends a request. It reports whether a backend has answered before the deadline. If the request got no answer at
+// all, get returns its error.
 func (f *fanoutLoad) get(id string) (served bool, err error) {
 	resp, err := f.outside.Get(f.address + "?q=" + id)
 	if err != nil {
@@ -199,7 +199,8 @@ func (e *etlLoad) load(d time.Duration) (s sample) {
 
 func (e *etlLoad) wait() error { return e.err }
 
-// hubLoad is a hub with a hundred members on loopback. Four of them talk: each says the next when it has heard itself.
+// hubLoad is a hub with a hundred members on loopback. Four of them talk: each sends its next line when it has received
+// its last one.
 type hubLoad struct {
 	ctx     context.Context
 	served  chan error
@@ -209,8 +210,8 @@ type hubLoad struct {
 
 type hubMember struct {
 	net.Conn
-	heard chan int     // what a member that talks has heard of itself
-	last  [talkers]int // what it heard last of each that talks; for its reader
+	heard chan int     // the numbers of its own lines that a talker receives
+	last  [talkers]int // the last line received from each talker; used by the reader
 	lines atomic.Int64
 	said  int
 }
@@ -243,7 +244,7 @@ func startHub(ctx context.Context, side twins.Side) (running, error) {
 	return h, nil
 }
 
-// read reads what is said. A line is the name of a member, a colon and a number.
+// read reads lines. A line is the name of a member, a colon and a number.
 func (m *hubMember) read(own int) {
 	defer close(m.heard)
 	for in := bufio.NewScanner(m); in.Scan(); {

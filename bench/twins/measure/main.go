@@ -3,11 +3,12 @@
 //	go run ./twins/measure
 //	go run ./twins/measure -only fanout -turn 1s -turns 20
 //
-// Both sides of a program are up at the same time and are loaded in turns; the order within a round alternates. What is
-// served is compared within each round, and the table has the median of the ratios; it has the quantiles of all
-// latencies of a side, and the processor time of the whole process, load and backends with it, per request.
+// Both sides of a program are up at the same time and are loaded in turns; the order within a round alternates. The
+// numbers of served requests are compared within each round, and the table shows the median of the ratios. It also
+// shows the quantiles of all latencies of a side, and the processor time of the whole process, including load and
+// backends, for each request.
 //
-// Then each side is stopped by SIGTERM while it is under load. The table has what that leaves behind: requests that the
+// Then each side is stopped by SIGTERM while it is under load. The table shows what is left behind: requests that the
 // program had accepted and did not finish, and goroutines.
 package main
 

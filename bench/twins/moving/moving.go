@@ -1,5 +1,5 @@
-// Package moving holds the plain Go of docs/guide/moving.md, that with errgroup, a worker pool and native channels:
-// what the guide shows before each change. What it shows after is in docs/guide/guide_test.go.
+// Package moving holds the plain Go code of docs/guide/moving.md, with errgroup, a worker pool and native channels: the
+// code before each change. The code after each change is in docs/guide/guide_test.go.
 package moving
 
 import (

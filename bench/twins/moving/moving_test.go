@@ -86,7 +86,7 @@ func TestFirstOf(t *testing.T) {
 	})
 }
 
-// The other direction, that each block of the guide is code that is tested, is checked in docs/guide.
+// A test in docs/guide checks the other direction: each block of the guide is tested code.
 func TestTheGuideQuotesThisCode(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/guide/moving.md")
 	if err != nil {
