@@ -76,7 +76,7 @@ var notDrawn = []struct{ why, names string }{
 		buf.HandOver buf.Region.OffHeap`},
 }
 
-// surface is the exported functions and methods of drawnFrom, and those that each operation of the programs calls.
+// surface holds the exported functions and methods of drawnFrom, and those that each operation of the programs calls.
 type surface struct {
 	all   map[string]bool
 	calls map[string][]map[string]bool // by the family, or "" for common

@@ -84,7 +84,7 @@ type player struct {
 	v      int // a value that no other operation has
 	a      int // 0 or 1
 	d      time.Duration
-	before []*coir.Fiber // those that were started earlier
+	before []*coir.Fiber // the fibers that were started earlier
 	log    *strings.Builder
 }
 
@@ -95,7 +95,7 @@ func (p *player) got(what string, err error) { p.tell("%s %s", what, ending(err)
 
 func (p *player) gotValue(what string, v any, err error) { p.tell("%s %v %s", what, v, ending(err)) }
 
-// called returns a function for OnDone. It may be called in another fiber, so it does not write to the log of this one.
+// called returns a function for OnDone. It may be called in another fiber, so it does not write to this fiber's log.
 func (p *player) called(v int, err error) {
 	fmt.Fprintf(&p.calls, "%d done %d %s ", p.i, v, ending(err))
 }

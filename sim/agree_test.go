@@ -34,8 +34,8 @@ type agreement struct {
 // deed is an operation of the family or, if it is negative, of common, and its arguments.
 type deed struct{ what, a, d int }
 
-// agreementOf returns the program of a seed. It takes the families in turn, and in a family whose operations are
-// programs by themselves the operations, so that all are drawn soon.
+// agreementOf returns the program of a seed. It takes the families in turn. In a family whose operations are programs
+// by themselves, it takes the operations in turn, so that all are drawn soon.
 func agreementOf(seed uint64) agreement {
 	var r search.RNG
 	r.Of(seed, 3)
@@ -79,8 +79,8 @@ func (p agreement) String() string {
 		p.seed, p.family.name, p.mode, p.caps, p.over, p.limit, p.pick, p.does)
 }
 
-// run returns the program, which calls say with what it has observed. All waits in its context end when nothing else
-// can happen.
+// run returns the program, which passes what it has observed to say. All waits in its context end when nothing else can
+// happen.
 func (p agreement) run(say func(string)) program {
 	return func(ctx context.Context, s *Sim) {
 		ctx, cancel := coir.WithTimeout(ctx, time.Minute)
@@ -212,8 +212,8 @@ func (p agreement) outcomes(t *testing.T, s Strategy, most int) (agreed, Result)
 	return seen, res
 }
 
-// compare reports whether the program was small enough to run all its schedules, whether these included those with a
-// switch between an operation and the code after it, and how many there were.
+// compare reports whether the program was small enough to run all its schedules, whether these included switches
+// between an operation and the code after it, and how many schedules there were.
 func (p agreement) compare(t *testing.T, most int) (done, fine bool, schedules, few int) {
 	t.Helper()
 	all := Exhaustive(-1)

@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// Every operation by which fibers can interact is announced, even if it need not wait: another fiber may go first.
+// Every operation by which fibers can interact is announced, even without a wait, so that another fiber may go first.
 //
 // Spec: SM-01 (a policy is told before each operation)
 func TestEveryOperationIsAnnounced(t *testing.T) {

@@ -21,7 +21,7 @@ func line(below int) string {
 	return place(file, n+below)
 }
 
-// beside runs fn as a fiber, beside another one that does something.
+// beside runs fn as a fiber, while another fiber performs operations.
 func beside(ctx context.Context, fn func(ctx context.Context)) {
 	c := coir.NewChan[int](0, coir.WithName("c"))
 	_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
@@ -352,7 +352,7 @@ func TestInNet(t *testing.T) {
 	}
 }
 
-// A fiber that computes for long, or whose wait ends in time, is not ended.
+// A fiber that computes for a long time, or whose wait ends in time, is not stopped.
 func TestALongComputationIsNoWait(t *testing.T) {
 	res := Explore(func(ctx context.Context, _ *Sim) {
 		beside(ctx, func(ctx context.Context) {
@@ -366,8 +366,8 @@ func TestALongComputationIsNoWait(t *testing.T) {
 	}
 }
 
-// sim watches a fiber that computes for long. The goroutine that watches ends with the schedules, even if no other
-// fiber has run since.
+// sim watches a fiber that computes for a long time. The goroutine that watches ends with the schedules, even if no
+// other fiber has run since.
 func TestTheWatcherOfALongComputationEnds(t *testing.T) {
 	buf := make([]byte, 1<<20)
 	watched := func() bool { return strings.Contains(string(buf[:runtime.Stack(buf, true)]), "(*world).watch(") }
@@ -388,7 +388,7 @@ func TestTheWatcherOfALongComputationEnds(t *testing.T) {
 	}
 }
 
-// A fiber that has switched to another waits in the switch. That native wait is not one of the program.
+// A fiber that has switched to another waits in the switch. That native wait does not count as one of the program.
 func TestASwitchIsNoNativeWait(t *testing.T) {
 	seen := 0
 	Test(t, func(ctx context.Context, s *Sim) {

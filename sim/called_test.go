@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 )
 
-// Functions that the clock calls run beside the fibers of a schedule: those of coir.Alarm, and of types built on it,
+// Functions that the clock calls run besides the fibers of a schedule: those of coir.Alarm, and of types built on it,
 // such as a ticket of package desk.
 
 // beat is an alarm that starts itself again, and calls a function each time.
@@ -93,7 +93,7 @@ func TestNothingOfAScheduleFiresInTheNext(t *testing.T) {
 	}
 }
 
-// endedFunc is a function as a coir.Watcher.
+// endedFunc makes a function a coir.Watcher.
 type endedFunc func(error)
 
 func (f endedFunc) Ended(err error) { f(err) }

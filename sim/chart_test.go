@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// chartOf writes the page of a failure, and returns it without its script, which is the same for all.
+// chartOf writes the page of a failure, and returns it without its script, which is the same for all failures.
 func chartOf(t *testing.T, f *Failure) string {
 	t.Helper()
 	var b strings.Builder

@@ -11,7 +11,7 @@ import (
 // This file finds the facts that the text of a report needs in addition to the chart.
 
 const (
-	mostSaid    = 60 // letters of a text of Errorf
+	mostSaid    = 60 // characters of a text of Errorf
 	mostDecided = 12 // decisions that each give their fibers a column
 	mostCut     = 3  // fibers with cancelled operations that each have a column
 )
@@ -42,8 +42,8 @@ func (r *findings) traced() *report.Trace {
 }
 
 // broken returns the rows of operations that were cut short before the failure. First come sends whose value did not
-// arrive, because it may be the value that is missing in the end. Then come other operations that were cancelled, if
-// only a few fibers had such operations. In each group, the last operations come first.
+// arrive, because that value may be the one that is missing in the end. Then come other operations that were cancelled,
+// if only a few fibers had such operations. In each group, the last operations come first.
 func (r *findings) broken() (rows []int) {
 	var others, of []int
 	for s := range slices.Backward(r.trace) {
@@ -67,8 +67,8 @@ func (r *findings) broken() (rows []int) {
 	return append(rows, others...)
 }
 
-// failing returns the fibers that fail: in a deadlock those of a cycle, and those that hold what other fibers wait for;
-// those that reported errors; and the one that panicked or is blocked.
+// failing returns the fibers that fail: in a deadlock the fibers of a cycle, and those that hold what other fibers wait
+// for; the fibers that reported errors; and the fiber that panicked or is blocked.
 func (r *findings) failing() (fibers []int) {
 	switch r.Kind {
 	case KindDeadlock:

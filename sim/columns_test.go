@@ -41,7 +41,7 @@ func links(fibers, lost int) program {
 	}
 }
 
-// A report lists each fault that happened below the head and in the table, for any length and any number of fibers.
+// A report lists each fault that happened, below the head and in the table, whatever its length and number of fibers.
 func TestReportShowsEachFault(t *testing.T) {
 	if testing.Short() || slowBuild() {
 		t.Skip("it is shrunk for long, and the report is the same in each build")
@@ -85,7 +85,7 @@ func TestColumnsAreOfTheFibersThatMatter(t *testing.T) {
 		strings.Contains(head, "link[0]") {
 		t.Errorf("no column of its own: %s%v", head, f)
 	}
-	// A fiber that panics before the others end.
+	// A fiber panics before the others end.
 	f = found(t, KindPanic, func(ctx context.Context, _ *Sim) {
 		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
 			c := coir.NewChan[int](0, coir.WithName("c"))
@@ -166,7 +166,7 @@ func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 		"    100 | send c99 ", "  =>101 | ", "    102 | ")
 }
 
-// The report of a fiber that waits for a native mutex looks at nurseries that other fibers have just opened. The race
+// The report of a fiber that waits for a native mutex examines nurseries that other fibers have just opened. The race
 // detector, if it is on, reports nothing.
 func TestReportOfANativeWaitBesideNurseries(t *testing.T) {
 	var mu sync.Mutex
@@ -216,7 +216,7 @@ func TestReportNamesTheHolderOfANativeMutex(t *testing.T) {
 					}, coir.WithIndex(i))
 				}
 				n.Go("holder", func(ctx context.Context) error {
-					mu.Lock() // of the fiber that waits, once the test has ended its wait
+					mu.Lock() // the waiting fiber's, once the test has ended its wait
 					defer mu.Unlock()
 					return coir.Sleep(ctx, time.Minute)
 				})

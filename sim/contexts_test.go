@@ -146,7 +146,7 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 	},
 }
 
-// make soak runs 10,000 seeds each, without a false alarm, on both clocks.
+// make soak runs 10,000 seeds of each program on both clocks, without a false alarm.
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestWaitsUnderOthersContextsEnd(t *testing.T) {

@@ -42,8 +42,8 @@ func lockOrder(fixed bool) program {
 	}
 }
 
-// forgottenUnlock: a withdrawal that finds too little returns without Unlock. Only the order of the withdrawals decides
-// which one that is, and whether another one comes after it. Fixed, Unlock is deferred.
+// forgottenUnlock: a withdrawal that finds too little returns without Unlock. The order of the withdrawals decides
+// which one that is, and whether another one follows. Fixed, Unlock is deferred.
 func forgottenUnlock(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		account, balance := locks.NewMutex(coir.WithName("account")), 3
@@ -103,8 +103,8 @@ func permitLostInCancel(fixed bool) program {
 	}
 }
 
-// readLockedTwice: a reader calls a function that locks for reading again. If a writer has come in between, it waits
-// for the reader, and the reader for it. Fixed, the function expects that its caller holds the lock.
+// readLockedTwice: a reader calls a function that locks for reading again. If a writer arrives in between, it waits for
+// the reader, and the reader for it. Fixed, the function expects that its caller holds the lock.
 func readLockedTwice(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		table, rows := locks.NewRWMutex(coir.WithName("table")), 0
@@ -138,7 +138,7 @@ func readLockedTwice(fixed bool) program {
 	}
 }
 
-// doubleChecked: to avoid a call of Do, users check a flag first, which is set before the value is there. Fixed, they
+// doubleChecked: to avoid a call of Do, users first check a flag, which is set before the value is stored. Fixed, they
 // call Do.
 func doubleChecked(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
@@ -175,8 +175,8 @@ func doubleChecked(fixed bool) program {
 	}
 }
 
-// tooFewAtBarrier: a worker that finds no more work does not come to the barrier, and the others wait for it. The order
-// decides which worker that is. Fixed, it comes to the barrier first and then ends.
+// tooFewAtBarrier: a worker that finds no more work does not go to the barrier, and the others wait for it. The order
+// decides which worker that is. Fixed, it goes to the barrier first and then ends.
 func tooFewAtBarrier(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		work, phase := coir.NewChan[int](3, coir.WithName("work")), locks.NewBarrier(2, coir.WithName("phase"))
@@ -241,7 +241,7 @@ func waitWithoutLoop(fixed bool) program {
 	}
 }
 
-// changeAfterSignal: the producer signals, and only then changes the state that is waited for, without the lock. A
+// changeAfterSignal: the producer signals, and only then changes the state that consumers wait for, without the lock. A
 // consumer that checks in between waits forever. Fixed, it changes the state with the lock held, and then signals.
 func changeAfterSignal(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
@@ -293,7 +293,7 @@ func ignoredTryLock(fixed bool) program {
 	}
 }
 
-// A report says which lock a fiber waits for, which fibers hold it since when, and the cycle.
+// A report shows which lock a fiber waits for, which fibers hold it and since when, and the cycle.
 func TestReportOfALockOrder(t *testing.T) {
 	f := found(t, KindDeadlock, lockOrder(false))
 	says(t, f,
@@ -303,7 +303,7 @@ func TestReportOfALockOrder(t *testing.T) {
 		"lock accounts", "lock journal")
 }
 
-// The step is that of the operation that took it, also after a wait, after a select and after a try.
+// The step is that of the operation that took the lock, even after a wait, after a select and after a try.
 func TestReportSaysSinceWhen(t *testing.T) {
 	for name, take := range map[string]func(ctx context.Context, m *locks.Mutex) error{
 		"lock":       func(ctx context.Context, m *locks.Mutex) error { return m.Lock(ctx) },

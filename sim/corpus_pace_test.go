@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/supervise"
 )
 
-// Mistakes in programs that keep a pace, have a supervisor, watch a value or promise one.
+// Mistakes in programs that keep a pace, have a supervisor, or use a watched value or a promise.
 
 func init() {
 	corpus = append(
@@ -27,8 +27,8 @@ func init() {
 	)
 }
 
-// heartbeatOverLoss: a worker reports its end with a TrySend, which is lost if no fiber waits yet. A heartbeat ticks
-// on, so that something always happens. Fixed, the channel has room for the report.
+// heartbeatOverLoss: a worker reports its end with a TrySend, which is lost if no fiber waits yet. A heartbeat
+// continues to tick, so that something always happens. Fixed, the channel has room for the report.
 func heartbeatOverLoss(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		room := 0
@@ -55,8 +55,8 @@ func heartbeatOverLoss(fixed bool) program {
 	}
 }
 
-// limiterAsLock: a limiter lets one caller pass every second, and each finishes long before that, so callers seem to
-// exclude each other. But one may be late. Fixed, a channel is the lock.
+// limiterAsLock: a limiter lets one caller pass every second, and each finishes long before the next, so callers seem
+// to exclude each other. But one may be late. Fixed, a channel is the lock.
 func limiterAsLock(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		api := pace.NewLimiter(time.Second, 1, coir.WithName("api"))
@@ -102,8 +102,8 @@ func limiterAsLock(fixed bool) program {
 	}
 }
 
-// forgetfulRestart: a worker that fails has taken a job, and its next run does not know of it. Fixed, it puts the job
-// back.
+// forgetfulRestart: a worker that fails has taken a job, and its next run does not know about it. Fixed, it puts the
+// job back.
 func forgetfulRestart(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		jobs, done := coir.NewChan[int](3, coir.WithName("jobs")), coir.NewChan[int](3, coir.WithName("done"))
@@ -171,7 +171,7 @@ func lockedRestart(fixed bool) program {
 }
 
 // missedUpdate: a watcher reads a value, and then waits for the next one. It drops the first value that it receives,
-// because it takes that for the one it has read. But the value may have changed in between. Fixed, it checks the value.
+// taking it for the value read before. But the value may have changed in between. Fixed, it checks the value.
 func missedUpdate(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		state := pubsub.NewLatest("starting", coir.WithName("state"))

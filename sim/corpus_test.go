@@ -320,7 +320,7 @@ func starvedStop(fixed bool) program {
 	}
 }
 
-// earlyReturn: two replicas are asked, and the first answer is enough; the other one is never taken. Fixed, there is
+// earlyReturn: two replicas are asked, and the first answer is enough; the other is never received. Fixed, there is
 // room for both.
 func earlyReturn(fixed bool) program {
 	capacity := 0
@@ -338,8 +338,8 @@ func earlyReturn(fixed bool) program {
 	}
 }
 
-// retryStorm: the client tries again and again, whether or not the server is still there. Fixed, it waits in line, and
-// a server that stops says so.
+// retryStorm: the client keeps trying, whether or not the server is still running. Fixed, it waits in line, and a
+// server that stops says so.
 func retryStorm(fixed bool) program {
 	return func(ctx context.Context, _ *Sim) {
 		line, stop := coir.NewChan[int](0, coir.WithName("line")), coir.NewChan[bool](1, coir.WithName("stop"))
@@ -465,9 +465,9 @@ func ignoredClose(fixed bool) program {
 	}
 }
 
-// timeoutIsNotFailure: a client whose reply does not come in time asks again, and the payment is made twice. Fixed, the
-// server knows the payments that it has made. This needs a clock that does not wait until no fiber can run: the server
-// is never slow, just late.
+// timeoutIsNotFailure: a client whose reply is late asks again, and the payment is made twice. Fixed, the server knows
+// the payments that it has made. This needs a clock that does not wait until no fiber can run: the server is never
+// slow, just late.
 func timeoutIsNotFailure(fixed bool) program {
 	return func(ctx context.Context, s *Sim) {
 		payments, replies := coir.NewChan[int](0, coir.WithName("payments")), coir.NewChan[int](2, coir.WithName("replies"))

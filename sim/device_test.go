@@ -53,7 +53,7 @@ func TestStateBelongsToASchedule(t *testing.T) {
 	}
 }
 
-// TestManyStates: keys are kept apart, even if there are more than usual.
+// TestManyStates: each key has its own state, even if there are more keys than usual.
 func TestManyStates(t *testing.T) {
 	type key int
 	res := Explore(func(ctx context.Context, s *Sim) {
@@ -160,7 +160,7 @@ func misused(t *testing.T, s *coir.Simulation, when string) {
 	}
 }
 
-// TestNoSimulation: outside a simulation there is none, and a method that needs one says so.
+// TestNoSimulation: outside a simulation none is found, and a method that needs one says so.
 func TestNoSimulation(t *testing.T) {
 	var none *coir.Simulation
 	for name, call := range map[string]func(){

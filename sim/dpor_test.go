@@ -30,13 +30,13 @@ type dporProgram struct {
 	dup  bool // the reduction sees more conflicts than the test, so a trace may occur more than once
 	big  bool // too many schedules: only those in which fibers begin, and start others, immediately
 	ends bool // with big: they also end immediately, because no fiber notices
-	many bool // even so there are very many
+	many bool // even then there are very many
 }
 
 // simKey is the context key of the Sim.
 type simKey struct{}
 
-// coverage has the traces and outcomes that a strategy has covered, each with the number of schedules.
+// coverage holds the traces and outcomes that a strategy has covered, each with the number of schedules.
 type coverage struct {
 	traces, outcomes map[string]int
 	schedules        int
@@ -397,7 +397,7 @@ var dporPrograms = []dporProgram{
 		_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
 			n.Limit(1)
 			n.Go("f", func(ctx context.Context) error {
-				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error { // gives its place up if it has to wait
+				_ = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error { // gives its place up if it must wait
 					n.Go("in", func(context.Context) error { return nil })
 					return nil
 				})

@@ -19,8 +19,8 @@ func zero(int) int { return 0 }
 // FuzzSchedule lets the fuzzer generate schedules of a program with a mistake and of its corrected twin. If the program
 // fails, which it need not, it fails by that mistake, and can be replayed. The twin never fails.
 //
-//	go test -run FuzzSchedule -v ./sim          tells what the kept schedules do
-//	go test -run '^$' -fuzz FuzzSchedule ./sim  looks for more
+//	go test -run FuzzSchedule -v ./sim          prints what the kept schedules do go test -run '^$' -fuzz FuzzSchedule
+//	./sim looks for more
 //
 // The fuzzer found the schedules in testdata, when a failure of the program was a failure of the test.
 func FuzzSchedule(f *testing.F) {
@@ -42,7 +42,7 @@ func FuzzSchedule(f *testing.F) {
 	})
 }
 
-// TestKeptSchedulesFail: what the fuzzer has found stays found.
+// TestKeptSchedulesFail: the schedules that the fuzzer has found still fail.
 func TestKeptSchedulesFail(t *testing.T) {
 	kept, err := filepath.Glob("testdata/fuzz/FuzzSchedule/fails-*")
 	if err != nil || len(kept) == 0 {
@@ -64,7 +64,7 @@ func TestKeptSchedulesFail(t *testing.T) {
 	}
 }
 
-// The same numbers are the same schedule, wherever they come from.
+// The same numbers give the same schedule, wherever they come from.
 //
 // Spec: SM-02 (a schedule is its decisions)
 func TestDrawnIsTheScheduleThatWasDrawn(t *testing.T) {
@@ -161,7 +161,7 @@ func TestDrawnEndsAsTheDrawingDoes(t *testing.T) {
 			}
 		}
 	}
-	for i := 0; runtime.NumGoroutine() > before+2; i++ { // those of the last runtime may be on their way
+	for i := 0; runtime.NumGoroutine() > before+2; i++ { // goroutines of the last runtime may be about to end
 		if i == 1_000_000 {
 			t.Fatalf("%d goroutines were there before, and now %d", before, runtime.NumGoroutine())
 		}

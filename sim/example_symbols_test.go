@@ -79,7 +79,7 @@ func ExampleSim_Sometimes() {
 	// Output: [three]
 }
 
-// The report of a failure has the texts of Logf where they were called.
+// The report of a failure shows the texts of Logf where it was called.
 func ExampleSim_Logf() {
 	f := sim.Explore(func(ctx context.Context, s *sim.Sim) {
 		for i := range 3 {
@@ -95,7 +95,7 @@ func ExampleSim_Logf() {
 	// Output: true true
 }
 
-// The schedule goes on after Errorf, and not after Fatalf.
+// The schedule continues after Errorf, but not after Fatalf.
 func ExampleSim_Fatalf() {
 	f := sim.Explore(func(ctx context.Context, s *sim.Sim) {
 		orders := coir.NewChan[int](1)
@@ -177,7 +177,7 @@ func ExampleWithStrategy() {
 	// roundrobin true
 }
 
-// lastFirst is a strategy of our own: of the fibers that can run, the last one.
+// lastFirst is a custom strategy: of the fibers that can run, it chooses the last.
 type lastFirst struct{}
 
 func (lastFirst) Name() string            { return "last first" }

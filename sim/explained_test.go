@@ -18,7 +18,7 @@ import (
 )
 
 // What snapshots of a program explain is true: they claim nothing with certainty about a healthy program, and explain a
-// stopped one as the report of its schedule does. A simulation knows which of the two a program is.
+// stopped one as the report of its schedule does. A simulation knows whether a program is healthy or stopped.
 
 // TestHealthyProgramsAreNotExplained takes snapshots of programs that end well: the corrected programs of the corpus,
 // random programs, and in a full run the tests of the examples. No snapshot may explain one with certainty. The test

@@ -16,10 +16,10 @@ import (
 )
 
 // A token that was printed on one machine must replay on another, so a seed must give the same schedule everywhere:
-// with any Go release, with the race detector and without, on any processor and with each switcher. All of these run
-// this test, none skips it, and the test compares them with one file, which the first of them has written. A change of
-// the decisions, of the order of ways, or of a generator changes the file: then old tokens no longer replay, and
-// tokenVersion must change too.
+// with any Go release, with the race detector and without, on any processor and with each switcher. This test runs on
+// all of these, is skipped on none, and compares the schedules with one file, which the first of them has written. A
+// change of the decisions, of the order of ways, or of a generator changes the file: then old tokens no longer replay,
+// and tokenVersion must change too.
 
 var update = flag.Bool("update", false, "write testdata/traces.txt and the tables of the guide anew: go test ./sim -run 'TestTheSameEverywhere|Corpus' -update")
 
@@ -47,8 +47,8 @@ func TestTheSameEverywhere(t *testing.T) {
 			res := exploreAll(t, strategy(7), 8, c.make(true), func(_ *observed, w *world) { hashTrace(h, w) }, c.opts...)
 			fmt.Fprintf(&b, "  %-10s %2d schedules, %4d steps, %016x\n", strategy(7).Name(), res.Schedules, res.Steps, h.Sum64())
 		}
-		// Of the other one, the first failure and its smaller form are compared. Making one that does not end smaller
-		// takes too long in some builds.
+		// For the other program, the first failure and its smaller form are compared. A failure that does not end is not made
+		// smaller, because that takes too long in some builds.
 		if c.kind == KindLivelock {
 			continue
 		}
@@ -88,8 +88,8 @@ func TestTheSameEverywhere(t *testing.T) {
 	t.Fatalf("%s has more than the %d lines that it should have", golden, len(is))
 }
 
-// hashTrace adds all that is known of a schedule: the operations of each fiber, their objects with names and times, and
-// the decisions.
+// hashTrace adds all that is known about a schedule: the operations of each fiber, their objects with names and times,
+// and the decisions.
 func hashTrace(h hash.Hash, w *world) {
 	for _, e := range w.trace[:w.nsteps] {
 		fmt.Fprintf(h, "%d %v %d %q %d\n", e.fiber, e.op.Kind, e.object, e.op.Name, e.at)

@@ -13,7 +13,7 @@ import (
 // intns are arguments for Intn, up to the largest int, whatever its size.
 var intns = []int{1000, 1<<31 - 2, 1<<31 - 1, math.MaxInt>>(bits.UintSize/2) + 2, math.MaxInt >> 22, math.MaxInt>>1 + 2, math.MaxInt}
 
-// Intn returns numbers in its range, whatever n is, and the same ones when the decisions are made again.
+// Intn returns numbers in its range, whatever n is, and the same numbers when the decisions are made again.
 //
 // Spec: SM-02 (a schedule is its decisions)
 // Spec: SM-03 (the same decisions give the same run)
@@ -31,7 +31,7 @@ func TestIntnOfAnyNumber(t *testing.T) {
 					}
 					if v > n/2 {
 						large++
-						_ = coir.Yield(ctx) // another run of the schedule must come here too
+						_ = coir.Yield(ctx) // another run of the schedule must get here too
 					}
 				}
 			}, WithStrategy(strategy), WithSchedules(200))

@@ -14,8 +14,8 @@ import (
 
 // This file is also compiled into package sim for the tests of the examples: see runExamples. So it has no test.
 
-// looker is a strategy that decides as another one does, and takes snapshots of the program: at random decisions, and
-// at random moments at which no fiber can run. It counts what snapshot.Explain returns for them.
+// looker is a strategy that decides like another one, and takes snapshots of the program: at random decisions, and at
+// random moments at which no fiber can run. It counts what snapshot.Explain returns for them.
 type looker struct {
 	Strategy
 	*tally
@@ -45,17 +45,17 @@ const (
 	forms
 )
 
-// tally counts what was explained in the schedules of programs. Its fields are exported for package json.
+// tally counts explanations in the schedules of programs. Its fields are exported for package json.
 type tally struct {
 	Schedules int
 	Pairs     int                             // of snapshots
 	Certain   map[snapshot.Problem]int        // explanations told as certain, one of whose waits was cancelled later, by kind
 	False     map[snapshot.Problem][forms]int // other explanations, by kind
-	Right     map[snapshot.Problem][forms]int // those of them of which a wait was cancelled later
+	Right     map[snapshot.Problem][forms]int // those of them one of whose waits was cancelled later
 	Wrong     []string                        // explanations told as certain, none of whose waits was cancelled
 	Says      map[snapshot.Problem]string     // the first false one of a kind
 
-	ended func() // is called after each schedule; nil: not
+	ended func() // called after each schedule, unless it is nil
 }
 
 func newTally() *tally {
@@ -131,7 +131,7 @@ func (l *looker) look() {
 	l.before = again
 }
 
-// take takes a snapshot. The fibers of package programs, which is an internal one, are not coir's own there.
+// take takes a snapshot. In it, the fibers of the internal package programs do not count as coir's own.
 func (l *looker) take() *snapshot.Snapshot {
 	s := l.w.rt.Snapshot(snapshot.Options{})
 	for i := range s.Fibers {
@@ -148,8 +148,8 @@ func (l *looker) explain(how form, earlier, later *snapshot.Snapshot) {
 	l.claim(how, snapshot.Explain(earlier, apart(earlier, later, 10*time.Minute)))
 }
 
-// apart returns the later of two snapshots as if it had been begun that much after the earlier, while all waits for
-// objects had begun an hour before. The real time between them does not matter, so that every run counts the same.
+// apart returns the later of two snapshots as if it had begun the given time after the earlier one, and as if all waits
+// for objects had begun an hour before. The real time between them does not matter, so that every run counts the same.
 func apart(earlier, later *snapshot.Snapshot, gap time.Duration) *snapshot.Snapshot {
 	s := *later
 	s.Taken = earlier.Taken.Add(earlier.Took + gap)
@@ -175,7 +175,7 @@ func (l *looker) claim(how form, all []snapshot.Explanation) {
 }
 
 // end counts the explanations of a schedule that has passed. They are false, unless one of the waits was cancelled
-// later: then it might not have ended otherwise.
+// later: without that it might never have ended.
 func (l *looker) end() {
 	if l.w == nil || l.Schedules == l.most {
 		return

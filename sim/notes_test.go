@@ -10,7 +10,7 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 )
 
-// Waited returns how the goroutine has waited last. Operations that do not wait, mutexes and Gosched do not count.
+// Waited returns how the goroutine last waited. Operations that do not wait, mutexes and Gosched do not count.
 func TestWaited(t *testing.T) {
 	if !coro.Assembly {
 		t.Skip("without assembly there are no notes")
@@ -61,7 +61,7 @@ func TestWaited(t *testing.T) {
 		{"a mutex", coro.NotWaited, func() { held.Lock(); after(soon, held.Unlock); held.Lock() }},
 		{"Gosched and a collection", coro.NotWaited, func() { runtime.Gosched(); runtime.GC() }},
 	} {
-		// An early timer or a garbage collection may remove the note. So one of a few tries must be right.
+		// An early timer or a garbage collection may remove the note. So one of a few tries must be correct.
 		got := coro.NotWaited
 		for range 20 {
 			coro.ForgetWait()

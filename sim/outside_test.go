@@ -101,7 +101,7 @@ func TestCancelOfPackageContextIsControlled(t *testing.T) {
 }
 
 // The cancellation takes effect before the next operation of the fiber that called it: that operation no longer meets a
-// receiver, in whatever order the fibers run.
+// receiver, in any order of the fibers.
 func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 	for name, under := range underStandard {
 		t.Run(name, func(t *testing.T) {
@@ -131,8 +131,8 @@ func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 	}
 }
 
-// The deadline of a scope is by the simulation's clock, also for contexts that package context derives from it, and for
-// a scope in a context that has a later deadline by real time.
+// The deadline of a scope is measured on the simulation's clock, also for contexts that package context derives from
+// it, and for a scope in a context that has a later deadline by real time.
 func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
 		late, cancel := context.WithTimeout(ctx, time.Hour)
@@ -265,8 +265,8 @@ func TestCancelOfPackageContextByAGoroutineIsTold(t *testing.T) {
 					told = true
 					says(t, f, "a goroutine that is not a fiber of the simulation has cancelled the context used at sim/outside_test.go:")
 					saysNot(t, f, "asm_", "context/context.go")
-				case KindDeadlock: // it came too late: the machine is busy
-				case KindBlocked: // it came before both were parked, and sim reports the program's own <-done
+				case KindDeadlock: // the cancellation was too late: the machine is busy
+				case KindBlocked: // it was before both were parked, and sim reports the program's own <-done
 				default:
 					t.Fatal(f)
 				}

@@ -24,8 +24,8 @@ func batches(arrive []int, size, linger int) (sizes []int) {
 	return sizes
 }
 
-// RecvBatch compared with its model. Values come at even times and linger is odd, so that none comes when a batch ends.
-// The times are decisions of the schedule.
+// The test compares RecvBatch with its model. Values arrive at even times and linger is odd, so that none arrives when
+// a batch ends. The times are decisions of the schedule.
 func TestOwnRecvBatch(t *testing.T) {
 	for _, capacity := range []int{0, 1, coir.Unbounded} {
 		Test(t, func(ctx context.Context, s *Sim) {

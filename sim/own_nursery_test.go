@@ -14,7 +14,7 @@ import (
 // Nurseries under simulation: the claims of nursery_test.go in the root that do not need goroutines or several workers.
 // Limits with waits inside, and the first to fail, are in own_test.go.
 
-// Fibers that wait for a place begin in the order of their Go, and there are never more than places.
+// Fibers that wait for a place begin in the order of their Go, and there are never more fibers than places.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 func TestOwnLimitKeepsTheOrder(t *testing.T) {
@@ -155,7 +155,7 @@ func TestOwnCancelWithALine(t *testing.T) {
 	})
 }
 
-// A cancellation ends every wait below, wherever it is, once, for the first cause, and none above.
+// A cancellation ends every wait below, wherever it is, once, for the first cause. It ends no wait above.
 //
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 // Spec: NU-06 (cancel wakes every parked child)

@@ -13,8 +13,8 @@ import (
 )
 
 // Select under simulation: the claims of select_test.go in the root that do not need goroutines or real time, each as a
-// program in which decisions replace the luck of the original. own_test.go has those about channels that become ready;
-// TestUnderSimulation in the root runs the conformance suite of channels under simulation as it is.
+// program in which decisions replace the luck of the original. own_test.go has the claims about channels that become
+// ready; TestUnderSimulation in the root runs the conformance suite of channels under simulation as it is.
 
 var errGone = errors.New("gone")
 
@@ -27,7 +27,7 @@ func still(s *Sim, chans ...*coir.Chan[int]) {
 	}
 }
 
-// Every mixture of cases that are ready and cases that are not: one of the ready ones happens, and no other channel
+// In every mixture of cases that are ready and cases that are not, one of the ready cases happens, and no other channel
 // changes.
 //
 // Spec: SE-01 (a select completes one case)
@@ -67,8 +67,8 @@ func TestOwnSelectDoesOneReadyCase(t *testing.T) {
 	})
 }
 
-// A select that is cancelled or runs out of time against peers that may come: one of its cases happened, or none of
-// them left a trace.
+// A select is cancelled or times out while peers may arrive: either exactly one of its cases happens, or none of its
+// cases has an effect.
 //
 // Spec: SE-02 (all cases claim through one word)
 // Spec: SE-05 (losing registrations are removed first)
@@ -162,8 +162,8 @@ func TestOwnSelectHasTheSameChannelManyTimes(t *testing.T) {
 	})
 }
 
-// An even number of selects, each of which sends and receives on every channel, in some order: they meet in pairs, and
-// none is left.
+// Each of an even number of selects sends and receives on every channel, in some order: they meet in pairs, and none is
+// left.
 //
 // Spec: SE-01 (a select completes one case)
 // Spec: SE-02 (all cases claim through one word)
@@ -242,7 +242,7 @@ func TestOwnSelectPriorityTakesTheFirst(t *testing.T) {
 }
 
 // TrySelect never waits, and either meets another fiber or changes nothing. Once it was not an operation of the
-// schedule, and left its choice to chance.
+// schedule, and made its choice at random.
 //
 // Spec: SE-06 (a ready case needs no registration)
 // Spec: SE-09 (TrySelect never waits)
@@ -325,7 +325,7 @@ func TestOwnSelectAgainstTheEndOfAChannel(t *testing.T) {
 	}
 }
 
-// A select with a case of each sort reports the case that happens first, and leaves the others unchanged.
+// A select with a case of each kind reports the case that happens first, and leaves the others unchanged.
 //
 // Spec: SE-05 (losing registrations are removed first)
 // Spec: SE-18 (a case can wait for anything)

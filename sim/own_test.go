@@ -14,7 +14,7 @@ import (
 
 // The library under its own simulation: small programs with the real channels, selects and nurseries. Each runs in all
 // schedules with up to two preemptions, within the limit of schedules, and in some random ones. Results that are read
-// after the join are in variables of which each has one writer, so that the race detector reports nothing.
+// after the join are in variables that each have one writer, so that the race detector reports nothing.
 
 // own explores fn.
 func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
@@ -38,7 +38,7 @@ func own(t *testing.T, fn func(ctx context.Context, s *Sim), opts ...Option) {
 }
 
 // guard runs every 16th schedule again from its decisions, and expects the same steps. It uses one strategy for a
-// number of schedules, or until that has no more, and then rest.
+// number of schedules, or until the strategy has no more, and then rest.
 type guard struct {
 	Strategy
 	rest    Strategy
@@ -401,7 +401,7 @@ func TestOwnSelectorServesEveryChannel(t *testing.T) {
 	})
 }
 
-// A value is either handed over, or its sender learns that it was not, whenever the time limit passes.
+// A value is either passed on, or its sender learns that it was not, whenever the time limit passes.
 //
 // Spec: CH-23 (a deadline ends a wait with ErrTimeout)
 func TestOwnTimeoutAgainstData(t *testing.T) {
@@ -664,7 +664,7 @@ func TestOwnPipeWithoutReadersTakesNothing(t *testing.T) {
 func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 	for _, places := range []int{1, 2} {
 		t.Run(fmt.Sprint(places), func(t *testing.T) {
-			own(t, func(ctx context.Context, s *Sim) { // the fiber that gives the tasks needs no place
+			own(t, func(ctx context.Context, s *Sim) { // the fiber that submits the tasks needs no place
 				o := coir.NewOrdered[int](1, coir.WithName("ordered"))
 				var got []int
 				err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
@@ -700,7 +700,7 @@ func TestOwnOrderedKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// The fibers that take the results and give the tasks share one place.
+// The fibers that take the results and submit the tasks share one place.
 //
 // Spec: NU-15 (a child that waits for children gives its place up)
 // Spec: CH-51 (fiber handles arrive in the order sent)

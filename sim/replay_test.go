@@ -142,8 +142,8 @@ func TestATokenThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// A token with other bytes is damaged, or it does not fit. No token with one bit changed may replay as the original
-// failure, unless it has the same decisions.
+// A changed token is damaged, or it does not fit. No token with one bit changed may replay as the original failure,
+// unless it has the same decisions.
 func TestAChangedTokenDoesNotReplay(t *testing.T) {
 	fn := oppositeOrder(false)
 	_, f := failing(fn)
@@ -216,7 +216,7 @@ func TestAChangedProgramDiverges(t *testing.T) {
 	sameRun(t, f, again, err)
 }
 
-// A schedule of which only the end is recorded can be replayed, made smaller and reported as others can. The hash also
+// A schedule of which only the end is recorded can be replayed, made smaller and reported like others. The hash also
 // covers the part that is not recorded.
 //
 // Spec: SM-05 (a token replays its schedule)
@@ -274,7 +274,7 @@ func TestATokenKeepsVeryManyZeros(t *testing.T) {
 	}
 }
 
-// digest is a strategy that hashes all questions to another one and its answers, over all schedules.
+// digest is a strategy that hashes all questions to another strategy, and its answers, over all schedules.
 type digest struct {
 	Strategy
 	sum search.RNG
@@ -340,8 +340,8 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 	}
 }
 
-// TestAFailureIsShrunkToTheFewestChoices starts from random schedules, full of switches. That two are enough, and for
-// most of the corpus one, is what exhaustive exploration finds too. Only the stop that is starved takes one for each
+// TestAFailureIsShrunkToTheFewestChoices starts from random schedules, full of switches. Two decisions are enough, and
+// for most of the corpus one decision; exhaustive exploration finds the same. Only the starved stop needs one for each
 // round.
 //
 // Spec: SM-07 (a failing schedule is made smaller)
@@ -384,8 +384,8 @@ func TestATokenTellsUsesOfAnObjectApart(t *testing.T) {
 	}
 }
 
-// TestTimeBeginsAnewInEachSchedule: a program may decide by the time, as an hourly limit does. The schedules before it
-// have moved the clock, which must not show.
+// TestTimeBeginsAnewInEachSchedule: a program may decide by the time, as an hourly limit does. Earlier schedules have
+// moved the clock, and the program must not notice that.
 func TestTimeBeginsAnewInEachSchedule(t *testing.T) {
 	program := func(ctx context.Context, s *Sim) {
 		if now := coir.Now(ctx); now != 0 || s.Now() != 0 {

@@ -19,7 +19,7 @@ import (
 // very long schedule only the end is kept. It may not show all users of a channel, or the nursery to which a name
 // belongs; the report then leaves that out.
 
-// findings is a failure with additional facts for its readers.
+// findings holds a failure and additional facts for its readers.
 type findings struct {
 	*Failure
 	names  []string                // of the fibers
@@ -125,7 +125,7 @@ func (r *findings) used(s int) {
 	r.told.Events = append(r.told.Events, x)
 }
 
-// outcomes are those of package report.
+// outcomes maps the outcomes to those of package report.
 var outcomes = [...]report.Outcome{
 	policy.Unknown: report.Failed, policy.Done: report.Done, policy.WouldBlock: report.Failed,
 	policy.Closed:   report.Closed,
@@ -156,7 +156,7 @@ func onChannel(k policy.Kind) bool {
 	return k >= policy.Send && k <= policy.Abort || k == policy.SendAsync || k == policy.RecvAsync
 }
 
-// describe returns an operation in a few words, without what only the trace knows.
+// describe returns an operation in a few words, without the facts that only the trace knows.
 func describe(op policy.Op) string {
 	if op.Name == "" {
 		return op.Word()

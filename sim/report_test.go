@@ -25,7 +25,7 @@ func found(t *testing.T, kind Kind, fn func(ctx context.Context, s *Sim), opts .
 	return res.Failure
 }
 
-// says fails unless the report has each of the texts.
+// says fails unless the report contains each of the texts.
 func says(t *testing.T, f *Failure, texts ...string) {
 	t.Helper()
 	report := f.Error()
@@ -36,7 +36,7 @@ func says(t *testing.T, f *Failure, texts ...string) {
 	}
 }
 
-// saysNot fails if the report has one of the texts.
+// saysNot fails if the report contains one of the texts.
 func saysNot(t *testing.T, f *Failure, texts ...string) {
 	t.Helper()
 	report := f.Error()
@@ -47,7 +47,7 @@ func saysNot(t *testing.T, f *Failure, texts ...string) {
 	}
 }
 
-// The report names what each case of a select waits for, also events and promises, and that a wait is for a cancel.
+// The report names what each case of a select waits for, even an event or a promise, and says if it waits for a cancel.
 func TestReportOfEventsAndPromises(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		e, p := coir.NewEvent(coir.WithName("ready")), coir.NewPromise[int](coir.WithName("answer"))
@@ -168,7 +168,7 @@ func TestReportNamesWhatNobodyIsLeftToServe(t *testing.T) {
 	saysNot(t, f, "cycle:", "no fiber is left")
 }
 
-// The remaining fibers wait for the worker to end, or for the same thing as it does: it is certain that no fiber comes.
+// The remaining fibers wait for the worker to end, or for the same thing as it does: certainly no other will come.
 func TestReportSaysThatNobodyIsLeftWhereThatIsCertain(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		results := coir.NewChan[int](0, coir.WithName("results"))
@@ -269,7 +269,7 @@ func TestReportHasThePanicBehindADeadlock(t *testing.T) {
 	saysNot(t, found(t, KindDeadlock, fn(func() {})), "panic")
 }
 
-// Nothing of a name is left out of the table, however long it is, or however many columns there are.
+// The table shows each name in full, however long it is and however many columns there are.
 func TestReportHasLongNamesInFull(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		_, _ = coir.NewChan[int](0, coir.WithName("a-name-of-more-than-twenty-letters")).Recv(ctx)
@@ -292,7 +292,7 @@ func TestReportHasLongNamesInFull(t *testing.T) {
 	says(t, f, "| receiver-with-a-name |", "| -as-long[6]          |", "| recv                 |", "| a-name-of-more-than- |", "| twenty-letters *     |")
 }
 
-// Each has sent the other what it has, and now both wait to receive more, in selects.
+// Each has sent the other what it has, and now both wait in selects to receive more.
 //
 // Spec: SM-08 (nobody able to go on is a deadlock)
 func TestReportNamesTheChannelsOfASelect(t *testing.T) {
@@ -385,7 +385,7 @@ func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 			<-stuck
 			_ = c.TrySend(1)
 		}()
-		_, _ = c.Recv(ctx) // comes back when the deadlock has been seen
+		_, _ = c.Recv(ctx) // returns when the deadlock has been detected
 		close(stuck)
 		<-sent
 	}
@@ -406,7 +406,7 @@ func TestReportOfADeadlockNamesTheGoroutinesThatCameTooLate(t *testing.T) {
 // A panic is reported with the frames of the program, from the inside out, whether a fiber panicked or the program
 // itself.
 func TestReportOfAPanicHasTheFramesOfTheProgram(t *testing.T) {
-	boom := func(c *coir.Chan[int]) { // in a handler, so that there is library on both sides
+	boom := func(c *coir.Chan[int]) { // in a handler, so that the library is on both sides
 		_ = c.TrySend(1)
 		c.Abort(nil)
 	}
@@ -548,7 +548,7 @@ func pricesTest(ctx context.Context, s *Sim) {
 	s.Sometimes(price == 4, "the new price")
 }
 
-// Except for the lines that name the schedule and the place, the guide prints what a reader gets.
+// Except for the lines that name the schedule and the place, the guide shows the output that a reader gets.
 func TestGuideShowsTheReportAsItIs(t *testing.T) {
 	guide, err := os.ReadFile("../docs/guide/testing.md")
 	if err != nil {
@@ -622,7 +622,7 @@ func TestReportOfTries(t *testing.T) {
 	saysNot(t, f, "| await", "| lock free", "| acquire")
 }
 
-// A sleep for no time lets others run, and the report shows it as the program has written it.
+// A sleep of 0 lets others run, and the report shows it as it is in the program.
 func TestReportOfASleepForNoTime(t *testing.T) {
 	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		_ = coir.Sleep(ctx, 0)
@@ -636,7 +636,7 @@ func TestReportOfASleepForNoTime(t *testing.T) {
 	says(t, f, "| sleep 0s ", "| yield ", "| sleep 1m0s → timed out ", "| sleep 0s → timed out ")
 }
 
-// A WaitCancel that a deadline ends has timed out.
+// A WaitCancel that a deadline ends is reported as timed out.
 func TestReportTellsHowAWaitForACancelEnds(t *testing.T) {
 	f := found(t, KindError, func(ctx context.Context, s *Sim) {
 		short, stop := coir.WithTimeout(ctx, time.Second)

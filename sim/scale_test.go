@@ -28,7 +28,7 @@ func sized(normal, full int) int {
 // slowBuild reports whether a switch of fibers costs many times what it does in a release.
 func slowBuild() bool { return race.Enabled || verySlowBuild() }
 
-// verySlowBuild: .ci/arm64 names the emulator.
+// verySlowBuild reports the slowest builds; .ci/arm64 names the emulator.
 func verySlowBuild() bool {
 	return invariant.Enabled || !coro.Assembly || os.Getenv("COIR_EMULATOR") != ""
 }
@@ -47,7 +47,7 @@ func scaled(n int) int {
 	return n
 }
 
-// onceInCI skips, in a short run, what does not depend on the build: CI has one run that is not short.
+// onceInCI skips, in a short run, a test that does not depend on the build: one run of CI is not short.
 func onceInCI(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -37,7 +37,7 @@ func relay(ctx context.Context, s *Sim) {
 	}
 }
 
-// However a failure was found, three decisions are left of it. If turns were not joined, it would be 22 to 55.
+// However a failure was found, three of its decisions are left. If turns were not joined, 22 to 55 would be.
 //
 // Spec: SM-07 (a failing schedule is made smaller)
 func TestShrinkKeepsLittle(t *testing.T) {
@@ -56,7 +56,7 @@ func TestShrinkKeepsLittle(t *testing.T) {
 	}
 }
 
-// A report says if its schedule may still have decisions that do not matter.
+// A report says whether its schedule may still have decisions that do not matter.
 func TestReportSaysThatItIsNotSmall(t *testing.T) {
 	f := found(t, KindError, relay)
 	const text = "  it was too long to be made as small as it could be"

@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/internal/search"
 )
 
-// What the simulation promises: it runs all schedules and none twice, its clock costs only the steps, it handles many
+// The simulation promises this: it runs all schedules and none twice, its clock costs only the steps, it handles many
 // fibers, it is fast enough to run thousands of schedules, and it reports the kind and the place of each failure.
 
 // idle starts fibers that only yield.
@@ -323,7 +323,7 @@ func TestTenThousandFibersRun(t *testing.T) {
 	}
 }
 
-// TestSpeed only logs: what a schedule costs depends on the machine.
+// TestSpeed only logs, because the cost of a schedule depends on the machine.
 func TestSpeed(t *testing.T) {
 	large(t, "figures, which this build does not have")
 	for _, c := range []struct {
@@ -345,7 +345,7 @@ func TestSpeed(t *testing.T) {
 }
 
 // TestAStepAllocatesNothing counts the allocations while one fiber of three yields and selects a hundred thousand
-// times, and the others yield as often as the strategy likes. The trace and the list of decisions grow, and Go's
+// times, and the others yield as often as the strategy lets them. The trace and the list of decisions grow, and Go's
 // collector allocates: some thirty allocations in all, which is less than one for each thousand.
 func TestAStepAllocatesNothing(t *testing.T) {
 	if slowBuild() {

@@ -18,7 +18,7 @@ func TestSitesOfOperations(t *testing.T) {
 		_ = c.Send(ctx, 1)
 		_, _ = c.SendMany(ctx, []int{1})
 		c.Close()
-		for range c.All(ctx) { //nolint:revive // all that is there
+		for range c.All(ctx) { //nolint:revive // all values in the channel
 		}
 		s.Errorf("end")
 	})
@@ -60,7 +60,7 @@ func TestSitesOfLoops(t *testing.T) {
 	const end = 19
 	for _, x := range []struct {
 		program func(ctx context.Context)
-		want    []string // the call and the line of each step, once in a row
+		want    []string // the call and the line of each step, without repetitions
 	}{
 		{func(ctx context.Context) {
 			c, d := coir.NewChan[int](1), coir.NewChan[int](1)

@@ -15,13 +15,13 @@ import (
 	"github.com/coir-go/coir/snapshot"
 )
 
-// TestDeadlocksAreExplained: when a program of the corpus has stopped, two snapshots explain it as the report of the
-// schedule does. If the report has a cycle, they name the same one: the same fibers, and the same objects. Otherwise
-// they say that every fiber waits, and for what, in the same words.
+// TestDeadlocksAreExplained: when a program of the corpus has stopped, two snapshots explain it like the report of the
+// schedule. If the report has a cycle, they name the same one: the same fibers, and the same objects. Otherwise they
+// say that every fiber waits, and for what, in the same words.
 //
 // There are two exceptions. A report knows all operations of a schedule, and a snapshot only the last users of a
-// channel. If a cycle passes through a channel whose users it does not show, every fiber waits. And if tickers
-// continue, snapshots show that they do, and explain nothing.
+// channel. If a cycle passes through a channel whose users the snapshot does not show, it explains that every fiber
+// waits. And if tickers continue, snapshots show that they do, and explain nothing.
 //
 // Spec: OB-15 (the wait-for graph names cycles)
 // Spec: SM-08 (nobody able to go on is a deadlock)
@@ -42,7 +42,7 @@ func TestDeadlocksAreExplained(t *testing.T) {
 			for seed := range seeds {
 				looks := 0
 				look := func(w *world) {
-					if looks++; looks > 100 { // it is being made smaller, again and again
+					if looks++; looks > 100 { // the failure is being made smaller, again and again
 						return
 					}
 					how, wrong := compareStop(w)
@@ -68,7 +68,7 @@ func TestDeadlocksAreExplained(t *testing.T) {
 	}
 }
 
-// stopper is a strategy that decides as another one does, and examines each deadlock.
+// stopper is a strategy that decides like another one, and examines each deadlock.
 type stopper struct {
 	Strategy
 	w    *world
@@ -99,7 +99,7 @@ func (h *stoppedHost) Outside(time.Duration) (stack []uintptr, deadline bool) {
 	return stack, deadline
 }
 
-// What snapshots explain of a stop.
+// The kinds of explanations of a stop.
 const (
 	sameCycle = "stops with a cycle, which the snapshots name"
 	allWait   = "stops without a cycle, and every fiber waits"
@@ -112,12 +112,12 @@ type stop struct {
 	*findings
 	later  *snapshot.Snapshot
 	told   []snapshot.Explanation
-	cycle  [][]uint64 // that of the report: the fibers that each of its lines is about
+	cycle  [][]uint64 // the cycle of the report: the fibers that each of its lines is about
 	reason string     // the report
 }
 
-// compareStop compares the report of a deadlock with what two snapshots explain. It returns what they say, and what is
-// wrong with it.
+// compareStop compares the report of a deadlock with what two snapshots explain. It returns the kind of explanation,
+// and what is wrong with it.
 func compareStop(w *world) (how, wrong string) {
 	earlier, later := w.rt.Snapshot(snapshot.Options{}), w.rt.Snapshot(snapshot.Options{})
 	f := &Failure{Kind: KindDeadlock}
@@ -235,10 +235,10 @@ func (s *stop) isCycle(x snapshot.Explanation) bool {
 			return false
 		}
 	}
-	return len(objects) == 0 // else it names one that no fiber of the cycle waits for
+	return len(objects) == 0 // otherwise it names one that no fiber of the cycle waits for
 }
 
-// objectsOf returns the objects that a fiber waits for by the report.
+// objectsOf returns the objects that a fiber waits for according to the report.
 func (s *stop) objectsOf(id uint64) (objects []uint64) {
 	for i := range s.fibers {
 		c := &s.fibers[i]
@@ -256,8 +256,8 @@ func (s *stop) objectsOf(id uint64) (objects []uint64) {
 	return objects
 }
 
-// isAll reports whether an explanation says that every fiber waits, and the snapshot has the words of the report for
-// what each of them waits for.
+// isAll reports whether an explanation says that every fiber waits, and the snapshot uses the words of the report for
+// what each fiber waits for.
 func (s *stop) isAll(x snapshot.Explanation) bool {
 	if x.Kind != snapshot.ProblemAllWaiting {
 		return false
@@ -276,10 +276,10 @@ func (s *stop) isAll(x snapshot.Explanation) bool {
 	return slices.Equal(ids, got)
 }
 
-// ownNumbers are what a report and a snapshot count differently, and the children that a report names.
+// ownNumbers matches what a report and a snapshot count differently, and the children that a report names.
 var ownNumbers = regexp.MustCompile(`(channel )?#\d+|(to end): .*`)
 
-// wishes returns what a fiber waits for by the report.
+// wishes returns what a fiber waits for according to the report.
 func wishes(w *report.Wait) (texts []string) {
 	for _, x := range w.Wishes {
 		texts = append(texts, ownNumbers.ReplaceAllString(x.Text, "$2"))
@@ -288,7 +288,7 @@ func wishes(w *report.Wait) (texts []string) {
 	return texts
 }
 
-// waits returns what a fiber waits for by a snapshot.
+// waits returns what a fiber waits for according to a snapshot.
 func waits(f *snapshot.Fiber) (texts []string) {
 	for _, w := range f.Wait {
 		texts = append(texts, ownNumbers.ReplaceAllString(w.Text, ""))
@@ -319,7 +319,7 @@ func TestSnapshotsChangeNoSchedule(t *testing.T) {
 	}
 }
 
-// hasher is a strategy that decides as another one does, and keeps the hashes of the schedules.
+// hasher is a strategy that decides like another one, and keeps the hashes of the schedules.
 type hasher struct {
 	Strategy
 	w      *world

@@ -92,8 +92,8 @@ func spread(t *testing.T, s Strategy, fn func(context.Context, *Sim), warm, each
 	return chi2, (chi2 - df) / math.Sqrt(2*df)
 }
 
-// uneven is a program of a long fiber and a short one, where with a coin toss at each point the short one almost always
-// ends early.
+// uneven is a program of a long fiber and a short one. With a coin toss at each point the short one almost always ends
+// early.
 func uneven(long int) program {
 	return func(ctx context.Context, _ *Sim) {
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {

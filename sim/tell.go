@@ -9,9 +9,9 @@ import (
 	"github.com/coir-go/coir/internal/source"
 )
 
-// Facts that only a report needs, and that take too long to record in each schedule: the line of each operation, and
-// where channels were made. A schedule can be run again. So when sim has found a failure and shrunk it, it runs the
-// schedule once more, records these facts, and reports that run.
+// This file records facts that only a report needs, and that take too long to record in each schedule: the line of each
+// operation, and where channels were made. A schedule can be run again. So when sim has found a failure and shrunk it,
+// it runs the schedule once more, records these facts, and reports that run.
 //
 // The outcomes of operations are always recorded: that costs a call for each operation, and no memory.
 

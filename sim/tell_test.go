@@ -95,8 +95,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// If one call of the program makes several operations inside the library, they are one row. Operations between fibers
-// of the library have no rows.
+// If one call of the program performs several operations inside the library, they are one row. Operations between
+// fibers of the library have no rows.
 func TestReportHidesHowTheLibraryWorks(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		prices := pubsub.NewBroadcast[int](coir.WithName("prices"))
@@ -174,7 +174,7 @@ func TestReportTellsChannelsApart(t *testing.T) {
 		fmt.Sprintf(" was first used at sim/tell_test.go:%d\n", line-1))
 }
 
-// Texts that the program reports are where it reports them, in the table and in the chart.
+// Texts that the program reports appear where it reports them, in the table and in the chart.
 func TestErrorsAreRows(t *testing.T) {
 	fn := func(ctx context.Context, s *Sim) {
 		_ = coir.Yield(ctx)
@@ -202,7 +202,7 @@ func TestErrorsAreRows(t *testing.T) {
 	if page := chartOf(t, f); said != 3 || !strings.Contains(page, `"error: the sum is 5"`) {
 		t.Error(said, page)
 	}
-	// Drawn does not run a schedule twice, and has the rows that need no second run.
+	// Drawn does not run a schedule twice. Its report has the rows that need no second run.
 	says(t, Drawn(func(int) int { return 0 }, fn), "|\n        | error: the sum is 5  ")
 }
 
@@ -221,7 +221,7 @@ func TestLogsAreRows(t *testing.T) {
 		s.Logf("after the error")
 	}, WithSchedules(2000))
 	says(t, f, "| log: sends 0 x ", "| log: sends 1 x ", "| error: 50 ", "| log: after the error ")
-	if formatted.times > 3*3 { // the schedule that is reported, and those that are shown beside it
+	if formatted.times > 3*3 { // the reported schedule, and those shown beside it
 		t.Errorf("the texts were formatted %d times", formatted.times)
 	}
 	many := found(t, KindError, func(ctx context.Context, s *Sim) {
@@ -237,8 +237,8 @@ func TestLogsAreRows(t *testing.T) {
 	}
 }
 
-// Logf may be called outside of fibers, and is in the report of Drawn too. Of a text with several lines the report
-// shows the first that is not empty.
+// Logf may be called outside of fibers, and its texts are in the report of Drawn too. If a text has several lines, the
+// report shows the first that is not empty.
 func TestLogsFromElsewhere(t *testing.T) {
 	fn := func(ctx context.Context, s *Sim) {
 		done := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// What sim.Test prints for the user of go test.
+// The tests check what sim.Test prints for the user of go test.
 
 // listener is a testing.TB that keeps its messages.
 type listener struct {

@@ -8,11 +8,10 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// A program with a fiber that sleeps and tries, again and again, never stops. So sim finds a deadlock of its other
-// fibers only when the schedule has become too long. It is a deadlock all the same, because the fibers that move cannot
-// end the waits of the others. Two conditions distinguish it from a livelock. First, time passes, so the moving fibers
-// do not keep the others from running. Second, a fiber that has not moved waits for something that no moving fiber has
-// ever served.
+// A program in which a fiber keeps sleeping and trying never stops. So sim finds a deadlock of its other fibers only
+// when the schedule has become too long. It is still a deadlock, because the fibers that move cannot end the waits of
+// the others. Two conditions distinguish it from a livelock. First, time passes, so the moving fibers do not keep the
+// others from running. Second, a fiber that has not moved waits for something that no moving fiber has ever served.
 
 // leastTicks is the least number of times that time has to pass in the second half of a schedule that is too long.
 const leastTicks = 8

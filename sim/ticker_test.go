@@ -15,8 +15,8 @@ import (
 	"github.com/coir-go/coir/locks"
 )
 
-// limited is a service with a limit of its rate: a ticker fills a bucket of tokens, and workers take one for each job.
-// Jobs that fail are queued again, by the worker itself, so that all workers wait to send when the queue is full. That
+// limited is a service with a rate limit: a ticker fills a bucket of tokens, and workers take one for each job. Jobs
+// that fail are queued again, by the worker itself, so that all workers wait to send when the queue is full. That
 // happens after some hundred steps. The ticker continues, and so does a monitor that receives each tick.
 func limited(workers, jobs int) program {
 	return func(ctx context.Context, s *Sim) {
@@ -88,7 +88,7 @@ func TestADeadlockBesideATickerIsADeadlock(t *testing.T) {
 	if since == nil || len(since[1]) > 4 {
 		t.Fatalf("since %v:\n%v", since, f)
 	}
-	// The step at which all stop is in the table, and in the chart.
+	// The step at which all fibers stop is in the table, and in the chart.
 	says(t, f, fmt.Sprintf("%s | ", since[1]))
 	if page := chartOf(t, f); !strings.Contains(page, `"Folds":[{`) {
 		t.Error("the chart has no folds")
@@ -146,7 +146,7 @@ func TestSpinningBesideADeadlockIsALivelock(t *testing.T) {
 	}
 }
 
-// A channel whose only receivers wait to send to it is a cycle, of one fiber too.
+// A channel whose only receivers wait to send to it is a cycle, even of one fiber.
 func TestReportNamesAJam(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		c := coir.NewChan[int](1, coir.WithName("c"))

@@ -13,7 +13,7 @@ import (
 // These tests check what a reader relies on: a token replays the same schedule, an error of the test has a token, and a
 // condition that should be reached has been reached.
 
-// detour yields n times, and sleeps in place of one of them.
+// detour yields n times, and sleeps instead of one of the yields.
 func detour(n, at int) program {
 	return func(ctx context.Context, s *Sim) {
 		for i := range n {
@@ -27,7 +27,7 @@ func detour(n, at int) program {
 	}
 }
 
-// A token says in which window of 64 steps the program has changed.
+// A token shows in which window of 64 steps the program has changed.
 //
 // Spec: SM-05 (a token replays its schedule)
 func TestDivergedSaysWhere(t *testing.T) {
@@ -41,7 +41,7 @@ func TestDivergedSaysWhere(t *testing.T) {
 		{300, 200, "between step 193 and step 256:"},
 		{300, 299, "between step 257 and step 300, its last:"},
 		{20, 3, "between step 1 and step 20, its last:"},
-		{40_000, 20_000, "between step 19969 and step 20224:"}, // of a long one, to a window of 256
+		{40_000, 20_000, "between step 19969 and step 20224:"}, // for a long schedule, in a window of 256
 	} {
 		opts := []Option{WithSteps(50_000), WithSchedules(1)}
 		token := found(t, KindError, detour(c.steps, 0), opts...).Token
@@ -154,7 +154,7 @@ func TestFatalOfTheTestHasAToken(t *testing.T) {
 	<-done
 }
 
-// So does one that calls t.Error, or t.Fatal in a fiber.
+// So does a program that calls t.Error, or t.Fatal in a fiber.
 func TestErrorOfTheTestHasAToken(t *testing.T) {
 	l := &listener{TB: t}
 	text, failed := "", false
@@ -227,7 +227,7 @@ func TestPassLineHasTheCoverage(t *testing.T) {
 	}
 }
 
-// In a race build the test may have failed by a data race. The advice for that stands alone: it is not to use s.Errorf.
+// In a race build the test may have failed by a data race. That has its own advice, without s.Errorf.
 func TestReportOfADataRace(t *testing.T) {
 	text := outsideText(true)
 	race, called, ok := strings.Cut(text, " If none is, ")

@@ -33,7 +33,7 @@ func readThenWrite(ctx context.Context, s *Sim) {
 	}
 }
 
-// aborting sends three values, unless a fault comes.
+// aborting sends three values, unless a fault happens.
 func aborting(ctx context.Context, s *Sim) {
 	jobs := coir.NewChan[int](1, coir.WithName("jobs"))
 	got := 0
@@ -65,7 +65,7 @@ func aborting(ctx context.Context, s *Sim) {
 	}
 }
 
-// dropping has a worker that may take the end before the job that was sent first.
+// dropping has a worker that may take the end before the job, which was sent first.
 func dropping(ctx context.Context, s *Sim) {
 	jobs, quit := coir.NewChan[int](1, coir.WithName("jobs")), coir.NewChan[int](1, coir.WithName("quit"))
 	got := 0
@@ -157,7 +157,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// No schedule that passes has more decisions in common with the one that fails than the twin has: all are tried.
+// No passing schedule has more decisions in common with the failing one than the twin: all schedules are tried.
 func TestTheTwinSharesTheMost(t *testing.T) {
 	for name, c := range map[string]struct {
 		fn   func(context.Context, *Sim)
@@ -232,7 +232,7 @@ func TestNoTwin(t *testing.T) {
 	saysNot(t, f, "diverges here", "=>")
 }
 
-// A replay runs one schedule alone, and Drawn too. Neither searches.
+// A replay runs only one schedule, and so does Drawn. Neither searches.
 func TestNoTwinOfOneSchedule(t *testing.T) {
 	f := found(t, KindError, readThenWrite)
 	runs := 0

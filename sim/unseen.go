@@ -17,10 +17,9 @@ import (
 
 // A program may do its work where sim does not see it: in a goroutine, in a wait outside coir, or without any operation
 // of coir. Such a schedule fails, whether the work took a microsecond or a minute. The function watch finds a wait that
-// takes long. Sim finds a wait that has ended before the next operation of the fiber: see coro.Waited. To find a
-// goroutine that a fiber starts, sim compares how many goroutines the process had started before and after the
-// schedule. The count does not show which fiber started one, nor where, so sim runs the schedule again, and counts
-// after each step.
+// takes long. If the wait has ended before the next operation of the fiber, coro.Waited finds it. To find a goroutine
+// that a fiber starts, sim compares how many goroutines the process had started before and after the schedule. The
+// count does not show which fiber started one, nor where, so sim runs the schedule again, and counts after each step.
 
 // unseen finds work that sim does not see.
 //

@@ -27,7 +27,7 @@ func TestWorkOutsideFailsHoweverFast(t *testing.T) {
 		_, _ = io.WriteString(w, "done")
 	}))
 	defer server.Close()
-	const moment = 30 * time.Millisecond // on a busy machine a shorter timer may fire before it is waited for
+	const moment = 30 * time.Millisecond // on a busy machine a shorter timer may fire before the fiber waits for it
 	for name, c := range map[string]struct {
 		kind Kind
 		text string
@@ -113,7 +113,7 @@ func takes(d time.Duration) {
 	}
 }
 
-// The report of a wait that has ended names the operations between which it was, and its token replays it.
+// The report of a wait that has ended names the operations before and after it, and its token replays it.
 //
 // Spec: SM-05 (a token replays its schedule)
 func TestAWaitThatHasEndedHasAPlace(t *testing.T) {
@@ -140,7 +140,7 @@ func TestAWaitThatHasEndedHasAPlace(t *testing.T) {
 	says(t, f, "fiber main waits outside of coir, in time.Sleep, after the operation at "+at+".")
 }
 
-// A program that performs no operation of coir has tested nothing, and fails. One that only draws numbers is explored.
+// A program without an operation of coir has tested nothing, and fails. A program that only draws numbers is explored.
 func TestAProgramWithoutOperationsFails(t *testing.T) {
 	f := found(t, KindEmpty, func(context.Context, *Sim) {})
 	says(t, f, "the simulation saw no operation of coir")
