@@ -23,7 +23,7 @@ func numbers(first, n int) []int {
 	return values
 }
 
-// sendMany makes the row's sender send all the values. The player's v is how many it has sent.
+// sendMany makes the row's sender send all the values. The player's v is the number of values that it has sent.
 func (s *stage) sendMany(values []int) *player {
 	return s.start(s.sender, func(ctx context.Context, a *player) { a.v, a.err = s.c.SendMany(ctx, values) })
 }
@@ -72,9 +72,9 @@ func TestManyGoThroughInOrder(t *testing.T) {
 	}
 }
 
-// RecvMany waits for one value and takes the others that are there: those in the channel, and those of waiting senders,
-// of which there are more here than fit into one batch of wakes. It does not wait for more, and leaves the rest of the
-// slice unchanged.
+// RecvMany waits for one value and takes the other available values: those in the channel, and those of waiting
+// senders. Here more senders wait than fit into one batch of wakes. It does not wait for more, and leaves the rest of
+// the slice unchanged.
 //
 // Spec: CH-08 (a receive takes the oldest)
 // Spec: CH-10 (room goes to the longest-waiting sender)
@@ -258,8 +258,8 @@ func TestManyAtTheEndOfAChannel(t *testing.T) {
 	})
 }
 
-// RecvBatch among goroutines and fibers, in a bubble, where time is exact: a batch ends when it is full, when linger
-// has passed since its first value, and when the channel is closed.
+// RecvBatch is used by goroutines and fibers, in a bubble, where time is exact: a batch ends when it is full, when
+// linger has passed since its first value, and when the channel is closed.
 func TestRecvBatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fiber := range []bool{true, false} {

@@ -12,7 +12,7 @@ import (
 )
 
 // A cancellation is one step, and so is a deadline: a fiber that it wakes does not run before it has ended all other
-// waits. So the second fiber never closes the channel while the first one still waits at it. On other runtimes that can
+// waits. So the second fiber never closes the channel while the first one still waits on it. On other runtimes that can
 // happen, as the package's documentation says. If sim shows it one day, this test fails: change the documentation too.
 func TestACancelEndsItsWaitsInOneStep(t *testing.T) {
 	large(t, "all schedules of four programs")

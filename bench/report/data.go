@@ -96,7 +96,7 @@ func collect(files []string) (*report, error) {
 	return &r, nil
 }
 
-// put appends v, or replaces an element for which same is true.
+// put appends v, or replaces the element for which same returns true.
 func put[V any](all []V, v V, same func(V) bool) []V {
 	if i := slices.IndexFunc(all, same); i >= 0 {
 		all[i] = v

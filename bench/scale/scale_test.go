@@ -88,8 +88,8 @@ func TestModelAtItsEnds(t *testing.T) {
 	}
 }
 
-// Two cores at one place, computed by hand: each waits for the other during the part of the time that the other spends
-// there.
+// Two cores at one place, computed by hand: a core finds the other one there with a probability equal to the part of
+// its time that the other spends there.
 func TestModelOfTwoCores(t *testing.T) {
 	const hold, line, alone = 20, 60, 100
 	there := hold + line/2.0 // a line moves in every other visit

@@ -42,7 +42,7 @@ func linesOf(text []byte) int {
 			return lines
 		}
 		if tok == token.SEMICOLON && literal == "\n" {
-			continue // a newline after a line that was counted
+			continue // the newline of a line that was counted
 		}
 		first := file.Line(pos)
 		end := first + strings.Count(literal, "\n") // a raw string has several

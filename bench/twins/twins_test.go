@@ -481,7 +481,7 @@ func TestJobs(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
 		waits := make(chan error, 2)
-		go func() { // one gets a place when the first job is taken, the other does not
+		go func() { // one call gets a place when the first job is taken, the other does not
 			for range cap(waits) {
 				_, err := q.Submit(t.Context(), jobs.Normal, "e")
 				waits <- err

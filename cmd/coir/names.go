@@ -15,19 +15,19 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
-// The names of objects. The record of a schedule has a number for each lock, channel and the like. A reader knows them
-// by what the program calls them, so a report takes the expression from the source line of each operation, such as
-// s.mu of s.mu.Lock():
+// The names of objects. The record of a schedule identifies locks, channels and other objects by numbers. A reader
+// knows them by their names in the program, so a report takes the expression from the source line of each operation,
+// such as s.mu of s.mu.Lock():
 //
 //   - s.mu: the only object with that name, if it has no other name;
 //   - s.mu#1 and s.mu#2: several objects that have only that name;
 //   - to.mu (mutex#1): an object with several names, or a name of several objects, some of which have other names too;
 //   - mutex#2: an object without a name.
 //
-// A line with several expressions that fit gives no name. Nor does a file that cannot be read or is younger than the
-// test's binary. Then only the number remains.
+// If several expressions of a line fit, the line gives no name. Nor does a file that cannot be read or is younger than
+// the test's binary. Then the report shows only the number.
 
-// naming is the names of the objects of a failure and of its twin, by kind and number in the record: mutex#61.
+// naming holds the names of the objects of a failure and of its twin, by kind and number in the record: mutex#61.
 type naming struct {
 	names   map[string][]string // the expressions of an object, in order
 	objects map[string][]string // the objects of an expression
@@ -123,7 +123,7 @@ func (n *naming) alone(key string) string {
 	return fmt.Sprintf("%s#%d", name, slices.Index(same, key)+1)
 }
 
-// key returns an object as the record has it: its kind and number. If the operation has no object it returns "".
+// key returns the kind and number of an object, as in the record, or "" if the operation has no object.
 func (r *record) key(op, id int) string {
 	kind := coir.Ops[op].On
 	if kind == "" || id == 0 {
@@ -142,7 +142,8 @@ func (r *record) key(op, id int) string {
 	return fmt.Sprintf("%s#%d", kind, id)
 }
 
-// called returns the name of an object at an operation, which has the expression name for it; empty if that is unknown.
+// called returns the name of an object at an operation. name is the operation's expression for the object, or empty if
+// that is unknown.
 func (r *record) called(op, id int, name string) string {
 	key := r.key(op, id)
 	if key == "" {
@@ -159,16 +160,16 @@ func (r *record) called(op, id int, name string) string {
 	if names := n.names[key]; len(names) == 1 {
 		name = names[0]
 	}
-	if kind, _, _ := strings.Cut(key, "#"); name == "" || strings.HasPrefix(name, kind) { // ctx.Done() says no more
+	if kind, _, _ := strings.Cut(key, "#"); name == "" || strings.HasPrefix(name, kind) { // ctx.Done() adds nothing
 		return number
 	}
 	return fmt.Sprintf("%s (%s)", name, number)
 }
 
-// object returns the name of an object, without regard to a step.
+// object returns the name of an object, independent of a step.
 func (r *record) object(op, id int) string { return r.called(op, id, "") }
 
-// with adds a remark in parentheses to a name that may have some.
+// with adds a remark in parentheses to a name that may already have a remark.
 func with(name, remark string) string {
 	if head, ok := strings.CutSuffix(name, ")"); ok && strings.Contains(name, " (") {
 		return head + ", " + remark + ")"
@@ -195,7 +196,7 @@ func (r *record) source(n *naming, name string) *sourceFile {
 	return f
 }
 
-// sourceFile is the expressions for objects in a source file.
+// sourceFile holds the expressions for objects in a source file.
 type sourceFile struct {
 	text    string
 	set     *token.FileSet
@@ -260,7 +261,7 @@ func (f *sourceFile) add(at token.Pos, what string, x ast.Expr) {
 	}
 }
 
-// expression returns an expression as the source has it, or "" if it is too long for a name.
+// expression returns the source text of an expression, or "" if it is too long for a name.
 func (f *sourceFile) expression(x ast.Expr) string {
 	const most = 40
 	for {
@@ -285,7 +286,7 @@ func (f *sourceFile) expression(x ast.Expr) string {
 }
 
 // methods are the functions and methods of operations, as far as these are not written as channel operations. The point
-// of an operation may also be within another function: a Cond locks its mutex in Wait.
+// of an operation may also be in another function: a Cond locks its mutex in Wait.
 var methods = map[int][]string{
 	coir.OpLock: {"Lock"}, coir.OpTryLock: {"TryLock"}, coir.OpUnlock: {"Unlock"},
 	coir.OpRLock: {"RLock"}, coir.OpTryRLock: {"TryRLock"}, coir.OpRUnlock: {"RUnlock"},
@@ -296,8 +297,8 @@ var methods = map[int][]string{
 	coir.OpPipeRead: {"Read"}, coir.OpPipeWrite: {"Write"}, coir.OpPipeClose: {"Close"},
 }
 
-// nameOf returns the expression for the object of an operation at a line, through a function of the library; "" if it
-// is not known.
+// nameOf returns the expression for the object of an operation at a line, performed through a function of the library,
+// or "" if it is unknown.
 func (f *sourceFile) nameOf(line, op int, via string) string {
 	if f == nil {
 		return ""
@@ -323,8 +324,8 @@ func (f *sourceFile) nameOf(line, op int, via string) string {
 	return ""
 }
 
-// caseOf returns the expression for the channel of a case of a select. The compiler puts the receives last, in the
-// other order.
+// caseOf returns the expression for the channel of a case of a select. The compiler puts the receives last, in reverse
+// order.
 func (f *sourceFile) caseOf(line int, c *selectCase) string {
 	if f == nil || len(f.selects[line]) != 1 {
 		return ""

@@ -27,7 +27,7 @@ type record struct {
 	requests map[int][]request // the requests of connections that serve several, by goroutine
 	made     map[int]channel   // its channels, by number
 
-	// What the methods have found out. The zero value means that it is not known yet.
+	// The results of the methods. A zero value means that the result is not known yet.
 	named    *naming       // the names of its objects; see name
 	end      *report.Trace // see ending and traced
 	columnOf []*actor      // the goroutine of each actor of end
@@ -146,8 +146,8 @@ func within(op int, stack []place) string {
 	return ""
 }
 
-// plumbing marks a service library's internal lock and channel operations. It does not mark network operations: the
-// report of a service is about connections, and about what the user's own functions do.
+// plumbing marks a service library's internal lock and channel operations. It does not mark network operations, because
+// the report of a service shows connections and the user's own functions.
 const plumbing = "plumbing"
 
 // firstStep returns the number of the first recorded step.

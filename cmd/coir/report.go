@@ -142,7 +142,8 @@ func (r *record) explain(dir string) string {
 // logged matches the first line of what a test has logged.
 var logged = regexp.MustCompile(`(?m)^\s*([^\s:]+\.go:\d+): *(\S.*)$`)
 
-// mostMessage is the number of letters of a message that the line of the failure shows. The output has all of it.
+// mostMessage is the number of characters of a message that the line of the failure shows. The output contains the
+// whole message.
 const mostMessage = 200
 
 // message returns the message with which the test failed at a step, after a colon. It is the message logged at that

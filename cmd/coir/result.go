@@ -11,7 +11,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
-// result is the result of a test: how its schedules ended. Its record is that of the schedule that it reports.
+// result is the result of a test: how its schedules ended. Its record is the record of the schedule that it reports.
 type result struct {
 	record
 	outcome coir.Verdict
@@ -48,12 +48,12 @@ type result struct {
 
 // tally counts schedules; counts are summed over the processes and rounds of a test.
 type tally struct {
-	schedules    int // without those of racing
-	racing       int // those in which timers fired early, as on a slow machine
-	left         int // those that left goroutines behind
-	skips        int // those in which the test called Skip
-	outside      int // those in which something came from outside
-	uncontrolled int // those that were not controlled
+	schedules    int // schedules, except those in racing
+	racing       int // schedules in which timers fired early, as on a slow machine
+	left         int // schedules that left goroutines behind
+	skips        int // schedules in which the test called Skip
+	outside      int // schedules in which something came from outside
+	uncontrolled int // schedules that were not controlled
 }
 
 // plus adds the numbers of earlier schedules.
@@ -128,7 +128,7 @@ func (r *result) crash() int {
 }
 
 // fatalErrors are the fatal errors with which the runtime and package sync report a bug in the program. exhausted are
-// those that may have another cause, or can come from C code. A program without C code causes no others.
+// the errors that may have another cause, or can come from C code. A program without C code causes no others.
 var (
 	fatalErrors = []string{"sync: ", "concurrent map ", "small map with no empty slot", "stack overflow", "checkptr: "}
 	exhausted   = []string{

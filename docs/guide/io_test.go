@@ -254,7 +254,7 @@ func TestTheServerHasDeadlines(t *testing.T) {
 }
 
 func serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Duration) error {
-	requests, cut := coir.WithCancel(coir.Shield(ctx)) // they go on when ctx has ended
+	requests, cut := coir.WithCancel(coir.Shield(ctx)) // they continue when ctx has ended
 	defer cut()
 	srv := &http.Server{Handler: h, BaseContext: func(net.Listener) context.Context { return requests }}
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {

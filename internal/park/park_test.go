@@ -1,7 +1,8 @@
 package park
 
-// The word, one transition at a time: a table of every state and every operation, with the result of the operation, the
-// word after it, and whether the owner is readied. Then the same concurrently.
+// The tests check the word, one transition at a time, by a table of every state and every operation. For each it has
+// the result of the operation, the word after it, and whether the owner is readied. Other tests do the same
+// concurrently.
 
 import (
 	"fmt"
@@ -33,7 +34,7 @@ func show(w uint64) string {
 	return fmt.Sprintf("%v(ticket %d, reason %d)", stateOf(w), ticketOf(w), reasonOf(w))
 }
 
-// TestParkerIsOneWord: a parker has one word and its owner. A second field could decide a wake beside the word.
+// TestParkerIsOneWord: a parker has one word and its owner. With a second field, not only the word could decide a wake.
 //
 // Spec: PK-01 (one word decides a wait)
 func TestParkerIsOneWord(t *testing.T) {
@@ -93,7 +94,7 @@ func TestEveryTransition(t *testing.T) {
 	running, parking, parked := word(now, None, Running), word(now, None, Parking), word(now, None, Parked)
 	notified, runnable := word(now, Data, Notified), word(now, Data, Runnable)
 	armed := word(now+1, None, Parking)
-	const illegal = "illegal" // checked builds panic; others promise nothing
+	const illegal = "illegal" // checked builds panic; other builds promise nothing
 	table := []struct {
 		from uint64
 		want map[string]any // a result, or illegal
@@ -299,7 +300,7 @@ func TestClaimThenMakeReady(t *testing.T) {
 	}
 }
 
-// Each Arm returns a ticket one higher than the last, however the wait before ended.
+// Each Arm returns a ticket one higher than the last, however the last wait ended.
 //
 // Spec: PK-05 (each arm takes a fresh ticket)
 // Spec: PK-06 (tickets only grow)

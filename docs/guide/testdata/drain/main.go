@@ -37,10 +37,10 @@ func (p *pipeline) run(ctx context.Context) error {
 	defer p.accepted.Abort(nil) // all fibers have ended: what is in the channels goes to keep
 	defer p.priced.Abort(nil)
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-		work, cut := coir.WithCancel(coir.Shield(ctx)) // goes on when ctx has ended
+		work, cut := coir.WithCancel(coir.Shield(ctx)) // continues when ctx has ended
 		defer cut()
 		stages := n.Go("stages", func(context.Context) error { return coir.Run(work, p.stages) })
-		err := p.intake(ctx) // until the program is to stop, or a stage has failed
+		err := p.intake(ctx) // until the program must stop, or a stage has failed
 		p.accepted.Close()
 		if which, _ := coir.Select(work, stages.DoneCase(nil), coir.After(p.grace)); which == 1 {
 			return errors.Join(errLate, err)
