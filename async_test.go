@@ -281,8 +281,8 @@ func TestAsyncCallbackUsesTheChannel(t *testing.T) {
 	checkNoWaiters(t, c)
 }
 
-// An observer sees the fiber of an operation wait, and go on when the wait has ended, also if there was nothing to wait
-// for.
+// An observer sees the fiber of an operation wait, and continue when the wait has ended, even if there was nothing to
+// wait for.
 func TestObserverOfAnAsyncOperation(t *testing.T) {
 	var got []string
 	note := func(what string) func(*coir.Fiber) {

@@ -388,7 +388,7 @@ func newPair(ctx context.Context, n *coir.Nursery) *pair {
 	return p
 }
 
-// play is one side. It goes on until turn returns false, on this side or on the other. At any time at least one side is
+// play is one side. It runs until turn returns false, on this side or on the other. At any time at least one side is
 // awake: a side that waits has left its cancel function where the other side, which leaves its own first, must find it.
 func (p *pair) play(ctx context.Context, side int, turn func() bool) {
 	for turn() && !p.over.Load() {

@@ -139,8 +139,8 @@ func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
 							}
 							_ = c.Send(in(ctx), 0)
 						}
-						// On a busy machine, a worker that was found held up has given the other fiber away, and first
-						// goes on with its own.
+						// On a busy machine, a worker that was found held has given the other fiber away, and first continues with its
+						// own.
 						if n, held := turns.Load(), rt.Stats().Replaced; n < 2_000/128-1-2*held {
 							t.Errorf("another fiber had %d turns in 2000 operations", n)
 						}
@@ -177,7 +177,7 @@ func TestTimedWaitDoesNotPoll(t *testing.T) {
 	}
 }
 
-// A producer that waits at a full channel does not hold its worker: the only worker goes on with other fibers, among
+// A producer that waits at a full channel does not hold its worker: the only worker continues with other fibers, among
 // them the consumer that makes room.
 //
 // Spec: CH-53 (a held-back producer holds no worker)
@@ -379,7 +379,7 @@ func allocations(f func()) uint64 {
 	return after.Mallocs - before.Mallocs
 }
 
-// A wait on a channel of large values holds memory for one value, only while it lasts: neither a fiber that goes on,
+// A wait on a channel of large values holds memory for one value, only while it lasts: neither a fiber that continues,
 // nor the goroutine that ran one, nor a goroutine that waited, keeps it.
 func TestLargePlacesAreNotKept(t *testing.T) {
 	type large [1 << 16]byte

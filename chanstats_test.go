@@ -155,7 +155,7 @@ func TestTimed(t *testing.T) {
 		if st := c.Stats(); !st.First.IsZero() || !st.Last.IsZero() {
 			s.t.Fatalf("nothing has happened, but %+v", st)
 		}
-		const slack = time.Millisecond // First and Last are dates, computed from the clock anew
+		const slack = time.Millisecond // First and Last are dates, computed again from the clock
 		begun := time.Now()
 		first := s.recv(c)
 		s.until("a receiver waits", func() bool { return c.Stats().Recv.Oldest > 0 })

@@ -440,7 +440,7 @@ func (s *stage) giveWay(ctx context.Context) {
 		return
 	}
 	_ = coir.Yield(ctx)
-	runtime.Gosched() // a fiber that yields with no other to run goes on immediately
+	runtime.Gosched() // a fiber that yields when no other can run continues immediately
 }
 
 // Every value is received once or handed over once, whatever the number of senders and receivers, and values of one
@@ -729,8 +729,8 @@ func TestTryChangesNothing(t *testing.T) {
 }
 
 // A program may rely on this order: writes before a send are seen after its receive, writes before a receive are seen
-// by the sender that it lets go on, and writes before a close are seen after ErrClosed. A race build finds where that
-// fails.
+// by the sender that it lets continue, and writes before a close are seen after ErrClosed. A race build finds where
+// that fails.
 func TestChannelsOrderMemory(t *testing.T) {
 	n := sized(100, 500, 20_000)
 	claim(t, nothingDrops, func(s *stage) {

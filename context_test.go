@@ -317,7 +317,7 @@ func TestDerivedContextParksTheFiber(t *testing.T) {
 	}
 }
 
-// A derived context that is cancelled by its own cancel ends the wait, and the nursery goes on.
+// A derived context that is cancelled by its own cancel ends the wait, and the nursery continues.
 //
 // Spec: FB-22 (a derived context still parks the fiber)
 // Spec: NU-20 (a join cut short leaves the fiber running)

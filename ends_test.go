@@ -381,7 +381,7 @@ func (f *failer) FailNow() {
 	runtime.Goexit()
 }
 
-// A test that fails in a fiber: that fiber ends there, and the test function goes on to its end.
+// A test fails in a fiber: that fiber ends there, and the test function continues to its end.
 //
 // Spec: FB-25 (Goexit ends one fiber alone)
 func TestFailNowInAFiber(t *testing.T) {

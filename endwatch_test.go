@@ -168,7 +168,7 @@ func (e teller) Ended(err error) {
 }
 
 // Under sim, what Ended does is a part of the cancellation, of the end of a nursery, or of the clock's move: no
-// goroutine is reported, and all waiters go on.
+// goroutine is reported, and all waiters continue.
 func TestEndedInASimulation(t *testing.T) {
 	for name, start := range map[string]func(ctx context.Context, e coir.Watcher) (func(), error){
 		"cancel": func(ctx context.Context, e coir.Watcher) (func(), error) {

@@ -274,7 +274,7 @@ func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 	})
 }
 
-// A select waits on two channels while both become ready: it takes one, and the other's sender goes on waiting until
+// A select waits on two channels while both become ready: it takes one, and the other's sender continues to wait until
 // the main thread takes its value.
 func TestExploreSelectOnTwoChannels(t *testing.T) { eachSelect(t, exploreSelectOnTwoChannels) }
 

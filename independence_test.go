@@ -90,7 +90,7 @@ func TestCloseCancelsNoNursery(t *testing.T) {
 					if _, err := c.Recv(ctx); !errors.Is(err, coir.ErrClosed) {
 						t.Errorf("received with %v", err)
 					}
-					_, err := other.Recv(ctx) // it is not cancelled, and goes on
+					_, err := other.Recv(ctx) // it is not cancelled, and continues
 					return err
 				})
 				for waits.State() != coir.StateWaiting {

@@ -250,7 +250,7 @@ func waitsInside(ctx context.Context, n *coir.Nursery, count int, children *atom
 	})
 }
 
-// A place that is given up in a wait serves another fiber meanwhile, and the waiter has one again before it goes on.
+// A place that is given up in a wait serves another fiber meanwhile, and the waiter has one again before it continues.
 //
 // Spec: NU-14 (Limit bounds the children that run)
 // Spec: NU-15 (a child that waits for children gives its place up)
@@ -618,7 +618,7 @@ func TestRunOnAnotherRuntime(t *testing.T) {
 				t.Error("the same fiber on two runtimes")
 			}
 			n.Go("child", func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) })
-			// Back to the first runtime, which goes on while this one waits.
+			// Back to the first runtime, which continues while this one waits.
 			return first.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return coir.Sleep(ctx, time.Millisecond) })
 		})
 		if err != nil {

@@ -168,7 +168,7 @@ func TestEndpointAfterClose(t *testing.T) {
 				}
 				t.Error("received through a closed endpoint")
 			}
-			// The others go on.
+			// The others continue.
 			if n, err := w2.SendMany(ctx, []int{1, 2, 3, 4}); n != 4 || err != nil {
 				t.Errorf("%d, %v", n, err)
 			}

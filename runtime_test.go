@@ -42,7 +42,7 @@ func (o *clumsy) FiberEnded(*coir.Fiber, error) { o.note("ended") }
 func (o *clumsy) FiberStalled(coir.Stall)       { o.note("stalled") }
 
 // The panic of an observer, wherever it is called, and of the function of OnStall, goes to standard error with its
-// stack. The program goes on, and the observer is not called again.
+// stack. The program continues, and the observer is not called again.
 //
 // It runs in a separate process, whose standard error it reads.
 func TestPanicOfAnObserverIsReported(t *testing.T) {

@@ -520,7 +520,7 @@ func TestSelectOfManyFiberEnds(t *testing.T) {
 }
 
 // A child under a limit of one place that selects on the end of another child gives up its place, or the other would
-// never start. It has the place again when it goes on.
+// never start. It has the place again when it continues.
 //
 // Spec: SE-18 (a case can wait for anything)
 // Spec: NU-14 (Limit bounds the children that run)

@@ -113,7 +113,7 @@ func (s *Simulation) Fault(name string) bool {
 }
 
 // State returns the value for key in this schedule. The first call in a schedule calls init to create it, so a model
-// starts afresh with each schedule. init must not call an operation of this package that may let other fibers run. Keys
+// starts anew with each schedule. init must not call an operation of this package that may let other fibers run. Keys
 // are compared like those of a context: use a type of your own. State panics if key is nil or cannot be compared.
 //
 // The call of init is ordered before the return of each call of State with that key.

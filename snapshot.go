@@ -205,7 +205,7 @@ func (g *glimpse) subjects() bool {
 	g.on[0], g.n = g.wait.On, 1
 	if s, ok := g.wait.On.(*scratch); ok {
 		on := s.on
-		if !g.still() { // if the wait goes on, the three words of the slice on belong together
+		if !g.still() { // if the wait continues, the three words of the slice on belong together
 			return false
 		}
 		g.n = 0
@@ -220,7 +220,7 @@ func (g *glimpse) subjects() bool {
 				g.n++
 			}
 		}
-		if !g.still() { // if the wait goes on, each of the subjects belongs to it
+		if !g.still() { // if the wait continues, each of the subjects belongs to it
 			return false
 		}
 	}
@@ -232,7 +232,7 @@ func (g *glimpse) subjects() bool {
 	return g.still()
 }
 
-// still reports whether the wait goes on.
+// still reports whether the wait continues.
 //
 //go:norace
 func (g *glimpse) still() bool {

@@ -167,8 +167,8 @@ func overflow() {
 	})
 }
 
-// TestFiberOutlivesItsSpawner: a fiber that a goroutine spawned goes on with its arguments when the goroutine, and its
-// stack, are gone.
+// TestFiberOutlivesItsSpawner: a fiber that a goroutine spawned continues with its arguments when the goroutine, and
+// its stack, are gone.
 func TestFiberOutlivesItsSpawner(t *testing.T) {
 	// Spec: FB-13 (a fiber outlives the spawning call)
 	const fibers = 100

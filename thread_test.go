@@ -188,7 +188,7 @@ func apart(t *testing.T, want string) bool {
 	return false
 }
 
-// A fiber that ends without unlocking its thread does not end the process, and other fibers go on. (In a separate
+// A fiber that ends without unlocking its thread does not end the process, and other fibers continue. (In a separate
 // process: the thread is kept forever.)
 //
 // Spec: FB-30 (a locked fiber keeps its thread)

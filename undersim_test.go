@@ -178,7 +178,7 @@ func (s *stage) now() time.Duration {
 
 var testsBegan = time.Now()
 
-// rest waits until no other fiber can go on.
+// rest waits until no other fiber can continue.
 func (s *stage) rest() { _ = coir.Sleep(s.ctx, 1) }
 
 // signal makes a signal.

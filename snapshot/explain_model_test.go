@@ -162,7 +162,7 @@ func (m *model) readLock(k int) Object {
 	return o
 }
 
-// stuck reports whether all fibers that have not ended wait for each other for ever, some of them for locks.
+// stuck reports whether all fibers that have not ended wait for each other forever, some of them for locks.
 func (m *model) stuck() bool {
 	waits := false
 	for i := range m.fibers {
