@@ -2,7 +2,8 @@
 
 GO        ?= go
 # The step lint runs vet on every package and its tests, so that the other steps need not.
-FULL      := -count=1 -timeout 40m -vet=off
+# -ldflags=-w leaves out debugging information, which takes a third of the time of linking.
+FULL      := -count=1 -timeout 40m -vet=off -ldflags=-w
 SHORT     := $(FULL) -short
 TOOLCHAIN ?= go1.27.2
 PLATFORMS := darwin/arm64 windows/amd64 linux/s390x js/wasm
