@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		stall(os.Args[2], os.Args[3:])
 	case os.Getenv(asCoir) != "":
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	case os.Getenv(asProcess) != "":
+		os.Exit(actAsProcess(os.Getenv(asProcess)))
 	}
 	for _, name := range []string{"GITHUB_ACTIONS", "COLUMNS"} { // otherwise the output of coir depends on them
 		_ = os.Unsetenv(name)

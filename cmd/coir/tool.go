@@ -327,6 +327,11 @@ func (t *tool) runProcess(ctx context.Context, o *options, p *pkg, binary, name 
 	began := time.Now()
 	r := &result{record: record{tested: t.tested(p, binary, name)}}
 	record := fmt.Sprint(binary, ".", i, ".record")
+	// The process appends to its record. Another process of the test may have used the same file.
+	if err := os.Remove(record); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.died(err)
+		return r
+	}
 	defer func() { _ = os.Remove(record) }()
 	c := exec.CommandContext(ctx, binary, o.testArgs(r)...)
 	c.Dir = p.Dir
