@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // reader reads the record of a process, which package testing of the overlay has written: see coir_record.go there.
@@ -22,16 +23,19 @@ type reader struct {
 func (r *result) read(text string) {
 	r.actors, r.made = map[int]*actor{}, map[int]channel{}
 	d := &reader{r: r, of: &r.record, stacks: map[int][]place{0: nil}}
+	n := 0
 	for line := range strings.Lines(text) {
-		d.fields = fields{in: strings.Split(strings.TrimSuffix(line, "\n"), "\t")}
-		if d.line(d.text()); d.bad != nil {
-			r.broken = fmt.Sprintf("the record has a bad line %q: %v", line, d.bad)
+		n++
+		d.fields = fieldsOf(line)
+		d.line(d.text())
+		if d.end(); d.bad != nil && r.broken == "" {
+			r.broken = fmt.Sprintf("line %d of the record is bad: %v: %q", n, d.bad, line)
 		}
 	}
-	if d.of != &r.record {
+	if d.of != &r.record && r.broken == "" {
 		r.broken = "the twin in the record has no end"
 	}
-	if r.outcome == coir.VerdictFail && r.failure == nil {
+	if r.outcome == coir.VerdictFail && r.failure == nil && r.broken == "" {
 		r.broken = "the record has no failure"
 	}
 	if r.broken != "" && r.outcome != "" && r.outcome != coir.VerdictError { // the report would be wrong
@@ -62,9 +66,9 @@ func (d *reader) line(what string) {
 	case "network":
 		r.onKernel = d.quoted()
 	case "uncontrolled":
-		r.waitsIn, r.next, r.used = d.int(), d.int(), time.Duration(d.int())
+		r.waitsIn, r.next, r.used = d.int(), d.int(), d.duration()
 	case "more":
-		r.next, r.used = d.int(), time.Duration(d.int())
+		r.next, r.used = d.int(), d.duration()
 	case "steps":
 		r.steps, r.busy = d.int(), d.bool()
 	case "again":
@@ -81,10 +85,10 @@ func (d *reader) line(what string) {
 		r.log = d.quoted()
 	case "failure":
 		r.failure = &failure{
-			kind: coir.Kind(d.quoted()), text: d.quoted(), schedule: d.int(), seed: uint64(d.int()), switches: d.int(),
+			kind: coir.Kind(d.quoted()), text: d.quoted(), schedule: d.int(), seed: d.uint64(), switches: d.int(),
 			token: d.quoted(), stable: d.bool(), outside: d.int(), panicked: d.int(),
 		}
-		r.steps, r.failure.now = d.int(), time.Duration(d.int())
+		r.steps, r.failure.now = d.int(), d.duration()
 	case "alone":
 		r.twin = &twin{decisions: d.int(), tried: d.int(), sure: d.bool()}
 	case "twin": // the lines up to "end" belong to the twin
@@ -114,14 +118,11 @@ func (d *reader) part(what string) {
 	case "step":
 		of.known = append(of.known, d.step())
 	case "case":
-		n, c := d.int(), selectCase{object: d.int(), n: d.int(), send: d.bool()}
-		if i := n - of.firstStep(); i >= 0 && i < len(of.known) {
-			of.known[i].cases = append(of.known[i].cases, c)
-		}
+		s := d.stepNumbered()
+		s.cases = append(s.cases, selectCase{object: d.int(), n: d.int(), send: d.bool()})
 	case "note":
-		if i := d.int() - of.firstStep(); i >= 0 && i < len(of.known) {
-			of.known[i].note, of.known[i].inner = d.quoted(), ""
-		}
+		s := d.stepNumbered()
+		s.note, s.inner = d.quoted(), ""
 	case "channel":
 		id, c := d.int(), channel{timer: d.bool(), room: d.int()}
 		c.place, c.via = of.own(d.stack())
@@ -130,12 +131,21 @@ func (d *reader) part(what string) {
 		a := d.actor()
 		of.actors[a.id] = a
 	default:
-		d.bad = errors.New("unknown first word")
+		d.is(false, what, "the first word of a line")
 	}
 }
 
+// stepNumbered reads the number of a step, and returns that step. The record has no step that is older than the newest
+// coir.KeptSteps; then stepNumbered returns a step of no schedule.
+func (d *reader) stepNumbered() *step {
+	if i := d.int() - d.of.firstStep(); i >= 0 && i < len(d.of.known) {
+		return &d.of.known[i]
+	}
+	return new(step)
+}
+
 func (d *reader) step() step {
-	s := step{n: d.int(), g: d.int(), op: d.int(), object: d.int(), at: time.Duration(d.int())}
+	s := step{n: d.int(), g: d.int(), op: d.op(), object: d.int(), at: d.duration()}
 	frames := d.stack()
 	s.place, s.via = d.of.own(frames)
 	s.serviced = d.of.serviced(frames)
@@ -149,70 +159,125 @@ func (d *reader) step() step {
 
 func (d *reader) actor() *actor {
 	a := &actor{
-		id: d.int(), parent: d.int(), op: d.int(), state: d.int(), reason: d.quoted(), object: d.int(),
-		step: d.int(), since: time.Duration(d.int()),
+		id: d.int(), parent: d.int(), op: d.op(), state: d.int(), reason: d.quoted(), object: d.int(),
+		step: d.int(), since: d.duration(),
 	}
 	a.made, a.madeBy = d.of.own(d.stack())
 	frames := d.stack()
 	a.at, a.via = d.of.own(frames)
 	a.serviced = len(frames) == 0 || d.of.serviced(frames)
 	a.call = kernelCall(frames)
-	a.fiber, a.fiberID, a.waits, a.holders, a.role = d.quoted(), d.int(), d.quoted(), d.ints(), d.quoted()
+	a.fiber, a.fiberID, a.waits, a.holders, a.role = d.quoted(), d.uint64(), d.quoted(), d.uint64s(), d.quoted()
 	a.birth = d.stack()
 	return a
 }
 
 // stack reads the number of a stack, and returns that stack.
 func (d *reader) stack() []place {
-	stack, ok := d.stacks[d.int()]
-	if !ok && d.bad == nil {
-		d.bad = errors.New("unknown stack")
-	}
+	text := d.text()
+	n, err := strconv.Atoi(text)
+	stack, ok := d.stacks[n]
+	d.is(err == nil && ok, text, "the number of a stack")
 	return stack
 }
 
-// fields reads the fields of a line.
+// fields reads the fields of a line, and keeps the first error. After an error, the values that it returns mean nothing.
 type fields struct {
 	in  []string
+	n   int // how many fields have been read
 	bad error
+}
+
+// fieldsOf returns the fields of a line. A line without an end is the last one of a process that was killed.
+func fieldsOf(line string) fields {
+	text, ended := strings.CutSuffix(line, "\n")
+	f := fields{in: strings.Split(text, "\t")}
+	if !ended {
+		f.bad = errors.New("the line has no end")
+	}
+	return f
+}
+
+// end checks that all fields have been read.
+func (f *fields) end() {
+	if f.bad == nil && len(f.in) > 0 {
+		f.bad = fmt.Errorf("%s too many, from field %d on", report.Count(len(f.in), "field"), f.n+1)
+	}
 }
 
 func (f *fields) text() string {
 	if len(f.in) == 0 {
-		f.bad = errors.New("too few fields")
+		if f.bad == nil {
+			f.bad = fmt.Errorf("there is no field %d", f.n+1)
+		}
 		return ""
 	}
 	s := f.in[0]
 	f.in = f.in[1:]
+	f.n++
 	return s
 }
 
+// is stores an error about the field that was read last, if ok is false.
+func (f *fields) is(ok bool, text, wanted string) {
+	if !ok && f.bad == nil {
+		f.bad = fmt.Errorf("field %d is %q, not %s", f.n, text, wanted)
+	}
+}
+
 func (f *fields) int() int {
-	n, err := strconv.Atoi(f.text())
-	if err != nil && f.bad == nil {
-		f.bad = err
+	text := f.text()
+	n, err := strconv.Atoi(text)
+	f.is(err == nil, text, "an int")
+	return n
+}
+
+func (f *fields) uint64() uint64 {
+	text := f.text()
+	n, err := strconv.ParseUint(text, 10, 64)
+	f.is(err == nil, text, "a uint64")
+	return n
+}
+
+// duration reads a number of nanoseconds.
+func (f *fields) duration() time.Duration {
+	text := f.text()
+	n, err := strconv.ParseInt(text, 10, 64)
+	f.is(err == nil, text, "an int64")
+	return time.Duration(n)
+}
+
+func (f *fields) bool() bool {
+	text := f.text()
+	f.is(text == "true" || text == "false", text, "true or false")
+	return text == "true"
+}
+
+// op reads the code of an operation.
+func (f *fields) op() int {
+	text := f.text()
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n >= len(coir.Ops) {
+		f.is(false, text, "an operation")
+		return coir.OpNone // callers index coir.Ops
 	}
 	return n
 }
 
-func (f *fields) bool() bool { return f.text() == "true" }
-
-func (f *fields) ints() (all []int) {
-	for text := range strings.FieldsSeq(strings.Trim(f.quoted(), "[]")) {
-		n, err := strconv.Atoi(text)
-		if err != nil && f.bad == nil {
-			f.bad = err
-		}
+func (f *fields) uint64s() (all []uint64) {
+	list := f.quoted()
+	for text := range strings.FieldsSeq(strings.Trim(list, "[]")) {
+		n, err := strconv.ParseUint(text, 10, 64)
+		f.is(err == nil, list, "a list of uint64s")
 		all = append(all, n)
 	}
 	return all
 }
 
 func (f *fields) quoted() string {
-	s, err := strconv.Unquote(f.text())
-	if err != nil && f.bad == nil {
-		f.bad = err
-	}
+	text := f.text()
+	s, err := strconv.Unquote(text)
+	f.is(err == nil, text, "a quoted text")
 	return s
 }
 

@@ -105,12 +105,13 @@ type actor struct {
 	via        string  // the function of the standard library in which it waits
 	call       string  // the call in which it waits in the kernel, such as "net read"; or empty
 	fiber      string  // the name of the fiber that it runs, or ran last
-	fiberID    int     // the number of that fiber
+	fiberID    uint64  // the number of that fiber
 	waits      string  // what the fiber waits for, in words that follow "waits"
-	holders    []int   // the numbers of the fibers that hold what it waits for
 	role       string  // its role in net/http, such as "http conn"
 	serviced   bool    // it waits in a library for services, or runs
 	name       string  // the expression in the source for what it waits for; empty: not known
+
+	holders []uint64 // the numbers of the fibers that hold what it waits for
 }
 
 // twin is a passing schedule that has as many of its first decisions as possible in common with a failure.

@@ -85,8 +85,8 @@ func (r *record) ending(dir string) *report.Trace {
 }
 
 // fibers returns the columns of the goroutines that run fibers, by the numbers of the fibers.
-func (r *record) fibers(columns map[int]int) map[int]int {
-	all := map[int]int{}
+func (r *record) fibers(columns map[int]int) map[uint64]int {
+	all := map[uint64]int{}
 	for g, i := range columns {
 		if a := r.actors[g]; a.fiberID != 0 && a.state != coir.Ended {
 			all[a.fiberID] = i
