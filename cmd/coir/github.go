@@ -176,8 +176,7 @@ func printedPlaces(text string) (all []place) {
 
 // declared returns the place where a test is declared, or an empty place.
 func declared(dir, test string) place {
-	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	for _, file := range files {
+	for _, file := range entries(dir, "", "_test.go") {
 		text, _ := os.ReadFile(file)
 		before, _, ok := strings.Cut("\n"+string(text), "\nfunc "+test+"(")
 		if ok {

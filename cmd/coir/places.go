@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -116,4 +117,16 @@ func (t *tested) service(function string) bool {
 		}
 	}
 	return false
+}
+
+// entries returns the paths of the entries of a directory whose names begin and end as given, in order. It returns none
+// if the directory cannot be read. filepath.Glob would take a directory with a [ in its name for a pattern.
+func entries(dir, prefix, suffix string) (paths []string) {
+	all, _ := os.ReadDir(dir)
+	for _, e := range all {
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
 }

@@ -40,14 +40,13 @@ func lockDir(dir string) (unlock func()) {
 
 // removeStale removes the temporary directories below base whose processes have ended.
 func removeStale(base string) {
-	locks, _ := filepath.Glob(filepath.Join(base, tempPrefix+"*", "lock"))
-	for _, name := range locks {
-		lock, err := os.OpenFile(name, os.O_RDWR, 0)
+	for _, dir := range entries(base, tempPrefix, "") {
+		lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
 		if err != nil {
 			continue
 		}
 		if tryLock(lock) {
-			_ = os.RemoveAll(filepath.Dir(name))
+			_ = os.RemoveAll(dir)
 		}
 		_ = lock.Close()
 	}

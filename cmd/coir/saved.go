@@ -23,11 +23,7 @@ import (
 
 // saved returns the tokens of earlier failures of a test, and the files that contain them.
 func saved(dir, test string) (tokens, files []string) {
-	names, err := filepath.Glob(filepath.Join(dir, "testdata", "coir", test, "*"))
-	if err != nil {
-		return nil, nil
-	}
-	for _, name := range names {
+	for _, name := range entries(filepath.Join(dir, "testdata", "coir", test), "", "") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			continue
@@ -133,11 +129,7 @@ func %s_%s(t *testing.T) {
 
 // packageOf returns the name of the package that declares a test. A directory may have tests in a package of their own.
 func packageOf(dir, test string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		return "", err
-	}
-	for _, name := range files {
+	for _, name := range entries(dir, "", "_test.go") {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			continue
