@@ -45,6 +45,7 @@ tables: ## the part of generate that takes no schedules
 	cd bench && $(GO) run ./scale
 	$(GO) test -count=1 -timeout 5m ./verify/export -run 'TestTheGuide' -update
 	$(GO) test -count=1 -timeout 5m ./inspect -run 'TestSchemaIsThatOfTheTypes|TestTextOfASnapshot' -update
+	$(GO) test -count=1 -timeout 5m ./cmd/coir -run 'TestStrategiesInTheGuide' -update
 
 files: ## fail on binaries and on large files that are not listed
 	$(GO) test -count=1 -timeout 1m ./internal/archtest -run 'TestTracked'

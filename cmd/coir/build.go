@@ -38,7 +38,7 @@ const noIntrinsics = "-d=ssa/intrinsics/off=1"
 // empty.
 func (t *tool) build(ctx context.Context, o *options, p *pkg, binary string, errs io.Writer) *built {
 	args := append([]string{"test", "-c", "-json", "-vet=off", "-overlay=" + t.overlay, "-o", binary}, o.build...)
-	if o.atomics {
+	if o.atomicPoints() {
 		// The standard library's own atomics are not points. But a method of sync/atomic runs as compiled in its own
 		// package if it is not inlined, such as in a closure of an inlined function.
 		args = append(args, "-gcflags=all="+noIntrinsics, "-gcflags=std=", "-gcflags=sync/atomic="+noIntrinsics)

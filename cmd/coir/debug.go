@@ -11,8 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
 )
@@ -94,11 +92,11 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 	tool.temp = dir
 	p := packages[0]
 	binary := filepath.Join(dir, p.binary())
-	r, err := tool.replayed(ctx, o, p, binary, errs)
+	j, r, err := tool.replayed(ctx, o, p, binary, errs)
 	if err != nil {
 		return err
 	}
-	newWriter(out, o).tell(p, r)
+	newWriter(out, j.options).tell(p, r) // the command to replay has the flags of this build
 	if r.failure == nil {
 		return errors.New("the schedule does not fail: has the code changed, or was it built with other flags?")
 	}
@@ -109,16 +107,19 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 	if err := os.WriteFile(script, []byte(text), 0o666); err != nil {
 		return err
 	}
-	o.debug, o.timeout = true, 0
-	fresh := -1
-	if strings.HasPrefix(o.replay, "f1.") {
-		fresh = 0
+	q := j.process()
+	if j.eachAlone() {
+		q = j.schedule(0)
+	}
+	q.debug, q.timeout, q.pattern, q.saved = true, 0, r.pattern(o.run), nil
+	if r.onKernel != "" {
+		q.network = onKernelNet
 	}
 	stop()
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // Delve handles the signal
 	c := exec.Command(dlv, append([]string{"exec", "--allow-non-terminal-interactive", "--init", script, "--wd", p.Dir,
-		binary, "--"}, o.testArgs(r)...)...)
-	c.Env = tool.exploring(o, p, record, fresh)
+		binary, "--"}, q.args()...)...)
+	c.Env = q.env(tool, record)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, out, errs
 	return c.Run()
 }
@@ -126,30 +127,33 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 // replayed builds the test and replays the schedule. It first builds without optimizations, because the debugger then
 // shows more. But this may move a variable between stack and heap, which changes the steps. If the failure does not
 // happen again, replayed builds with optimizations.
-func (t *tool) replayed(ctx context.Context, o *options, p *pkg, binary string, errs io.Writer) (r *result, err error) {
-	flagged := slices.ContainsFunc(o.build, func(f string) bool { return strings.HasPrefix(f, "-gcflags=") })
-	plain, with := o.build, []string{}
-	if p.Module != nil && !o.atomics && !flagged {
+func (t *tool) replayed(
+	ctx context.Context, o *options, p *pkg, binary string, errs io.Writer,
+) (*job, *result, error) {
+	var with []string
+	if p.Module != nil && !o.atomicPoints() && !o.setsGcflags() {
 		with = []string{"-gcflags=" + p.Module.Path + "/...=-N -l"}
 	}
 	for {
-		o.build = append(plain[:len(plain):len(plain)], with...)
-		b := t.build(ctx, o, p, binary, errs)
+		built := o.withBuild(with...)
+		b := t.build(ctx, built, p, binary, errs)
 		if b.why != "" || b.binary == "" {
-			return nil, fmt.Errorf("the tests of %s cannot be built\n%s", p.ImportPath, b.output)
+			return nil, nil, fmt.Errorf("the tests of %s cannot be built\n%s", p.ImportPath, b.output)
 		}
 		tests, err := t.tests(ctx, o, p, binary)
 		if err == nil && len(tests) != 1 {
 			err = fmt.Errorf("-run selects %d tests, but must select one", len(tests))
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if r = t.runTest(ctx, o, p, binary, tests[0], 0); r == nil {
-			return nil, context.Cause(ctx)
+		j := newJob(built, p, binary, tests[0], 0)
+		r := t.runTest(ctx, j)
+		if r == nil {
+			return nil, nil, context.Cause(ctx)
 		}
 		if r.failure != nil || len(with) == 0 {
-			return r, nil
+			return j, r, nil
 		}
 		with = nil
 	}

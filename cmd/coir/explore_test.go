@@ -529,7 +529,7 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	for _, fresh := range []bool{false, true} {
 		o := &options{schedules: 1, fresh: fresh}
-		if r := new(tool).runTest(ctx, o, &pkg{Dir: t.TempDir()}, os.Args[0], "TestFlags", 0); r != nil {
+		if r := new(tool).runTest(ctx, newJob(o, &pkg{Dir: t.TempDir()}, os.Args[0], "TestFlags", 0)); r != nil {
 			t.Errorf("fresh %v: %s, %s", fresh, r.outcome, r.broken)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
-var update = flag.Bool("update", false, "write the reports of large failures anew: go test -run TestLargeReports -update")
+var update = flag.Bool("update", false, "write the reports of large failures, and the strategies in the guide: go test -run TestLargeReports -update")
 
 // The reports of large failures, word for word: hundreds of steps, more than ten goroutines, tickers and selects.
 // Someone who does not know the program must find the cause on the first screen, so look at them when they change. The

@@ -22,39 +22,32 @@ const patience = 100
 // schedules has taken half of the budget or mostWaited.
 const fewUncontrolled, mostWaited = 3, 30 * time.Second
 
-// runOn explores a test in one process, or in several if schedules are not controlled.
-func (t *tool) runOn(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
-	mine := *o
+// inTurn explores a test in one process, or in several if schedules are not controlled.
+func (x *runner) inTurn(ctx context.Context) *result {
+	j := x.job
+	q := j.process()
 	var all *result
 	for {
-		mine.patience = all.patience()
-		r := t.runProcess(ctx, &mine, p, binary, name, i, -1)
-		o.network, o.onKernel = mine.network, mine.onKernel
+		r := x.run(ctx, q)
 		if r.outcome == coir.VerdictUncontrolled && r.next < 0 {
 			r.schedules = 1 // the plain one; the process runs it a few times first
 		}
 		r.add(all)
 		all = r
-		mine.from = max(r.next, 0)
-		mine.schedules = o.schedules - r.schedules - r.racing
-		mine.budget = o.budget - r.used
-		r.timeUp = r.timeUp || mine.budget <= 0
-		if !r.goesOn(o) || mine.schedules <= 0 || mine.budget <= 0 || ctx.Err() != nil || o.replay != "" {
-			return r.settled()
-		}
-		if o.inOrder() {
-			r.stopped = true
-			return r.settled()
-		}
-		if r.next < 0 {
-			r.outcome = coir.VerdictStateful
-			return r
+		q = j.after(all)
+		all.timeUp = all.timeUp || q.budget <= 0
+		switch {
+		case !j.goesOn(all) || q.exhausted() || ctx.Err() != nil || j.replays():
+			return all.settled()
+		case j.inOrder():
+			all.stopped = true
+			return all.settled()
+		case all.next < 0:
+			all.outcome = coir.VerdictStateful
+			return all
 		}
 	}
 }
-
-// inOrder reports whether the strategy depends on its earlier schedules, so that another process cannot continue it.
-func (o *options) inOrder() bool { return o.strategy == "exhaustive" || o.strategy == "dpor" }
 
 // add adds the results of earlier processes. all may be nil.
 func (r *result) add(all *result) {
@@ -106,15 +99,6 @@ func (r *result) waited() time.Duration {
 		return 0
 	}
 	return time.Duration(r.uncontrolled+1) * patience / 2 * 20 * time.Millisecond
-}
-
-// goesOn reports whether another process should run the remaining schedules.
-func (r *result) goesOn(o *options) bool {
-	if r.outcome == coir.VerdictMore {
-		return true
-	}
-	return r.outcome == coir.VerdictUncontrolled &&
-		(r.uncontrolled < fewUncontrolled || r.waited() < min(o.budget/2, mostWaited))
 }
 
 // settled returns the result with its final outcome: a test with some controlled schedules passes if none of

@@ -15,8 +15,8 @@ import (
 const asProcess = "TEST_BINARY_IS_PROCESS"
 
 // fakeProcesses returns a tool whose processes explore nothing. Each process writes the next of the records, and dies
-// without a record if that is "". The processes that there are after these die, too. ran returns the settings and the
-// arguments of the processes so far.
+// without a record if that is "". The processes that there are after these die, too. ran returns the settings of the
+// processes so far, each with the tokens to begin with.
 func fakeProcesses(t *testing.T, records ...string) (tl *tool, ran func() []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func actAsProcess(dir string) int {
 		if err != nil {
 			return 4
 		}
-		_, err = fmt.Fprintf(ran, "%s %s", os.Getenv("COIR_TEST"), strings.Join(os.Args[1:], " "))
+		_, err = fmt.Fprintf(ran, "%s %s", os.Getenv("COIR_TEST"), os.Getenv("COIR_FAILED"))
 		if err != nil || ran.Close() != nil {
 			return 4
 		}
@@ -75,11 +75,8 @@ func aSummary(verdict coir.Verdict) string {
 // needs the kernel's network, is not its own.
 func TestProcessThatDiesHasNoRecord(t *testing.T) {
 	tl, ran := fakeProcesses(t, "network\t\"it dials\"\n"+aSummary(coir.VerdictKernel), "")
-	o, err := parse(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := tl.runProcess(t.Context(), o, &pkg{Dir: t.TempDir()}, fakeBinary(t), "TestX", 0, -1)
+	j := fakeJob(t, fakeBinary(t))
+	r := (&runner{tool: tl, job: j}).run(t.Context(), j.process())
 	if r.outcome != coir.VerdictDied || !strings.Contains(r.broken, "exit status 3") || len(ran()) != 2 {
 		t.Errorf("after %d processes it is %q: %s", len(ran()), r.outcome, r.broken)
 	}
@@ -88,15 +85,12 @@ func TestProcessThatDiesHasNoRecord(t *testing.T) {
 // A file that was left by a process that was killed is not the record of the next one either.
 func TestRecordThatWasLeft(t *testing.T) {
 	tl, _ := fakeProcesses(t, "")
-	o, err := parse(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	binary := fakeBinary(t)
+	j := fakeJob(t, binary)
 	if err := os.WriteFile(binary+".0.record", []byte(aSummary(coir.VerdictPass)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if r := tl.runProcess(t.Context(), o, &pkg{Dir: t.TempDir()}, binary, "TestX", 0, -1); r.outcome != coir.VerdictDied {
+	if r := (&runner{tool: tl, job: j}).run(t.Context(), j.process()); r.outcome != coir.VerdictDied {
 		t.Errorf("it is %q: %s", r.outcome, r.broken)
 	}
 }
@@ -113,4 +107,14 @@ func fakeBinary(t *testing.T) string {
 		t.Skip("no symbolic links: ", err)
 	}
 	return name
+}
+
+// fakeJob returns the job for a test of the binary of fakeProcesses, with flags.
+func fakeJob(t *testing.T, binary string, flags ...string) *job {
+	t.Helper()
+	o, err := parse(flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newJob(o, &pkg{ImportPath: "example.com/m", Dir: t.TempDir()}, binary, "TestX", 0)
 }

@@ -51,7 +51,7 @@ func (t *tool) mark(o *options) string {
 			fmt.Fprintln(h, f)
 		}
 	}
-	fmt.Fprintln(h, o.atomics)
+	fmt.Fprintln(h, o.atomicPoints())
 	return filepath.Join(filepath.Dir(t.overlay), fmt.Sprintf("built-%x", h.Sum64()))
 }
 

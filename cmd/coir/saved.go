@@ -40,11 +40,9 @@ func saved(dir, test string) (tokens, files []string) {
 
 // failsAgain runs the schedules of earlier failures of a test, each in a process of its own. It returns the result of
 // the first that fails, or nil.
-func (t *tool) failsAgain(ctx context.Context, o *options, p *pkg, binary, name string, i int) *result {
-	for _, token := range o.saved {
-		again := *o
-		again.replay = token
-		if r := t.runProcess(ctx, &again, p, binary, name, i, 0); ctx.Err() == nil && r.failure != nil {
+func (x *runner) failsAgain(ctx context.Context) *result {
+	for _, token := range x.job.saved {
+		if r := x.run(ctx, x.job.savedAgain(token)); ctx.Err() == nil && r.failure != nil {
 			return r
 		}
 	}

@@ -12,10 +12,11 @@ import (
 
 func isFuzz(name string) bool { return strings.HasPrefix(name, "Fuzz") }
 
-// runSeeds runs the seeds of a fuzz test.
-func (t *tool) runSeeds(ctx context.Context, o *options, p *pkg, binary, name string) *result {
-	r := &result{record: record{tested: t.tested(p, binary, name)}, seeds: true, outcome: coir.VerdictPass}
-	err := t.runOnce(ctx, o, p, binary, r)
+// seeds runs the seeds of a fuzz test.
+func (x *runner) seeds(ctx context.Context) *result {
+	name := x.job.test
+	r := &result{record: record{tested: x.tested()}, seeds: true, outcome: coir.VerdictPass}
+	err := x.runOnce(ctx, r)
 	switch {
 	case err == nil && strings.Contains(r.output, "--- SKIP: "+name+" ("):
 		r.outcome = coir.VerdictSkip

@@ -285,7 +285,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	if len(few) > 0 {
 		w.line(p, "", "note: %s\n", w.fewText(report.Names(few, 3)))
 	}
-	if !failed && !w.o.atomics && schedules > tests && p.usesAtomics() {
+	if !failed && !w.o.atomicPoints() && schedules > tests && p.usesAtomics() {
 		w.line(p, "", "note: %s\n", atomicsHint)
 	}
 	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, text)
@@ -330,10 +330,10 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		if r.outcome == coir.VerdictSkip {
 			action = "skip"
 		}
-		if r.slow != nil && (w.o.verbose || w.suites.junit != "" || w.suites.github) {
+		if r.slow != nil && (w.o.printsAll() || w.suites.junit != "" || w.suites.github) {
 			slow = w.failed(p, r.slow)
 		}
-		if w.o.verbose {
+		if w.o.printsAll() {
 			w.line(p, r.test, "--- %s: %s (%s, %.2fs)\n", strings.ToUpper(action), r.test, w.ran(r), seconds)
 			if r.left > 0 {
 				w.line(p, r.test, "%s", indent(r.leftBehind(p.Dir)))
@@ -355,18 +355,18 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 		case strings.Contains(r.output, "\n--- SKIP: "+r.test+" ("):
 			action = "skip"
 		}
-		if failed || w.o.verbose {
+		if failed || w.o.printsAll() {
 			w.line(p, r.test, "%s", withoutVerdict(r.output))
 		}
 	case coir.VerdictUncontrolled, coir.VerdictLong:
-		if w.o.verbose {
+		if w.o.printsAll() {
 			w.line(p, r.test, "--- SKIP: %s (%.2fs)\n%s", r.test, seconds, indent(r.notControlled(p.Dir)))
 		}
 		action = "skip"
 	case coir.VerdictFail:
 		action, failed = "fail", true
 		f = w.failed(p, &r.record)
-		if told := w.leakTold(p, r); told != "" && !w.o.detailed {
+		if told := w.leakTold(p, r); told != "" && !w.o.verbose {
 			w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s: see %s, and -v\n", r.test, seconds, f.Headline, told)
 			break
 		}
@@ -524,7 +524,7 @@ func (w *writer) explored(r *result) string {
 	case r.seeds:
 		return "its seeds, once"
 	case r.complete && w.o.strategy == "dpor":
-		if !w.o.atomics {
+		if !w.o.atomicPoints() {
 			return text + ", at least one of each order of operations on channels and locks"
 		}
 		return text + ", at least one of each order of operations that it knows to conflict"
@@ -553,7 +553,7 @@ func (w *writer) few(r *result) bool {
 // fewText returns the note about tests with few schedules. which names the tests, or is the number of schedules.
 func (w *writer) fewText(which string) string {
 	return fmt.Sprintf("the budget of %v was enough for few schedules: %s; the result of -schedules n does "+
-		"not depend on how busy the machine is", w.o.budget, which)
+		"not depend on how busy the machine is", w.o.limit(), which)
 }
 
 const atomicsHint = "this package uses sync/atomic: -atomics explores those operations too"
@@ -606,10 +606,10 @@ func flags(o *options) string {
 	if o.short {
 		text += "-short "
 	}
-	if o.atomics {
+	if o.atomicPoints() {
 		text += "-atomics "
 	}
-	if o.network == "kernel" {
+	if o.network == onKernelNet {
 		text += "-network kernel "
 	}
 	if o.faults != "" {

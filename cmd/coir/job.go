@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
+)
+
+// What coir test does is in three types. The options are what the user gave. A job is what follows from them for one
+// test: what to explore, and how much. A process is one process of the test binary, which does all of the job, or a
+// part of it. A runner (see runner.go) runs one process after another: the results of the processes so far decide about
+// the next.
+
+// job is a test to explore, and how. Nothing changes a job: inRound returns another one.
+type job struct {
+	options *options
+	p       *pkg
+	binary  string
+	test    string
+	n       int // its index among the tests of the run, for the name of its record
+
+	schedules int           // all processes together run at most so many
+	budget    time.Duration // the processes together take at most this time
+	seed      uint64
+	saved     []string // the tokens of earlier failures, which run first
+	kept      string   // the file where -for keeps the schedules of the test; empty: none
+}
+
+// newJob returns the job for a test of a package.
+func newJob(o *options, p *pkg, binary, test string, n int) *job {
+	j := &job{
+		options: o, p: p, binary: binary, test: test, n: n, schedules: o.schedules, budget: o.limit(), seed: o.seed,
+	}
+	j.saved, _ = saved(p.Dir, test)
+	return j
+}
+
+// inRound returns the job for a round of -for, counted from 0. Each round has twice the budget of the round before, but
+// at most the remaining time, and its own seed. dir is the directory of -keep.
+func (j *job) inRound(round int, left time.Duration, dir string) *job {
+	of := *j
+	of.budget = max(min(j.budget<<min(round, 20), left), time.Millisecond)
+	of.schedules = 1 << 30
+	of.seed = j.seed + uint64(round)<<32
+	of.kept = keptFile(dir, j.p.ImportPath, j.test)
+	return &of
+}
+
+// eachAlone reports whether each schedule has a process of its own from the beginning: because of -fresh, or because
+// the failure of the token was found so.
+func (j *job) eachAlone() bool { return j.options.fresh || strings.HasPrefix(j.options.replay, "f1.") }
+
+// replays reports whether the job is to run the schedule of a token.
+func (j *job) replays() bool { return j.options.replay != "" }
+
+// inOrder reports whether another process cannot continue the job.
+func (j *job) inOrder() bool {
+	s, _ := strategyNamed(j.options.strategy) // parse has checked it
+	return s.inOrder
+}
+
+// exploring is the number of schedules of a process that does not run only one.
+const exploring = -1
+
+// process is one process of the test binary. Its values become the settings that the overlay reads, and the flags of
+// package testing.
+type process struct {
+	job *job
+
+	strategy  string
+	schedules int
+	budget    time.Duration
+	replay    string // the token of the only schedule to run; empty: none
+	only      int    // the number of the only schedule to run, or exploring
+	from      int    // the number of the first schedule to run: other processes have run the earlier ones
+	patience  int    // see the constant patience
+	network   string
+	saved     []string // the tokens of the schedules to run first
+
+	pattern string        // the value of -test.run
+	timeout time.Duration // 0: none
+	debug   bool          // it runs under a debugger
+}
+
+// process returns the process that does the whole job.
+func (j *job) process() process {
+	run, _ := parsePattern(j.options.run) // parse has checked it
+	return process{
+		job: j, strategy: j.options.strategy, schedules: j.schedules, budget: j.budget, replay: j.options.replay,
+		only: exploring, patience: patience, network: j.options.network, saved: j.saved,
+		pattern: run.narrowed(j.test), timeout: j.options.timeout,
+	}
+}
+
+// schedule returns the process that runs only the schedule with a number, or the schedule of -replay.
+func (j *job) schedule(n int) process {
+	q := j.process()
+	q.only = n
+	return q
+}
+
+// plain returns the process that runs only the plain schedule.
+func (j *job) plain() process {
+	q := j.schedule(0)
+	q.strategy = plainOrder
+	return q
+}
+
+// savedAgain returns the process that runs the schedule of a token that was saved.
+func (j *job) savedAgain(token string) process {
+	q := j.schedule(0)
+	q.replay = token
+	return q
+}
+
+// foundAgain returns the process that runs the schedule of a token again, after another process of the job has found
+// it. The pattern selects the test, or the explored part of it.
+func (j *job) foundAgain(token, pattern string) process {
+	q := j.process()
+	q.replay, q.pattern = token, pattern
+	return q
+}
+
+// after returns the process that continues the job. all is the result of the processes before.
+func (j *job) after(all *result) process {
+	q := j.process()
+	q.from = max(all.next, 0)
+	q.schedules = j.schedules - all.schedules - all.racing
+	q.budget = j.budget - all.used
+	q.patience = all.patience()
+	return q
+}
+
+// exhausted reports whether nothing is left to do for the process.
+func (q *process) exhausted() bool { return q.schedules <= 0 || q.budget <= 0 }
+
+// args returns the arguments of the process. They have the form -flag=value that go test uses, because a test may check
+// its arguments.
+func (q *process) args() []string {
+	o := q.job.options
+	args := []string{"-test.paniconexit0", "-test.timeout=" + q.timeout.String(), "-test.run=" + q.pattern}
+	if o.skip != "" {
+		args = append(args, "-test.skip="+o.skip)
+	}
+	if o.short {
+		args = append(args, "-test.short=true")
+	}
+	if o.printsAll() {
+		args = append(args, "-test.v=true")
+	}
+	if o.fullpath {
+		args = append(args, "-test.fullpath=true")
+	}
+	return append(args, o.args...)
+}
+
+// settings returns the value of COIR_TEST, which coirParse in the overlay reads. base is the virtual time at which each
+// schedule begins.
+func (q *process) settings(base time.Time) string {
+	o := q.job.options
+	faults, _ := faultBits(o.faults) // parse has checked them
+	return fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
+		"atomics=%v,fresh=%d,from=%d,base=%d,patience=%d,faults=%d,debug=%v",
+		q.strategy, q.job.seed, q.schedules, q.budget, o.bound, o.racing, q.replay, q.network, o.leaks, o.atomicPoints(),
+		q.only, q.from, base.Unix(), q.patience, faults, q.debug)
+}
+
+// env returns the environment of the process. record is the file to write to.
+func (q *process) env(t *tool, record string) []string {
+	env := append(t.plainEnv(q.job.p), "COIR_TEST="+q.settings(t.base), "COIR_RECORD="+record, "COIR_KEPT="+q.job.kept,
+		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
+		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0 atexit_sleep_ms=0"))
+	if s, _ := strategyNamed(q.strategy); !s.inOrder {
+		env = append(env, "COIR_FAILED="+strings.Join(q.saved, " "))
+	}
+	return env
+}
+
+// plainEnv returns the environment of a process that runs a test as go test does.
+func (t *tool) plainEnv(p *pkg) []string {
+	return append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "GOTMPDIR="+t.temp)
+}
+
+// goesOn reports whether another process should run the remaining schedules of the job. all is the result so far.
+func (j *job) goesOn(all *result) bool {
+	if all.outcome == coir.VerdictMore {
+		return true
+	}
+	return all.outcome == coir.VerdictUncontrolled &&
+		(all.uncontrolled < fewUncontrolled || all.waited() < min(j.budget/2, mostWaited))
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
+)
+
+// runner runs the processes of a job, one after another.
+type runner struct {
+	tool *tool
+	job  *job
+
+	// The network of the next processes, and the reason if it is the kernel's although the user did not ask for that. It
+	// changes once, when a schedule turns out to need the kernel's network.
+	network  string
+	onKernel string
+}
+
+// runTest runs the job of one test. If ctx ends first, runTest returns nil.
+func (t *tool) runTest(ctx context.Context, j *job) *result {
+	x := &runner{tool: t, job: j, network: j.options.network}
+	run := x.test
+	if isFuzz(j.test) {
+		run = x.seeds
+	}
+	if r := run(ctx); ctx.Err() == nil {
+		return r
+	}
+	return nil
+}
+
+// test explores a test. It begins with one process for all schedules. If the test depends on earlier runs, each
+// schedule gets a process of its own.
+func (x *runner) test(ctx context.Context) *result {
+	var all *result  // the result of earlier processes
+	var once *record // a failure that did not happen again
+	if !x.job.eachAlone() {
+		r := x.together(ctx)
+		if ctx.Err() != nil || r.outcome != coir.VerdictStateful {
+			return r
+		}
+		if r.failure != nil {
+			once = &r.record
+		}
+		if r.uncontrolled > 0 {
+			all = r
+		}
+	}
+	if !x.job.replays() {
+		if r := x.failsAgain(ctx); r != nil {
+			return r
+		}
+	}
+	return x.alone(ctx, all, once)
+}
+
+// together explores a test in few processes. The outcome is VerdictStateful if the result is not to be trusted, because
+// schedules may depend on earlier ones.
+func (x *runner) together(ctx context.Context) *result {
+	r := x.inTurn(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if r.outcome == coir.VerdictAgain {
+		again := x.run(ctx, x.job.foundAgain(r.token, r.pattern(x.job.options.run)))
+		if again.failure != nil {
+			again.failure.schedule = r.found
+			again.schedules += r.schedules
+			return again
+		}
+		r.outcome = coir.VerdictStateful // it failed because of something that earlier schedules left behind
+	}
+	if r.outcome == coir.VerdictDied && !r.timedOut { // some frameworks end the process on the second run
+		r.outcome = coir.VerdictStateful
+	}
+	if r.failure != nil && !x.job.replays() && x.dependsOnEarlier(ctx, r.failure) {
+		r.outcome = coir.VerdictStateful
+	}
+	if r.outcome == coir.VerdictSimulates {
+		return x.plainly(ctx)
+	}
+	return r
+}
+
+// alone explores a test with a process for each schedule. all is the result of earlier processes, or nil, and once a
+// failure that did not happen again, or nil.
+func (x *runner) alone(ctx context.Context, all *result, once *record) *result {
+	began := time.Now()
+	first := all.from()
+	timeUp := false
+	for n := first; n < x.job.schedules && ctx.Err() == nil; n++ {
+		if timeUp = n > first && time.Since(began)-all.waited() >= x.job.budget; timeUp {
+			break
+		}
+		q := x.job.schedule(n)
+		q.patience = all.patience()
+		r := x.run(ctx, q)
+		if r.outcome == coir.VerdictEnd && all != nil {
+			break
+		}
+		r.add(all)
+		all = r
+		if r.outcome != coir.VerdictPass && !x.job.goesOn(r) || x.job.replays() {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if all.outcome == coir.VerdictSimulates {
+		return x.plainly(ctx)
+	}
+	all.elapsed = time.Since(began)
+	all.stopped = !x.job.replays() && x.job.inOrder() // a process does not know the schedules of other processes
+	all.once, all.timeUp = once, timeUp
+	return all.settled()
+}
+
+// plainly runs a test as go test does, because the test itself explores schedules with package sim.
+func (x *runner) plainly(ctx context.Context) *result {
+	r := &result{record: record{tested: x.tested()}, outcome: coir.VerdictSimulates}
+	err := x.runOnce(ctx, r)
+	r.failed = err != nil
+	return r
+}
+
+// runOnce runs a test in a process as go test does.
+func (x *runner) runOnce(ctx context.Context, r *result) error {
+	began := time.Now()
+	q := x.job.process()
+	c := exec.CommandContext(ctx, x.job.binary, q.args()...)
+	c.Dir = x.job.p.Dir
+	c.Env = x.tool.plainEnv(x.job.p)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err := runCommand(c)
+	r.elapsed, r.output = time.Since(began), out.String()
+	return err
+}
+
+// dependsOnEarlier reports whether a test may have failed because of earlier schedules of its process. Either the same
+// decisions did not lead to the same end, or the test failed in the plain order, but does not fail in the same way in a
+// process that runs only the plain order.
+func (x *runner) dependsOnEarlier(ctx context.Context, f *failure) bool {
+	if f.outside > 0 || f.stable && f.switches > 0 {
+		return false
+	}
+	if !f.stable {
+		return true
+	}
+	if racing, _ := readToken(f.token); racing { // not the plain order
+		return false
+	}
+	r := x.run(ctx, x.job.plain())
+	return r.failure == nil || r.failure.kind != f.kind
+}
+
+// The lines around the output of the reported schedule.
+const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
+
+// run runs a process that explores a test. If a schedule needs the kernel's network, run runs another process on that
+// network, and so do later calls.
+func (x *runner) run(ctx context.Context, q process) *result {
+	began := time.Now()
+	q.network = x.network
+	r := &result{record: record{tested: x.tested()}}
+	record := fmt.Sprint(x.job.binary, ".", x.job.n, ".record")
+	// The process appends to its record. Another process of the test may have used the same file.
+	if err := os.Remove(record); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.died(err)
+		return r
+	}
+	defer func() { _ = os.Remove(record) }()
+	c := exec.CommandContext(ctx, x.job.binary, q.args()...)
+	c.Dir = x.job.p.Dir
+	c.Env = q.env(x.tool, record)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err := runCommand(c)
+	text, readErr := os.ReadFile(record)
+	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+		r.broken = readErr.Error()
+	}
+	if r.read(string(text)); r.failure != nil {
+		r.failure.replayed = q.replay != "" || q.only != exploring
+	}
+	r.elapsed = time.Since(began)
+	r.output = out.String()
+	if at := strings.LastIndex(r.output, beginOutput); at >= 0 {
+		r.shown, _, _ = strings.Cut(r.output[at+len(beginOutput):], endOutput)
+	}
+	switch {
+	case r.outcome == "":
+		r.died(err)
+	case r.outcome == coir.VerdictSlow:
+		slow := r.record
+		r.outcome, r.failure, r.slow = coir.VerdictPass, nil, &slow
+	case r.outcome == coir.VerdictKernel && x.network != onKernelNet && ctx.Err() == nil:
+		x.network, x.onKernel = onKernelNet, r.onKernel
+		return x.run(ctx, q)
+	}
+	r.onKernel = x.onKernel
+	return r
+}
+
+// tested returns what is known about the test before it runs.
+func (x *runner) tested() *tested {
+	p := x.job.p
+	of := &tested{test: x.job.test, goroot: x.tool.root, path: p.ImportPath}
+	if st, err := os.Stat(x.job.binary); err == nil {
+		of.built = st.ModTime()
+	}
+	if p.Module != nil {
+		of.modulePath, of.moduleDir = p.Module.Path, p.Module.Dir
+	}
+	return of
+}
