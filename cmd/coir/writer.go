@@ -195,222 +195,180 @@ func (w *writer) tell(p *pkg, r *result) {
 func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	tests, schedules, shrinking, skipped, outside, left, all, simulated := 0, 0, 0, 0, 0, 0, 0, 0
-	var uncontrolled, once, slow, few []string
-	missing, seeds := 0, 0
 	for _, r := range results {
-		if r == nil {
-			missing++ // interrupted
-			continue
-		}
-		if r.seeds {
-			seeds++
-		} else {
-			tests++
-		}
-		n := r.explored()
-		schedules += n
-		shrinking += r.schedules - n
-		all += r.all
-		if r.left > 0 && r.outcome == coir.VerdictPass {
-			left++
-		}
-		if r.outside > 0 && r.outcome == coir.VerdictPass {
-			outside++
-		}
-		if r.once != nil && r.outcome == coir.VerdictPass {
-			once = append(once, r.test)
-		}
-		if r.slow != nil && r.outcome == coir.VerdictPass {
-			slow = append(slow, r.test)
-		}
-		if w.few(r) {
-			few = append(few, fmt.Sprintf("%s (%d)", r.test, r.schedules))
-		}
-		switch {
-		case r.outcome == coir.VerdictSkip:
-			skipped++
-		case r.outcome == coir.VerdictUncontrolled || r.outcome == coir.VerdictLong || r.uncontrolled > 0 ||
-			r.stopped && r.outcome == coir.VerdictPass:
-			uncontrolled = append(uncontrolled, r.test)
-		case r.outcome == coir.VerdictSimulates:
-			simulated++
-		}
-		w.tell(p, r)
-		failed = failed || r.failed
-	}
-	text := report.Count(tests, "test") + ", " + report.Count(schedules, "schedule")
-	if schedules > 0 && all == schedules {
-		text = report.Count(tests, "test") + ", all " + report.Count(schedules, "schedule") + w.within()
-	}
-	if shrinking > 0 {
-		text += ", and " + chart.Grouped(shrinking) + " to shrink failures"
-	}
-	if seeds > 0 && tests == 0 {
-		text = "the seeds of " + report.Count(seeds, "fuzz test")
-	} else if seeds > 0 {
-		text += ", the seeds of " + report.Count(seeds, "fuzz test")
-	}
-	for _, n := range []struct {
-		n    int
-		what string
-	}{
-		{skipped, "skipped"}, {left, "with goroutines left behind"}, {outside, "passed with something from outside"},
-		{len(uncontrolled), "not controlled (" + report.Names(uncontrolled, 3) + ")"},
-		{simulated, "explored by sim"},
-		{len(once), "failed once, not again in a process of its own (" + report.Names(once, 3) + ")"},
-		{len(slow), "may fail on a slow machine (" + report.Names(slow, 3) + ")"},
-	} {
-		if n.n > 0 {
-			text += fmt.Sprintf(", %d %s", n.n, n.what)
+		if r != nil {
+			w.tell(p, r)
 		}
 	}
-	if missing > 0 {
-		failed = true
-		text = "interrupted, " + text
-	}
+	n := totalsOf(results)
 	verdict := "ok  "
-	if failed {
+	if n.fails() {
 		verdict = "FAIL"
 	}
 	w.suites.finished(p, verdict, took)
-	if missing > 0 {
+	if n.missing > 0 {
 		w.suites.finished(p, "interrupted", took)
 	}
-	if tests+seeds == 0 && !failed {
-		text = "[no tests to run]"
-	} else {
-		text += fmt.Sprintf(", %.1f s", took.Seconds())
+	var few []string
+	for _, r := range results {
+		if r != nil && w.few(r) {
+			few = append(few, fmt.Sprintf("%s (%d)", r.test, r.schedules))
+		}
 	}
 	if len(few) > 0 {
 		w.line(p, "", "note: %s\n", w.fewText(report.Names(few, 3)))
 	}
-	if !failed && !w.o.atomicPoints() && schedules > tests && p.usesAtomics() {
+	if !n.fails() && !w.o.atomicPoints() && n.schedules > n.tests && p.usesAtomics() {
 		w.line(p, "", "note: %s\n", atomicsHint)
 	}
-	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, text)
+	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, n.text(w.within(), took))
 	if w.o.json {
-		action := map[bool]string{false: "pass", true: "fail"}[failed]
+		action := map[bool]string{false: "pass", true: "fail"}[n.fails()]
 		w.event(events.Event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
 	}
-	return failed
+	return n.fails()
+}
+
+// printed is what the writer has printed of the result of a test.
+type printed struct {
+	action        string // pass, fail or skip
+	failure, slow *events.Failure
 }
 
 // test prints the result of a test, and reports whether the test failed.
 func (w *writer) test(p *pkg, r *result) (failed bool) {
-	seconds := r.elapsed.Seconds()
-	action := "pass"
-	var f, slow *events.Failure
-	outcome := r.outcome
 	w.said.Reset()
-	if w.o.strict && ((r.uncontrolled > 0 || r.stopped || r.once != nil) && outcome == coir.VerdictPass ||
-		outcome == coir.VerdictUncontrolled || outcome == coir.VerdictLong) {
-		outcome = coir.VerdictStrict
-	}
-	if w.o.replay != "" && outcome == coir.VerdictPass {
-		outcome = coir.VerdictHealed
-	}
-	switch outcome {
-	case coir.VerdictHealed:
-		action, failed = "fail", true
-		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n%s", r.test, seconds, indent(healedText+"\n"+healedWhy))
-	case coir.VerdictStrict:
-		action, failed = "fail", true
-		w.line(p, r.test, "--- FAIL: %s (%s, %.2fs)\n%s", r.test, w.ran(r), seconds, indent(r.notControlled(p.Dir)))
-	case coir.VerdictNever:
-		action, failed = "fail", true
-		w.line(p, r.test, "--- FAIL: %s (%s, %.2fs)\n", r.test, w.ran(r), seconds)
-		for _, name := range r.never {
-			w.line(p, r.test, "    never true in these schedules: %s\n", name)
-		}
-	case coir.VerdictChanged:
-		action, failed = "fail", true
-		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n%s", r.test, seconds, indent(w.changed(p, r)))
-	case coir.VerdictPass, coir.VerdictSkip:
-		if r.outcome == coir.VerdictSkip {
-			action = "skip"
-		}
-		if r.slow != nil && (w.o.printsAll() || w.suites.junit != "" || w.suites.github) {
-			slow = w.failed(p, r.slow)
-		}
-		if w.o.printsAll() {
-			w.line(p, r.test, "--- %s: %s (%s, %.2fs)\n", strings.ToUpper(action), r.test, w.ran(r), seconds)
-			if r.left > 0 {
-				w.line(p, r.test, "%s", indent(r.leftBehind(p.Dir)))
-			}
-			if r.uncontrolled > 0 || r.stopped {
-				w.line(p, r.test, "%s", indent(r.notControlled(p.Dir)))
-			}
-			if r.once != nil {
-				w.line(p, r.test, "%s", indent(r.once.failedOnce(p.Dir)))
-			}
-			if slow != nil {
-				w.line(p, r.test, "    %s\n%s    replay: %s\n", slow.Headline, indent(slow.Report), slow.Replay)
-			}
-		}
-	case coir.VerdictSimulates: // as go test prints it
-		switch failed = r.failed; {
-		case failed:
-			action = "fail"
-		case strings.Contains(r.output, "\n--- SKIP: "+r.test+" ("):
-			action = "skip"
-		}
-		if failed || w.o.printsAll() {
-			w.line(p, r.test, "%s", withoutVerdict(r.output))
-		}
-	case coir.VerdictUncontrolled, coir.VerdictLong:
-		if w.o.printsAll() {
-			w.line(p, r.test, "--- SKIP: %s (%.2fs)\n%s", r.test, seconds, indent(r.notControlled(p.Dir)))
-		}
-		action = "skip"
-	case coir.VerdictFail:
-		action, failed = "fail", true
-		f = w.failed(p, &r.record)
-		if told := w.leakTold(p, r); told != "" && !w.o.verbose {
-			w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s: see %s, and -v\n", r.test, seconds, f.Headline, told)
-			break
-		}
-		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, f.Headline, indent(f.Report))
-		for _, log := range []string{r.log, r.shown} { // first what the test logs, then what it prints
-			if log = r.said(log); log != "" {
-				w.line(p, r.test, "    its output:\n%s", indent(indent(tail(log, 60))))
-			}
-		}
-		if f.Chart != "" {
-			w.line(p, r.test, "    chart: %s\n", f.Chart)
-		}
-		w.keepFailure(p, r, f)
-		if f.Replay != "" {
-			w.line(p, r.test, "    replay: %s\n", f.Replay)
-		}
-	default:
-		action, failed = "fail", true
-		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, r.broken, indent(tail(plain(r.output), 60)))
-	}
+	verdict := w.verdict(r)
+	of := w.print(p, r, verdict)
 	note := ""
 	if w.few(r) {
 		note = w.fewText(strconv.Itoa(r.schedules))
 	}
-	if action == "pass" && slow != nil {
-		w.suites.slow(p, r, slow, note)
+	if of.action == "pass" && of.slow != nil {
+		w.suites.slow(p, r, of.slow, note)
 	} else {
-		w.suites.test(p, r, action, outcome, f, w.said.String(), note)
+		w.suites.test(p, r, of.action, verdict, of.failure, w.said.String(), note)
 	}
 	if w.o.json {
-		w.event(events.Event{Action: action, Package: p.ImportPath, Test: r.test, Elapsed: seconds, Failure: f, Slow: slow,
-			Schedules: r.schedules, Racing: r.racing, Note: note, Complete: r.complete, Trace: r.trace, Outside: r.outside,
-			Uncontrolled: r.uncontrolled})
+		w.event(events.Event{Action: of.action, Package: p.ImportPath, Test: r.test, Elapsed: r.elapsed.Seconds(),
+			Failure: of.failure, Slow: of.slow, Schedules: r.schedules, Racing: r.racing, Note: note, Complete: r.complete,
+			Trace: r.trace, Outside: r.outside, Uncontrolled: r.uncontrolled})
 	}
-	return failed
+	return of.action == "fail"
 }
 
-// explored returns the number of schedules that searched for a failure. If the test failed, the others shrank the
-// failure. But after a leak the search continues, so all schedules count.
-func (r *result) explored() int {
-	if f := r.failure; r.outcome == coir.VerdictFail && f != nil && f.kind != coir.KindLeak && f.schedule > 0 {
-		return min(r.schedules, f.schedule)
+// verdict returns the outcome of a test, as the flags judge it.
+func (w *writer) verdict(r *result) coir.Verdict {
+	switch {
+	case w.o.strict && (r.outcome == coir.VerdictUncontrolled || r.outcome == coir.VerdictLong),
+		w.o.strict && r.outcome == coir.VerdictPass && (r.uncontrolled > 0 || r.stopped || r.once != nil):
+		return coir.VerdictStrict
+	case w.o.replay != "" && r.outcome == coir.VerdictPass:
+		return coir.VerdictHealed
 	}
-	return r.schedules
+	return r.outcome
+}
+
+// print prints the lines about a test.
+func (w *writer) print(p *pkg, r *result, verdict coir.Verdict) printed {
+	switch verdict {
+	case coir.VerdictPass, coir.VerdictSkip:
+		return w.printPassed(p, r)
+	case coir.VerdictSimulates:
+		return w.printSimulated(p, r)
+	case coir.VerdictUncontrolled, coir.VerdictLong:
+		if w.o.printsAll() {
+			w.line(p, r.test, "--- SKIP: %s (%.2fs)\n%s", r.test, r.elapsed.Seconds(), indent(r.notControlled(p.Dir)))
+		}
+		return printed{action: "skip"}
+	case coir.VerdictFail:
+		return w.printFailed(p, r)
+	}
+	remark, why := "", ""
+	switch verdict {
+	case coir.VerdictHealed:
+		why = indent(healedText + "\n" + healedWhy)
+	case coir.VerdictStrict:
+		remark, why = w.ran(r)+", ", indent(r.notControlled(p.Dir))
+	case coir.VerdictNever:
+		remark = w.ran(r) + ", "
+		for _, name := range r.never {
+			why += "    never true in these schedules: " + name + "\n"
+		}
+	case coir.VerdictChanged:
+		why = indent(w.changed(p, r))
+	default:
+		why = "    " + r.broken + "\n" + indent(tail(plain(r.output), 60))
+	}
+	w.line(p, r.test, "--- FAIL: %s (%s%.2fs)\n%s", r.test, remark, r.elapsed.Seconds(), why)
+	return printed{action: "fail"}
+}
+
+// printPassed prints about a test that passes or skips itself.
+func (w *writer) printPassed(p *pkg, r *result) printed {
+	of := printed{action: "pass"}
+	if r.outcome == coir.VerdictSkip {
+		of.action = "skip"
+	}
+	if r.slow != nil && (w.o.printsAll() || w.suites.junit != "" || w.suites.github) {
+		of.slow = w.failed(p, r.slow)
+	}
+	if !w.o.printsAll() {
+		return of
+	}
+	w.line(p, r.test, "--- %s: %s (%s, %.2fs)\n", strings.ToUpper(of.action), r.test, w.ran(r), r.elapsed.Seconds())
+	if r.left > 0 {
+		w.line(p, r.test, "%s", indent(r.leftBehind(p.Dir)))
+	}
+	if r.uncontrolled > 0 || r.stopped {
+		w.line(p, r.test, "%s", indent(r.notControlled(p.Dir)))
+	}
+	if r.once != nil {
+		w.line(p, r.test, "%s", indent(r.once.failedOnce(p.Dir)))
+	}
+	if of.slow != nil {
+		w.line(p, r.test, "    %s\n%s    replay: %s\n", of.slow.Headline, indent(of.slow.Report), of.slow.Replay)
+	}
+	return of
+}
+
+// printSimulated prints about a test that explores schedules itself, as go test does.
+func (w *writer) printSimulated(p *pkg, r *result) printed {
+	of := printed{action: "pass"}
+	switch {
+	case r.failed:
+		of.action = "fail"
+	case strings.Contains(r.output, "\n--- SKIP: "+r.test+" ("):
+		of.action = "skip"
+	}
+	if r.failed || w.o.printsAll() {
+		w.line(p, r.test, "%s", withoutVerdict(r.output))
+	}
+	return of
+}
+
+// printFailed prints about a test with a failing schedule.
+func (w *writer) printFailed(p *pkg, r *result) printed {
+	of := printed{action: "fail", failure: w.failed(p, &r.record)}
+	f, seconds := of.failure, r.elapsed.Seconds()
+	if told := w.leakTold(p, r); told != "" && !w.o.verbose {
+		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s: see %s, and -v\n", r.test, seconds, f.Headline, told)
+		return of
+	}
+	w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, f.Headline, indent(f.Report))
+	for _, log := range []string{r.log, r.shown} { // first what the test logs, then what it prints
+		if log = r.said(log); log != "" {
+			w.line(p, r.test, "    its output:\n%s", indent(indent(tail(log, 60))))
+		}
+	}
+	if f.Chart != "" {
+		w.line(p, r.test, "    chart: %s\n", f.Chart)
+	}
+	w.keepFailure(p, r, f)
+	if f.Replay != "" {
+		w.line(p, r.test, "    replay: %s\n", f.Replay)
+	}
+	return of
 }
 
 // leakTold returns a test of the package whose report already names the go statements of the goroutines that this test

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
+)
+
+// The last line of a package counts its tests and schedules.
+func TestTotals(t *testing.T) {
+	of := func(name string, outcome coir.Verdict, schedules int, more ...func(*result)) *result {
+		r := &result{record: record{tested: &tested{test: name}}, outcome: outcome, tally: tally{schedules: schedules}}
+		for _, set := range more {
+			set(r)
+		}
+		return r
+	}
+	pass := func(name string, schedules int, more ...func(*result)) *result {
+		return of(name, coir.VerdictPass, schedules, more...)
+	}
+	failed := func(r *result) {
+		r.failed, r.failure = true, &failure{kind: coir.KindDeadlock, schedule: 7}
+	}
+	seeds := func(r *result) { r.seeds = true }
+	for _, c := range []struct {
+		results []*result
+		fails   bool
+		want    string
+	}{
+		{nil, false, "[no tests to run]"},
+		{[]*result{pass("TestA", 1)}, false, "1 test, 1 schedule, 2.5 s"},
+		{[]*result{pass("TestA", 10, func(r *result) { r.all = 10 }), pass("TestB", 20, func(r *result) { r.all = 20 })}, false,
+			"2 tests, all 30 schedules within, 2.5 s"},
+		{[]*result{of("TestA", coir.VerdictFail, 1300, failed)}, true, "1 test, 7 schedules, and 1,293 to shrink failures, 2.5 s"},
+		{[]*result{nil}, true, "interrupted, 0 tests, 0 schedules, 2.5 s"},
+		{[]*result{pass("FuzzA", 0, seeds)}, false, "the seeds of 1 fuzz test, 2.5 s"},
+		{[]*result{pass("FuzzA", 0, seeds), pass("TestA", 3)}, false, "1 test, 3 schedules, the seeds of 1 fuzz test, 2.5 s"},
+		{[]*result{
+			of("TestA", coir.VerdictSkip, 1), of("TestB", coir.VerdictLong, 1), of("TestC", coir.VerdictSimulates, 0),
+			pass("TestD", 4, func(r *result) { r.left, r.outside, r.once, r.slow = 1, 1, &r.record, &r.record }),
+		}, false, "4 tests, 6 schedules, 1 skipped, 1 with goroutines left behind, 1 passed with something from outside, " +
+			"1 not controlled (TestB), 1 explored by sim, 1 failed once, not again in a process of its own (TestD), " +
+			"1 may fail on a slow machine (TestD), 2.5 s"},
+	} {
+		n := totalsOf(c.results)
+		if got := n.text(" within", 2500*time.Millisecond); got != c.want || n.fails() != c.fails {
+			t.Errorf("%q, fails %v; want %q, fails %v", got, n.fails(), c.want, c.fails)
+		}
+	}
+}
+
+// The flags decide about the verdict: -strict about what was not controlled, -replay about what passes.
+func TestVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		r     result
+		want  coir.Verdict
+	}{
+		{nil, result{outcome: coir.VerdictLong}, coir.VerdictLong},
+		{nil, result{outcome: coir.VerdictPass, stopped: true}, coir.VerdictPass},
+		{[]string{"-strict"}, result{outcome: coir.VerdictPass}, coir.VerdictPass},
+		{[]string{"-strict"}, result{outcome: coir.VerdictLong}, coir.VerdictStrict},
+		{[]string{"-strict"}, result{outcome: coir.VerdictUncontrolled}, coir.VerdictStrict},
+		{[]string{"-strict"}, result{outcome: coir.VerdictPass, stopped: true}, coir.VerdictStrict},
+		{[]string{"-strict"}, result{outcome: coir.VerdictPass, tally: tally{uncontrolled: 1}}, coir.VerdictStrict},
+		{[]string{"-strict"}, result{outcome: coir.VerdictPass, once: &record{}}, coir.VerdictStrict},
+		{[]string{"-strict"}, result{outcome: coir.VerdictFail, stopped: true}, coir.VerdictFail},
+	} {
+		o, err := parse(c.flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := newWriter(io.Discard, o).verdict(&c.r); got != c.want {
+			t.Errorf("%q: %s of %+v, want %s", c.flags, got, c.r, c.want)
+		}
+	}
+	replay := newWriter(io.Discard, &options{replay: "c1.AA"})
+	if got := replay.verdict(&result{outcome: coir.VerdictPass}); got != coir.VerdictHealed {
+		t.Errorf("a replay that passes is %s", got)
+	}
+}
