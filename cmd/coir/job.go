@@ -50,7 +50,10 @@ func (j *job) inRound(round int, left time.Duration, dir string) *job {
 
 // eachAlone reports whether each schedule has a process of its own from the beginning: because of -fresh, or because
 // the failure of the token was found so.
-func (j *job) eachAlone() bool { return j.options.fresh || strings.HasPrefix(j.options.replay, "f1.") }
+func (j *job) eachAlone() bool {
+	h, _ := readToken(j.options.replay)
+	return j.options.fresh || h.Alone
+}
 
 // replays reports whether the job is to run the schedule of a token.
 func (j *job) replays() bool { return j.options.replay != "" }

@@ -18,6 +18,12 @@ func aFailure(switches, stable string) string {
 	return "failure\t\"fail\"\t\"\"\t5\t1\t" + switches + "\t\"\"\t" + stable + "\t0\t0\t0\t0\n" + aSummary(coir.VerdictFail)
 }
 
+// aToken returns a token with a head, a seed, a hash, and a decision.
+func aToken(h coir.TokenHead) string {
+	h.Seed, h.Hash = 1, 5
+	return replay.Token(h.Prefix(), h.Numbers(), []int{1})
+}
+
 // The processes of a test, for typical flags, as far as their settings differ from those of the first process without
 // flags. Each process has a record, or dies.
 func TestSequencesOfProcesses(t *testing.T) {
@@ -28,7 +34,7 @@ func TestSequencesOfProcesses(t *testing.T) {
 		waitsNow = "uncontrolled\t2\t-1\t1000000\n"
 	)
 	pass := aSummary(coir.VerdictPass)
-	token, alone := replay.Token("c1.", []byte{1, 0, 5}, []int{1}), replay.Token("f1.", []byte{1, 0, 5}, []int{1})
+	token, alone := aToken(coir.TokenHead{}), aToken(coir.TokenHead{Alone: true})
 	for _, c := range []struct {
 		name, flags string
 		saved       bool     // a token of an earlier failure is in testdata

@@ -324,7 +324,7 @@ func (o *options) checkReplay() error {
 	if o.run == "" {
 		return errors.New("-replay needs -run with the test of the token")
 	}
-	if _, hash, ok := parseToken(o.replay); !ok || hash == 0 {
+	if _, ok := readToken(o.replay); !ok {
 		return fmt.Errorf("the token %s is damaged: copy all of it from the line \"replay: ...\" of the report", o.replay)
 	}
 	return nil

@@ -6,14 +6,14 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/coir-go/coir/internal/replay"
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
 // The names of directories are not patterns: a [ in them is an ordinary letter.
 func TestDirectoriesWithBrackets(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b")
 	kept, stale := filepath.Join(dir, "testdata", "coir", "TestX"), filepath.Join(dir, tempPrefix+"1")
-	token := replay.Token("c1.", []byte{1, 0, 5}, []int{0, 1})
+	token := aToken(coir.TokenHead{})
 	for name, text := range map[string]string{
 		filepath.Join(dir, "m.go"):            "package other\n",
 		filepath.Join(dir, "m_test.go"):       "package m_test\n\nfunc TestX(t *testing.T) {}\n",

@@ -59,7 +59,7 @@ func (r *record) headline() string {
 	if f.text != "" {
 		text += ": " + oneLine(f.text) + ","
 	}
-	if racing, _ := readToken(f.token); racing {
+	if h, _ := readToken(f.token); h.Racing > 0 {
 		if f.kind == coir.KindFail {
 			text = "on a slow machine: " + text
 		} else {

@@ -157,7 +157,7 @@ func (x *runner) dependsOnEarlier(ctx context.Context, f *failure) bool {
 	if !f.stable {
 		return true
 	}
-	if racing, _ := readToken(f.token); racing { // not the plain order
+	if h, _ := readToken(f.token); h.Racing > 0 { // not the plain order
 		return false
 	}
 	r := x.run(ctx, x.job.plain())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -44,32 +43,15 @@ The exit code is 0 if all tests passed, 1 if one failed or could not be built, 2
 plus the signal number if a signal ended it.
 `
 
-// readToken reports whether a token can be read, and whether the clock races in its schedule.
-func readToken(token string) (racing, ok bool) {
-	racing, _, ok = parseToken(token)
-	return racing, ok
-}
-
-// parseToken also returns the hash of what the schedule did. It is never 0 in a token that coir test printed. The
-// explorer reads the rest of the token, in a process of the test.
-func parseToken(token string) (racing bool, hash uint64, ok bool) {
-	letters, ok := strings.CutPrefix(token, "c1.")
+// readToken returns the head of a token. It reports whether the token can be read and has a hash, as each token that
+// coir test prints. The explorer reads the decisions, in a process of the test.
+func readToken(token string) (h coir.TokenHead, ok bool) {
+	letters, ok := h.CutPrefix(token)
 	if !ok {
-		letters, ok = strings.CutPrefix(token, "f1.")
+		return h, false
 	}
-	_, err := replay.Parse(letters, func(b []byte) ([]byte, bool) {
-		for i := range 3 { // seed, racing clock, hash
-			x, n := binary.Uvarint(b)
-			if n <= 0 {
-				return nil, false
-			}
-			racing = racing || i == 1 && x&(1<<coir.FaultsInToken-1) > 0
-			hash = x
-			b = b[n:]
-		}
-		return b, true
-	})
-	return racing, hash, ok && err == nil
+	_, err := replay.Parse(letters, h.Parse)
+	return h, err == nil && h.Hash != 0
 }
 
 // test runs the command coir test.

@@ -4,9 +4,6 @@ package coir
 // those in the records that package testing writes for the command. They are defined only here, so that the three
 // cannot disagree.
 
-// FaultsInToken is the number of bits in front of the faults, in the number of a token that also has the racing clock.
-const FaultsInToken = 8
-
 // Config says how to run a schedule. The strategy, which makes the decisions, is passed separately.
 type Config struct {
 	Seed      uint64 // the seed of the program's random numbers

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 
+	codes "github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
 )
 
@@ -236,7 +237,7 @@ func (b *binary) replays(seed, most int) (n int, bad []string) {
 		}
 		f := strings.Split(failure, " ")
 		var again string
-		if i := slices.IndexFunc(f, func(s string) bool { return strings.HasPrefix(s, `"c1.`) }); i >= 0 && f[i+1] == "true" {
+		if i := slices.IndexFunc(f, isToken); i >= 0 && f[i+1] == "true" {
 			_, again = b.process(test, "replay="+strings.Trim(f[i], `"`), "GOMAXPROCS=4", "GOGC=1")
 		}
 		if again != failure || again == "" {
@@ -260,4 +261,12 @@ func (b *binary) each(prefix string, f func(test string)) {
 		})
 	}
 	wg.Wait()
+}
+
+// isToken reports whether a field is the token of a schedule that had no process of its own.
+func isToken(field string) bool {
+	text, err := strconv.Unquote(field)
+	var h codes.TokenHead
+	_, ok := h.CutPrefix(text)
+	return err == nil && ok && !h.Alone
 }

@@ -1,7 +1,6 @@
 package testing
 
 import (
-	"encoding/binary"
 	"internal/coir"
 	"internal/race"
 	"internal/replay"
@@ -68,41 +67,24 @@ func (set *coirSettings) racingConfig(n int) coirConfig {
 // The most steps that are run to shrink a failing schedule. They take some seconds. See replay.Shrink.
 const coirCutSteps, coirSearchSteps = 3_000_000, 1_500_000
 
-// A token is "c1." followed by the seed, the racing clock and the faults, the hash of the trace, and the decisions, in
-// base64. The token of a schedule that had its own process begins with "f1.". The token has the faults that could
-// happen, because they decide which operations ask for a decision: so a schedule can be repeated without -faults.
-
+// coirEncode returns the token of a schedule: see coir.TokenHead.
 func coirEncode(c coirConfig, script []int, hash uint64) string {
-	head := "c1."
-	if coirSet.fresh >= 0 {
-		head = "f1."
-	}
-	var b []byte
-	for _, n := range []uint64{c.Seed, c.Racing | uint64(c.Faults)<<coir.FaultsInToken, hash & 0xffffffff} {
-		b = binary.AppendUvarint(b, n)
-	}
-	return replay.Token(head, b, script)
+	h := coir.TokenHead{Alone: coirSet.fresh >= 0, Seed: c.Seed, Racing: c.Racing, Faults: c.Faults, Hash: uint32(hash)}
+	return replay.Token(h.Prefix(), h.Numbers(), script)
 }
 
+// coirDecode returns the configuration of the schedule of a token, and the last 32 bits of its hash, or an error.
 func coirDecode(token string) (c coirConfig, hash uint64, err string) {
-	if len(token) < 3 || token[:3] != "c1." && token[:3] != "f1." {
-		return c, 0, "does not begin with c1. or f1."
+	var h coir.TokenHead
+	letters, ok := h.CutPrefix(token)
+	if !ok {
+		return c, 0, "does not begin with " + coir.TokenPrefixes
 	}
-	var how uint64
-	script, e := replay.Parse(token[3:], func(b []byte) (rest []byte, ok bool) {
-		for _, to := range []*uint64{&c.Seed, &how, &hash} {
-			n := 0
-			if *to, n = binary.Uvarint(b); n <= 0 {
-				return nil, false
-			}
-			b = b[n:]
-		}
-		return b, true
-	})
+	script, e := replay.Parse(letters, h.Parse)
 	if e != nil {
 		return c, 0, e.Error()
 	}
-	c.Racing, c.Faults = how&(1<<coir.FaultsInToken-1), uint32(how>>coir.FaultsInToken)
+	c.Seed, c.Racing, c.Faults = h.Seed, h.Racing, h.Faults
 	c.strategy = &search.Script{Ways: script}
-	return c, hash, ""
+	return c, uint64(h.Hash), ""
 }
