@@ -162,7 +162,7 @@ func TestReportShowsWhereTheSameDecisionsLedAnotherWay(t *testing.T) {
 			_ = c.Send(ctx, 1)
 		}
 	})
-	says(t, f, "led another way after step 100\n", "marks: => here the same decisions led another way",
+	says(t, f, "gave a different run after step 100\n", "marks: => here the same decisions gave a different run",
 		"    100 | send c99 ", "  =>101 | ", "    102 | ")
 }
 

@@ -39,12 +39,12 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 			switch {
 			case f.Kind == KindDiverged:
 				f.Text += "; the operations differ " + r.differs(f.hashes, f.Steps) + s.faults.unnamed()
-			case uint32(h^h>>32) != r.hash:
+			case fold(h) != r.hash:
 				f = &Failure{Kind: KindDiverged, Text: changedText + "it fails, but the operations are not those that " +
 					"were recorded; they differ " + r.differs(g.hashes, g.Steps) + s.faults.unnamed() + ": " + f.Text}
 				f.freeze(w)
 			}
-		} else if uint32(h^h>>32) != r.hash {
+		} else if fold(h) != r.hash {
 			f = &Failure{Kind: KindDiverged}
 			f.freeze(w)
 			f.Text = changedText + "it does not fail under this schedule, and the operations are not " +

@@ -468,7 +468,7 @@ func (w *world) again(ctx context.Context, s *Sim, fn func(context.Context, *Sim
 		f.freeze(w)
 		var where string
 		where, f.forked = first.fork(f)
-		f.Text = "the same decisions led another way " + where
+		f.Text = "the same decisions gave a different run " + where
 		f.Token = encode(w.mode, f.script, f.hash, f.hashes)
 	}
 	if f != nil {

@@ -192,7 +192,7 @@ func TestASleepOfAnotherLengthIsNotDeterministic(t *testing.T) {
 		_ = coir.Sleep(ctx, time.Duration(runs)*time.Second)
 	}
 	f := found(t, KindNondeterministic, func(ctx context.Context, _ *Sim) { lengths(ctx) }, WithStrategy(Random))
-	says(t, f, "the same decisions led another way at step 2: sleep 16s once, and sleep 17s again", "=>2 | sleep ")
+	says(t, f, "the same decisions gave a different run at step 2: sleep 16s once, and sleep 17s again", "=>2 | sleep ")
 	runs = 0
 	f = found(t, KindNondeterministic, func(_ context.Context, s *Sim) {
 		runs++

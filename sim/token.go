@@ -24,7 +24,7 @@ const (
 )
 
 func encode(mode ClockMode, script []int, hash uint64, marks []byte) string {
-	fields := binary.LittleEndian.AppendUint32([]byte{byte(mode)}, uint32(hash^hash>>32))
+	fields := binary.LittleEndian.AppendUint32([]byte{byte(mode)}, fold(hash))
 	if len(marks) > 0 {
 		every := strideOf(len(marks))
 		kept := len(marks) / every
@@ -36,6 +36,9 @@ func encode(mode ClockMode, script []int, hash uint64, marks []byte) string {
 	}
 	return replay.Token(tokenVersion, fields, script)
 }
+
+// fold returns the 32 bits of a hash that a token has.
+func fold(hash uint64) uint32 { return uint32(hash ^ hash>>32) }
 
 // strideOf returns which of n marks a token keeps: 1 for every mark, 2 for every second.
 func strideOf(n int) int {

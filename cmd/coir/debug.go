@@ -96,7 +96,7 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	newWriter(out, j.options).tell(p, r) // the command to replay has the flags of this build
+	newWriter(out, j.options).printOnce(p, r) // the command to replay has the flags of this build
 	if r.failure == nil {
 		return errors.New("the schedule does not fail: has the code changed, or was it built with other flags?")
 	}

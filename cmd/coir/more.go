@@ -32,7 +32,7 @@ func (x *runner) inTurn(ctx context.Context) *result {
 		if r.outcome == coir.VerdictUncontrolled && r.next < 0 {
 			r.schedules = 1 // the plain one; the process runs it a few times first
 		}
-		r.add(all)
+		r.mergeProcesses(all)
 		all = r
 		q = j.after(all)
 		all.timeUp = all.timeUp || q.budget <= 0
@@ -49,8 +49,9 @@ func (x *runner) inTurn(ctx context.Context) *result {
 	}
 }
 
-// add adds the results of earlier processes. all may be nil.
-func (r *result) add(all *result) {
+// mergeProcesses adds the results of the earlier processes of the job. all may be nil. Package testing of the overlay
+// counts anew in each process.
+func (r *result) mergeProcesses(all *result) {
 	if r.outcome == coir.VerdictUncontrolled {
 		waiting := r.record
 		waiting.twin, waiting.failure = nil, nil
@@ -59,7 +60,7 @@ func (r *result) add(all *result) {
 	if all == nil {
 		return
 	}
-	r.plus(all)
+	r.mergeRounds(all)
 	r.decided = r.decided || all.decided
 	r.used += all.used
 	h := fnv.New64a()
@@ -67,9 +68,10 @@ func (r *result) add(all *result) {
 	r.trace = strconv.FormatUint(h.Sum64(), 16)
 }
 
-// plus adds what processes and rounds have in common: the schedules and the time of earlier ones, and what these found.
-func (r *result) plus(all *result) {
-	r.tally.plus(all.tally)
+// mergeRounds adds the results of earlier rounds of a test: their schedules, their time, and what they found. Each round
+// has a budget and a trace of its own, and these are not added.
+func (r *result) mergeRounds(all *result) {
+	r.tally.add(all.tally)
 	r.elapsed += all.elapsed
 	r.slow, r.waiting = cmp.Or(r.slow, all.slow), cmp.Or(r.waiting, all.waiting)
 	if r.failure != nil {

@@ -151,7 +151,7 @@ const mostMessage = 200
 func (r *record) message(s *step) string {
 	at := fmt.Sprintf("%s:%d", filepath.Base(s.place.file), s.place.line)
 	for _, log := range []string{r.shown, r.log} {
-		all := logged.FindAllStringSubmatch(r.said(log), -1)
+		all := logged.FindAllStringSubmatch(r.withoutFailLine(log), -1)
 		for _, m := range all {
 			if m[1] == at || len(all) == 1 {
 				text := []rune(oneLine(m[2]))

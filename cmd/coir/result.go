@@ -21,7 +21,7 @@ type result struct {
 
 	timedOut bool // whether it did not end within -timeout
 	seeds    bool // whether it is a fuzz test, whose seeds were run once
-	told     bool // whether the user has seen the result
+	printed  bool // whether the user has seen the result
 	failed   bool
 	busy     bool // whether a schedule was given up because all goroutines never waited at the same moment
 
@@ -56,8 +56,8 @@ type tally struct {
 	uncontrolled int // schedules that were not controlled
 }
 
-// plus adds the numbers of earlier schedules.
-func (t *tally) plus(earlier tally) {
+// add adds the numbers of earlier schedules.
+func (t *tally) add(earlier tally) {
 	t.schedules += earlier.schedules
 	t.racing += earlier.racing
 	t.left += earlier.left

@@ -33,7 +33,7 @@ func (e *inRounds) over() bool {
 // add adds the result of a round.
 func (e *inRounds) add(r *result) {
 	if e.all != nil {
-		r.plus(e.all)
+		r.mergeRounds(e.all)
 	}
 	e.all = r
 }

@@ -107,7 +107,7 @@ func (x *runner) alone(ctx context.Context, all *result, once *record) *result {
 		if r.outcome == coir.VerdictEnd && all != nil {
 			break
 		}
-		r.add(all)
+		r.mergeProcesses(all)
 		all = r
 		if r.outcome != coir.VerdictPass && !x.job.goesOn(r) || x.job.replays() {
 			break

@@ -114,7 +114,7 @@ func (c *testcase) failed(p *pkg, r *record, f *events.Failure) {
 	c.kind, c.headline, c.waits = f.Kind, f.Headline, r.explain(p.Dir)
 	c.token, c.replay, c.page = f.Token, f.Replay, f.Chart
 	for _, log := range []string{r.log, r.shown} {
-		if log = r.said(log); log != "" {
+		if log = r.withoutFailLine(log); log != "" {
 			c.waits += "its output:\n" + indent(tail(log, 10))
 		}
 	}

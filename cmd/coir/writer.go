@@ -32,7 +32,7 @@ type writer struct {
 	failedBuilds map[string]bool // packages whose events have been printed
 
 	suites *suites
-	said   strings.Builder // the text printed about the current test
+	text   strings.Builder // what has been printed about the current test
 }
 
 func newWriter(out io.Writer, o *options) *writer {
@@ -75,7 +75,7 @@ func (w *writer) event(e events.Event) {
 // expect no other lines in an event that begins with "--- FAIL".
 func (w *writer) line(p *pkg, test, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	w.said.WriteString(text)
+	w.text.WriteString(text)
 	if w.o.json {
 		for line := range strings.Lines(text) {
 			w.event(events.Event{Action: "output", Package: p.ImportPath, Test: test, Output: line})
@@ -166,7 +166,7 @@ func (w *writer) progress(p *pkg, results []*result, i int, r *result, final boo
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if results[i] = r; final {
-		w.tell(p, r)
+		w.printOnce(p, r)
 	}
 	if !w.tty || time.Since(w.lastBar) < 200*time.Millisecond {
 		return
@@ -183,10 +183,10 @@ func (w *writer) progress(p *pkg, results []*result, i int, r *result, final boo
 		chart.Grouped(schedules))
 }
 
-// tell prints the result of a test, once.
-func (w *writer) tell(p *pkg, r *result) {
-	if !r.told {
-		r.told = true
+// printOnce prints the result of a test, unless that has been printed.
+func (w *writer) printOnce(p *pkg, r *result) {
+	if !r.printed {
+		r.printed = true
 		r.failed = w.test(p, r)
 	}
 }
@@ -197,7 +197,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	defer w.mu.Unlock()
 	for _, r := range results {
 		if r != nil {
-			w.tell(p, r)
+			w.printOnce(p, r)
 		}
 	}
 	n := totalsOf(results)
@@ -237,7 +237,7 @@ type printed struct {
 
 // test prints the result of a test, and reports whether the test failed.
 func (w *writer) test(p *pkg, r *result) (failed bool) {
-	w.said.Reset()
+	w.text.Reset()
 	verdict := w.verdict(r)
 	of := w.print(p, r, verdict)
 	note := ""
@@ -247,7 +247,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	if of.action == "pass" && of.slow != nil {
 		w.suites.slow(p, r, of.slow, note)
 	} else {
-		w.suites.test(p, r, of.action, verdict, of.failure, w.said.String(), note)
+		w.suites.test(p, r, of.action, verdict, of.failure, w.text.String(), note)
 	}
 	if w.o.json {
 		w.event(events.Event{Action: of.action, Package: p.ImportPath, Test: r.test, Elapsed: r.elapsed.Seconds(),
@@ -351,13 +351,13 @@ func (w *writer) printSimulated(p *pkg, r *result) printed {
 func (w *writer) printFailed(p *pkg, r *result) printed {
 	of := printed{action: "fail", failure: w.failed(p, &r.record)}
 	f, seconds := of.failure, r.elapsed.Seconds()
-	if told := w.leakTold(p, r); told != "" && !w.o.verbose {
-		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s: see %s, and -v\n", r.test, seconds, f.Headline, told)
+	if test := w.leakPrinted(p, r); test != "" && !w.o.verbose {
+		w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s: see %s, and -v\n", r.test, seconds, f.Headline, test)
 		return of
 	}
 	w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, f.Headline, indent(f.Report))
 	for _, log := range []string{r.log, r.shown} { // first what the test logs, then what it prints
-		if log = r.said(log); log != "" {
+		if log = r.withoutFailLine(log); log != "" {
 			w.line(p, r.test, "    its output:\n%s", indent(indent(tail(log, 60))))
 		}
 	}
@@ -371,9 +371,9 @@ func (w *writer) printFailed(p *pkg, r *result) printed {
 	return of
 }
 
-// leakTold returns a test of the package whose report already names the go statements of the goroutines that this test
-// left behind. If there is no such test, or this test failed in another way, leakTold returns "".
-func (w *writer) leakTold(p *pkg, r *result) (test string) {
+// leakPrinted returns a test of the package whose report already names the go statements of the goroutines that this test
+// left behind. If there is no such test, or this test failed in another way, leakPrinted returns "".
+func (w *writer) leakPrinted(p *pkg, r *result) (test string) {
 	if r.failure.kind != coir.KindLeak {
 		return ""
 	}
@@ -524,8 +524,8 @@ func (w *writer) within() string {
 	return " with at most " + report.Count(w.o.bound, "preemption")
 }
 
-// said returns a log or an output of the test, without the line that says that the test failed.
-func (r *record) said(log string) string {
+// withoutFailLine returns a log or an output of the test, without the line that says that the test failed.
+func (r *record) withoutFailLine(log string) string {
 	log = strings.TrimSpace(log)
 	if first, rest, _ := strings.Cut(log, "\n"); strings.HasPrefix(first, "--- FAIL: "+r.test+" (") {
 		log = strings.TrimSpace(rest)

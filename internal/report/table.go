@@ -385,12 +385,12 @@ func (c *table) legend() {
 	})
 	part := Sign{parts, Mark, "diverges here from the schedule that passes"}
 	if c.Forked > 0 {
-		part.Meaning = "here the same decisions led another way"
+		part.Meaning = "here the same decisions gave a different run"
 	}
 	Legend(c, c.Indent,
 		Sign{turns, ">", "leaves the plain order: another " + c.one() + " gets the turn before this is done"},
 		Sign{cases, ">", "leaves the plain order: another case would come first"},
-		part, Sign{waits, WaitMark, "waits at the end"}, Sign{arrow, "→", "what came of it"})
+		part, Sign{waits, WaitMark, "waits at the end"}, Sign{arrow, "→", "the result"})
 }
 
 // marked returns the number of a row with its mark: one > for each switch, or a mark that the schedule diverges.

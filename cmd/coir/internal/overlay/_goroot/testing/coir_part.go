@@ -22,7 +22,7 @@ type coirParts struct {
 	on    bool // the test runs as under go test, and its parts are explored
 	mu    sync.Mutex
 	ended bool // a part has ended the exploration, so no other part can use this process
-	told  bool // a result has been recorded
+	noted bool // a result has been recorded
 
 	// Sums over the parts explored so far: schedules, those with a racing clock, and those that left goroutines behind;
 	// whether a search ended because the budget was spent, and whether a schedule had a decision.
@@ -82,9 +82,9 @@ func coirRunParts(t *T, fn func(*T)) {
 		case coirPart.ended:
 		case t.Failed() || !ok && !t.Skipped():
 			x.recordError("the test fails outside of explore.Test")
-		case !coirPart.told && t.Skipped():
+		case !coirPart.noted && t.Skipped():
 			x.record(coir.VerdictSkip)
-		case !coirPart.told:
+		case !coirPart.noted:
 			x.record(coir.VerdictPass)
 		}
 	})
@@ -97,7 +97,7 @@ func (p *coirParts) note(r *coirRecord, x *coirExplorer, verdict coir.Verdict) {
 	if !p.on {
 		return
 	}
-	p.told = true
+	p.noted = true
 	if verdict != coir.VerdictPass && verdict != coir.VerdictSkip && verdict != coir.VerdictSlow {
 		p.ended = true
 		r.add("part", x.t.name)
