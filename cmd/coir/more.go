@@ -68,8 +68,8 @@ func (r *result) mergeProcesses(all *result) {
 	r.trace = strconv.FormatUint(h.Sum64(), 16)
 }
 
-// mergeRounds adds the results of earlier rounds of a test: their schedules, their time, and what they found. Each round
-// has a budget and a trace of its own, and these are not added.
+// mergeRounds adds the results of earlier rounds of a test: their schedules, their time, and what they found. Each
+// round has a budget and a trace of its own, and these are not added.
 func (r *result) mergeRounds(all *result) {
 	r.tally.add(all.tally)
 	r.elapsed += all.elapsed

@@ -181,7 +181,7 @@ func (d *reader) stack() []place {
 	return stack
 }
 
-// fields reads the fields of a line, and keeps the first error. After an error, the values that it returns mean nothing.
+// fields reads the fields of a line, and keeps the first error. After an error, its values mean nothing.
 type fields struct {
 	in  []string
 	n   int // how many fields have been read

@@ -371,8 +371,8 @@ func (w *writer) printFailed(p *pkg, r *result) printed {
 	return of
 }
 
-// leakPrinted returns a test of the package whose report already names the go statements of the goroutines that this test
-// left behind. If there is no such test, or this test failed in another way, leakPrinted returns "".
+// leakPrinted returns a test of the package whose report already names the go statements of the goroutines that this
+// test left behind. If there is no such test, or this test failed in another way, leakPrinted returns "".
 func (w *writer) leakPrinted(p *pkg, r *result) (test string) {
 	if r.failure.kind != coir.KindLeak {
 		return ""

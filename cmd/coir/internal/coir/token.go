@@ -1,9 +1,9 @@
 package coir
 
 // TokenHead is the part of a token before the decisions. A token says how to run a schedule again. It is a prefix,
-// followed by the numbers of the head and the decisions, in base64: see package replay, which encodes the decisions. The
-// head has the faults that could happen, because they decide which operations ask for a decision: so a schedule can be
-// repeated without -faults.
+// followed by the numbers of the head and the decisions, in base64: see package replay, which encodes the decisions.
+// The head has the faults that could happen, because they decide which operations ask for a decision: so a schedule can
+// be repeated without -faults.
 type TokenHead struct {
 	Alone  bool   // the schedule had a process of its own
 	Seed   uint64 // see Config
