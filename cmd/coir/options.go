@@ -75,9 +75,9 @@ var strategies = []strategy{
 		"reports it with `-v`"},
 	{name: "dpor", inOrder: true, doc: "all orders of operations that conflict, with few schedules of each: operations " +
 		"on the same channel, lock, WaitGroup, Cond or Once, and with `-atomics` on the same atomic. A small test is often " +
-		"complete after some hundred schedules, and the last line says so. It turns `-atomics` on. It assumes that there " +
-		"are no data races, and does not see effects between goroutines through `len` and `cap` of a channel, one timer, a " +
-		"sync.Pool, or atomics inside the standard library, such as those behind `ctx.Err`"},
+		"complete after some hundred schedules, and the last line says so. It turns `-atomics` on. It assumes a " +
+		"program without data races, and does not see effects between goroutines through `len` and `cap` of a channel, one " +
+		"timer, a sync.Pool, or atomics inside the standard library, such as those behind `ctx.Err`"},
 	{name: plainOrder, doc: "only the plain order"},
 }
 

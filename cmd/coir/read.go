@@ -208,7 +208,7 @@ func (f *fields) end() {
 func (f *fields) text() string {
 	if len(f.in) == 0 {
 		if f.bad == nil {
-			f.bad = fmt.Errorf("there is no field %d", f.n+1)
+			f.bad = fmt.Errorf("field %d is missing", f.n+1)
 		}
 		return ""
 	}

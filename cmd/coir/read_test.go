@@ -33,7 +33,7 @@ func TestReadBadLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"racing\t1\t2\n":                 `line 2 of the record is bad: 1 field too many, from field 3 on: "racing\t1\t2\n"`,
 		"end\t1\t2\n":                    `2 fields too many, from field 2 on: `,
-		"time\ttrue\n":                   `there is no field 3: `,
+		"time\ttrue\n":                   `field 3 is missing: `,
 		"time\ttrue\tyes\n":              `field 3 is "yes", not true or false: `,
 		"time\tTrue\tfalse\n":            `field 2 is "True", not true or false: `,
 		"time\ttrue\t\n":                 `field 3 is "", not true or false: `,
