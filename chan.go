@@ -15,6 +15,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // Chan passes values of type T between fibers and goroutines, in any mix. Any number of them may send and receive at
@@ -41,7 +42,7 @@ type core struct {
 	name  string
 	cause error // the cause given to Abort; written under the lock, before the state
 	errs  xatomic.Pointer[[2]sideErrors]
-	what  *policy.Verb // describes a wait to receive, if Describe was called
+	looks *looks // how reports and snapshots show the channel; nil if Describe and Show were not called
 }
 
 // notMade returns the text of the panic for the use of a zero Chan or Selector. The caller must panic while
@@ -99,7 +100,25 @@ func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *
 
 // Describe sets the words that reports and snapshots use for a wait to receive, in place of "to receive from". It is
 // for types that are built on a channel. Call it before the channel is first used.
-func (c *Chan[T]) Describe(v *Verb) { c.core.what = (*policy.Verb)(v) }
+func (c *Chan[T]) Describe(v *Verb) { c.core.look().recv = (*policy.Verb)(v) }
+
+// Show makes snapshots call f with the object o that describes the channel, so that f can complete it. It is for types
+// that are built on a channel and know more about it, such as a channel to another process. Any goroutine may call f at
+// any time, so it must not wait. Call Show before the channel is first used.
+func (c *Chan[T]) Show(f func(o *snapshot.Object)) { c.core.look().show = f }
+
+// SendScope returns a scope inside ctx for an operation that sends to c in another way than Send does. In snapshots,
+// each wait of the caller in the scope is a wait to send to c, described by v, since the call of SendScope. Like Show,
+// it is for types that are built on a channel. Call end when the operation is done.
+func (c *Chan[T]) SendScope(ctx context.Context, v *Verb) (in context.Context, end context.CancelFunc) {
+	s := &sendScope{as: sendAs{c: &c.core, verb: (*policy.Verb)(v), since: time.Now()}}
+	s.cold.sends = true
+	sc := &s.scope
+	sc.useCold(&s.cold)
+	by := resolve(ctx)
+	sc.init(ctx, by.runtime(), by.sc, by.f)
+	return (*scopeContext)(sc), sc.end
+}
 
 // Send sends v on the channel. It waits until there is a receiver or room in the buffer, unless [WithOverflow] sets
 // another policy. If the channel is closed, it returns an error that is [ErrClosed]. If ctx is done, it returns the

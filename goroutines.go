@@ -207,7 +207,7 @@ func (v *viewer) guest(p *guest, waiting map[*goChild]bool) bool {
 	}
 	x := &v.fiber
 	if s.since != 0 && !v.elsewhere && v.rt.policy == nil && v.rt.s.Home() == 0 {
-		x.Since = began.Add(time.Duration(s.since) * sinceUnit)
+		x.Since = earlier(g.since, began.Add(time.Duration(s.since)*sinceUnit))
 	}
 	for _, on := range g.on[:g.n] {
 		if on, ok := on.(subject); ok {
@@ -241,6 +241,7 @@ func (g *glimpse) lookAtGuest(p *guest, rt *Runtime) (s stay, ok bool) {
 		g.on[i] = nil
 	}
 	g.f, g.p, g.n, g.more, g.g, g.due, g.until, g.foreign = nil, &p.Parker, 0, 0, 0, 0, time.Time{}, false
+	g.since = time.Time{}
 	g.wait = sched.Wait{On: wait.LookAt(&p.kit.On), Number: uint64(word.Ticket())}
 	g.wait.Due = p.timer.Look(g.wait.Number)
 	s = p.stay.look()
@@ -254,7 +255,7 @@ func (g *glimpse) lookAtGuest(p *guest, rt *Runtime) (s stay, ok bool) {
 		g.foreign = true
 	case s.sc != nil:
 		of, g.foreign = s.sc.rt, s.sc.state.Load() == scopeCancelled
-		g.due, g.until = s.sc.until()
+		g.under(s.sc)
 	}
 	if of == nil {
 		return s, rt.policy == nil && home == rt.s.Home()

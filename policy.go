@@ -211,8 +211,8 @@ func (c *caller) announce(op policy.Op) {
 //go:norace
 func (c *core) op(k policy.Kind) policy.Op {
 	op := policy.Op{Kind: k, Object: c.ch.ID(), Name: c.name}
-	if k == policy.Recv {
-		op.Verb = c.what
+	if k == policy.Recv && c.looks != nil {
+		op.Verb = c.looks.recv
 	}
 	return op
 }

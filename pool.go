@@ -34,6 +34,8 @@ type Pool[T any] struct {
 
 var verbGet = &policy.Verb{Name: "get", Waits: "for a value of", Ends: "give a value back to", Of: "pool"}
 
+var getLooks = &looks{recv: verbGet}
+
 // maxPool is the largest size of a pool. The pool makes all its permits in advance.
 const maxPool = 1 << 24
 
@@ -57,7 +59,7 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 		panic("coir: NewPool: a value that is given back always has its place, so WithOverflow is not allowed")
 	}
 	permits := NewChan[struct{}](size, WithName(set.name))
-	permits.core.what = verbGet
+	permits.core.looks = getLooks
 	p := &Pool[T]{permits: permits, create: create, reset: reset, discard: handler[T](set)}
 	for range size {
 		_ = p.permits.TrySend(struct{}{}) // there is room

@@ -55,6 +55,7 @@ type coldScope struct {
 	mu      xatomic.Mutex
 	unwoken bool                            // the scope is marked as cancelled, but its waiters have not been woken yet
 	timed   bool                            // the scope is the first field of a timedScope
+	sends   bool                            // the scope is the first field of a sendScope
 	how     *ending                         // how the scope was cancelled; nil before that
 	std     xatomic.Pointer[stdctx.Context] // made by the first call of Done
 	inner   *scope                          // the scopes inside this one, linked by next

@@ -124,7 +124,8 @@ type glimpse struct {
 	g       uint64      // the fiber's goroutine
 	on      [mostOn]any // what the fiber waits for
 	n       int
-	more    int // number of cases that are not in on
+	more    int       // number of cases that are not in on
+	since   time.Time // when the operation began that the wait is a part of: see Chan.SendScope
 }
 
 // mostOn is how many cases of a select a snapshot shows.
@@ -139,7 +140,7 @@ func (v *viewer) task(t *sched.Task) bool {
 	waits := v.fiber.Wait[:0]
 	v.fiber = snapshot.Fiber{State: g.state, Waits: g.wait.Number, Wait: waits}
 	if !v.elsewhere {
-		v.fiber.Since = g.wait.Since
+		v.fiber.Since = earlier(g.since, g.wait.Since)
 	}
 	if g.state == snapshot.StateWaiting {
 		v.fiber.Foreign, v.fiber.More = g.foreign, g.more
@@ -167,6 +168,7 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 		g.on[i] = nil
 	}
 	g.f, g.p, g.n, g.more, g.g, g.due, g.until, g.foreign = f, &t.Parker, 0, 0, 0, 0, time.Time{}, false
+	g.since = time.Time{}
 	if stacks {
 		g.g = t.Goroutine()
 	}
@@ -178,7 +180,7 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 			g.foreign = true
 		case noInterrupt:
 		default:
-			g.due, g.until = sc.until()
+			g.under(sc)
 		}
 		return true
 	}
@@ -230,6 +232,19 @@ func (g *glimpse) subjects() bool {
 		}
 	}
 	return g.still()
+}
+
+// under reads what the scope of the wait says about the wait.
+//
+//go:norace
+func (g *glimpse) under(sc *scope) {
+	as, in := sc.sendAs(g.f)
+	if as == nil || !g.still() { // a scope that was read after the end of the wait may be that of another
+		g.due, g.until = sc.until()
+		return
+	}
+	g.due, g.until = in.until() // an attempt inside may end earlier, and is repeated
+	g.on[0], g.n, g.more, g.since, g.wait.Due = as, 1, 0, as.since, 0
 }
 
 // still reports whether the wait continues.
@@ -346,19 +361,28 @@ func countWait(o *snapshot.Object, kind snapshot.WaitKind, since time.Time) {
 type met struct {
 	snapshot.Object
 	on    subject
-	texts map[string]string // texts of waits for the object, by operation
+	texts map[wording]string // texts of waits for the object
+}
+
+// wording identifies the words for a wait.
+type wording struct {
+	word string
+	verb *policy.Verb
 }
 
 // text returns a description of a wait for the object.
 func (o *met) text(kind snapshot.WaitKind, op policy.Op) string {
-	word := op.Word()
+	word := wording{op.Word(), op.Verb}
 	text, ok := o.texts[word]
 	if !ok {
 		name := o.Name
 		if name == "" {
 			name = "#" + strconv.FormatUint(o.ID, 10)
 		}
-		if kind == snapshot.WaitSend && o.Cap > 0 && o.Len >= o.Cap {
+		switch {
+		case o.Note != "":
+			name += " (" + o.Note + ")"
+		case kind == snapshot.WaitSend && o.Cap > 0 && o.Len >= o.Cap:
 			name += " (full, " + strconv.Itoa(o.Len) + " of " + strconv.Itoa(o.Cap) + ")"
 		}
 		text = op.Waits(name)
@@ -373,7 +397,7 @@ func (v *viewer) object(on subject, op policy.Op) *met {
 	if o == nil {
 		o = &met{
 			Object: snapshot.Object{ID: op.Object, Name: op.Name, Kind: "object", Ends: op.Ends()},
-			on:     on, texts: map[string]string{},
+			on:     on, texts: map[wording]string{},
 		}
 		o.describe()
 		v.objects[op.Object] = o

@@ -11,7 +11,7 @@ import (
 // not say that the channel is full.
 func TestOnlyFullChannelsAreCalledFull(t *testing.T) {
 	for held, want := range map[int]string{2: "to send to orders (full, 2 of 2)", 1: "to send to orders"} {
-		o := met{Object: snapshot.Object{ID: 7, Name: "orders", Len: held, Cap: 2}, texts: map[string]string{}}
+		o := met{Object: snapshot.Object{ID: 7, Name: "orders", Len: held, Cap: 2}, texts: map[wording]string{}}
 		if got := o.text(snapshot.WaitSend, policy.Op{Kind: policy.Send}); got != want {
 			t.Errorf("with %d of 2 values the wait is %q, want %q", held, got, want)
 		}

@@ -22,6 +22,20 @@ type described interface {
 	describe(o *snapshot.Object)
 }
 
+// looks is how reports and snapshots show a channel that another type is built on.
+type looks struct {
+	recv *policy.Verb // describes a wait to receive; may be nil
+	show func(o *snapshot.Object)
+}
+
+// look returns the looks of the channel, and makes them if necessary.
+func (c *core) look() *looks {
+	if c.looks == nil {
+		c.looks = new(looks)
+	}
+	return c.looks
+}
+
 type (
 	toSend   core
 	toRecv   core
@@ -59,6 +73,13 @@ func (e *Event) as(verb *policy.Verb) any {
 func (c *toSend) op() policy.Op { return (*core)(c).op(policy.Send) }
 
 //go:norace
+func (s *sendAs) op() policy.Op {
+	op := s.c.op(policy.Send)
+	op.Verb = s.verb
+	return op
+}
+
+//go:norace
 func (c *toRecv) op() policy.Op { return (*core)(c).op(policy.Recv) }
 
 //go:norace
@@ -90,6 +111,9 @@ func (*toChoose) op() policy.Op { return policy.Op{Kind: policy.Select} }
 
 //go:norace
 func (c *toSend) describe(o *snapshot.Object) { (*core)(c).describeTo(o) }
+
+//go:norace
+func (s *sendAs) describe(o *snapshot.Object) { s.c.describeTo(o) }
 
 //go:norace
 func (c *toRecv) describe(o *snapshot.Object) { (*core)(c).describeTo(o) }
@@ -142,7 +166,7 @@ func (c *core) describeTo(o *snapshot.Object) {
 	race.Disable()
 	x := c.ch.Stats()
 	race.Enable()
-	o.Kind, o.Len, o.Cap, o.High = kindOr(c.what, "channel"), x.Len, c.ch.Limit(), x.High
+	o.Kind, o.Len, o.Cap, o.High = "channel", x.Len, c.ch.Limit(), x.High
 	o.Sent, o.Received, o.Dropped, o.Closed = x.Sent, x.Received, x.Dropped, x.State != channel.Open
 	from, to := &x.Side[sending], &x.Side[receiving]
 	o.Sender, o.SenderBefore, o.FromOutside = known(from.By), known(from.Was), from.By == 0 && x.Sent > 0
@@ -150,7 +174,14 @@ func (c *core) describeTo(o *snapshot.Object) {
 	switch {
 	case c.ch.Limit() == channel.NoLimit:
 		o.Cap = -1
-	case c.what == verbGet:
+	case c.looks == getLooks:
 		o.Len = o.Cap - o.Len // the channel holds what is not lent
+	}
+	if c.looks == nil {
+		return
+	}
+	o.Kind = kindOr(c.looks.recv, o.Kind)
+	if show := c.looks.show; show != nil {
+		race.Alone(func() { show(o) })
 	}
 }

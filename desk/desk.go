@@ -15,6 +15,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/locks"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // Desk is a table of open tickets, whose answers are values of type T. Create one with [New]. You need not close it: a
@@ -27,6 +28,7 @@ type Desk[T any] struct {
 	over   coir.OverflowPolicy
 	places *locks.Semaphore // has a permit for each ticket that may be open; nil without a limit
 	listed bool             // reported in snapshots
+	show   func(o *snapshot.Object)
 
 	most   int // the largest number of shards
 	active atomic.Uint32
@@ -66,6 +68,7 @@ type options struct {
 	name  string
 	limit int
 	over  coir.OverflowPolicy
+	show  func(o *snapshot.Object)
 }
 
 // WithName gives the desk a name, which errors and reports show. Tickets without a name of their own have it too.
@@ -95,13 +98,17 @@ var desks atomic.Uint32
 
 func init() { desks.Store(rand.Uint32()) }
 
+// WithShow makes snapshots call f with the object o that describes the desk, so that f can complete it. It is for types
+// that are built on a desk: see [coir.Chan.Show]. Any goroutine may call f at any time, so it must not wait.
+func WithShow(f func(o *snapshot.Object)) Option { return func(o *options) { o.show = f } }
+
 // New returns a desk without tickets.
 func New[T any](opts ...Option) *Desk[T] {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Desk[T]{name: o.name, number: uint16(desks.Add(1)), over: o.over}
+	d := &Desk[T]{name: o.name, number: uint16(desks.Add(1)), over: o.over, show: o.show}
 	if o.limit > 0 {
 		d.places = locks.NewSemaphore(o.limit, coir.WithName("places of "+cmp.Or(o.name, "a desk")))
 	}

@@ -23,6 +23,9 @@ func (d *Desk[T]) describe(o *snapshot.Object) {
 	if o.Tickets = oldest(o.Tickets); len(o.Tickets) > 0 {
 		o.Oldest = o.Tickets[0].Opened
 	}
+	if d.show != nil {
+		d.show(o)
+	}
 }
 
 // mostTickets is the largest number of a desk's open tickets in a snapshot.

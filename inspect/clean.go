@@ -95,7 +95,8 @@ func trimRest(s *snapshot.Snapshot) {
 	for i := range s.Objects {
 		o := &s.Objects[i]
 		o.Kind, o.Name = cut(o.Kind, nameBytes), cut(o.Name, nameBytes)
-		o.Ends = cut(o.Ends, nameBytes)
+		o.Ends, o.Made = cut(o.Ends, nameBytes), cut(o.Made, nameBytes)
+		o.Note, o.Trouble = cut(o.Note, nameBytes), cut(o.Trouble, textBytes)
 		o.Holders = slices.Clone(o.Holders)
 	}
 	for i := range s.Workers {

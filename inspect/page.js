@@ -202,11 +202,12 @@
     return left >= 0 ? ", ends in " + age(left) : ", should have ended " + age(-left) + " ago";
   }
   // The kinds of objects that have a length.
-  const FILLS = new Set(["channel", "subscription", "pool", "desk"]);
+  const FILLS = new Set(["channel", "subscription", "pool", "desk", "remote channel"]);
   function holds(o) {
     if (!FILLS.has(o.kind)) return "";
     const text = o.cap < 0 ? grouped(o.len || 0) + ", no limit" : !o.cap ? "no buffer" : grouped(o.len || 0) + " of " + grouped(o.cap);
-    return el("span", { class: o.cap > 0 && o.len >= o.cap ? "bad" : "" }, text + (o.closed ? ", closed" : ""));
+    return el("span", { class: o.trouble || o.cap > 0 && o.len >= o.cap ? "bad" : "" },
+      (o.kind === "remote channel" ? o.note : o.note ? text + ", " + o.note : text) + (o.closed ? ", closed" : "") + (o.trouble ? ", " + o.trouble : ""));
   }
   function waiters(o) {
     const parts = [];
@@ -634,6 +635,8 @@
     const what = (FILLS.has(o.kind) ? "values in it" : "fibers that wait") + ", in the last " + PAST + " snapshots";
     const body = [curve(o, 390, 60), el("p", { class: "dim" }, what), pairs(
       ["holds", holds(o)], ["most so far", number(o.high)], ["sent", number(o.sent)], ["received", number(o.received)], ["dropped", number(o.dropped)],
+      ["redelivered", number(o.redelivered)], ["dead letters", number(o.dead)], ["made at", o.made || ""],
+      ["trouble", o.trouble ? o.trouble + (o.troubleSince ? ", for " + age(model.taken - Date.parse(o.troubleSince)) : "") : ""],
       ["last sender", fiber(o.sender)], ["last receiver", fiber(o.receiver)], ["held by", ...listed(o.holders || [], toFiber)],
       ["wait ends by", o.ends || ""], ["waiters", waiters(o).replace(/ waits?$/, "")], ["oldest wait", age(o.age)])];
     if (waiting.length) body.push(el("h3", {}, "fibers that wait for it, the oldest first"), ul(waiting.map(item), 50));

@@ -457,21 +457,27 @@ func (t *tree) objects() {
 	}
 }
 
+// fills lists the kinds of objects that have a length, each with a word that follows it.
+var fills = map[string]string{"channel": "", "subscription": "", "pool": " lent", "desk": " open"}
+
 func (t *tree) object(o *snapshot.Object) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", clean(o.Kind, nameRunes), clean(o.Name, nameRunes))
 	name := strings.TrimSpace(b.String()) + " #" + strconv.FormatUint(o.ID, 10)
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	word, fills := map[string]string{"channel": "", "subscription": "", "pool": " lent", "desk": " open"}[o.Kind]
+	word, ok := fills[o.Kind]
 	switch {
-	case !fills:
+	case !ok:
 	case o.Cap < 0:
 		add("%s%s, no limit", grouped(o.Len), word)
 	case o.Cap == 0:
 		add("no buffer")
 	default:
 		add("%s of %s%s", grouped(o.Len), grouped(o.Cap), word)
+	}
+	if o.Note != "" {
+		add("%s", clean(o.Note, textRunes))
 	}
 	if o.Closed {
 		add("closed")
@@ -499,6 +505,18 @@ func (t *tree) object(o *snapshot.Object) string {
 	}
 	if o.Dropped > 0 {
 		add("%s dropped", grouped(o.Dropped))
+	}
+	if o.Redelivered > 0 {
+		add("%s redelivered", grouped(o.Redelivered))
+	}
+	if o.Dead > 0 {
+		add("%s dead letters", grouped(o.Dead))
+	}
+	if o.Made != "" {
+		add("made at %s", place(o.Made))
+	}
+	if o.Trouble != "" {
+		add("trouble for %s: %s", t.since(o.TroubleSince), clean(o.Trouble, textRunes))
 	}
 	text := name
 	if len(parts) > 0 {

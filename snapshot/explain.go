@@ -57,6 +57,8 @@ const (
 	ProblemStarved Problem = "starved"
 	// ProblemNeverYields: a fiber occupies its worker and does not yield.
 	ProblemNeverYields Problem = "never-yields"
+	// ProblemTrouble: an object reports that something is wrong with it: see [Object.Trouble]. No fiber may wait for it.
+	ProblemTrouble Problem = "trouble"
 	// ProblemChannelFull: a channel has been full for a long time, and nothing is received from it.
 	ProblemChannelFull Problem = "channel-full"
 	// ProblemBlockingCalls: fibers occupy their workers in calls that block. There is one explanation for each spawn site.
@@ -68,15 +70,16 @@ const (
 // severity lists the problems, the most severe first.
 var severity = []Problem{
 	ProblemDeadlock, ProblemAllWaiting, ProblemCancelIgnored, ProblemHolderGone, ProblemReceiverGone, ProblemStarved,
-	ProblemNeverYields, ProblemChannelFull, ProblemBlockingCalls, ProblemTicketOld,
+	ProblemNeverYields, ProblemTrouble, ProblemChannelFull, ProblemBlockingCalls, ProblemTicketOld,
 }
 
 // Minimum durations before a report.
 const (
-	leastGap    = 100 * time.Millisecond // between the snapshots, for problems that only a comparison shows
-	leastWait   = time.Second            // of a wait in a likely cycle, or for a fiber that has ended
-	leastFull   = 5 * time.Second        // for which a channel is full
-	leastTicket = time.Minute            // of a wait for the answer of a ticket
+	leastGap     = 100 * time.Millisecond // between the snapshots, for problems that only a comparison shows
+	leastWait    = time.Second            // of a wait in a likely cycle, or for a fiber that has ended
+	leastFull    = 5 * time.Second        // for which a channel is full
+	leastTicket  = time.Minute            // of a wait for the answer of a ticket
+	leastTrouble = time.Second            // of trouble
 )
 
 // leastCrowd is the least number of explanations that are reported as one, if they differ only in names.
@@ -101,6 +104,7 @@ func Explain(earlier, later *Snapshot) []Explanation {
 	p.findReceiverGone()
 	p.findNeverYields() // before findStarved, which names these fibers, and findBlockingCalls, which omits them
 	p.findStarved()
+	p.findTrouble() // before findChannelFull, which omits these objects
 	p.findChannelFull()
 	p.findBlockingCalls()
 	p.findTicketOld()

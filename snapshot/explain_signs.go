@@ -12,7 +12,8 @@ import (
 // Kinds of objects.
 const (
 	channel = "channel"
-	ticket  = "ticket" // of a desk
+	remote  = "remote channel" // of package remote
+	ticket  = "ticket"         // of a desk
 )
 
 // findAllWaiting reports that every fiber waits, unless all of them belong to deadlocks that were reported.
@@ -274,12 +275,61 @@ func (p *pair) starves(i int) bool {
 	return f.State == StateReady || f.State == StatePending && p.still && len(p.hogs) > 0 && f.family.Limit == 0
 }
 
-// findChannelFull reports full channels from which nothing is received. It omits channels whose receiver has ended, and
-// channels whose senders are all in deadlocks, because these were reported already.
+// findTrouble reports objects that have said in both snapshots that something is wrong with them, and the fibers that
+// wait for them. What these fibers wait for may change meanwhile, because they may try again.
+func (p *pair) findTrouble() {
+	waiters := map[uint64][]int{}
+	for i := range p.objects {
+		if p.objects[i].troubled(p) {
+			waiters[p.objects[i].ID] = nil
+		}
+	}
+	if len(waiters) == 0 {
+		return
+	}
+	for i := range p.fibers {
+		f := &p.fibers[i]
+		if f.System || f.before == nil {
+			continue
+		}
+		for _, w := range f.Wait {
+			if all, ok := waiters[w.Object]; ok && (len(all) == 0 || all[len(all)-1] != i) {
+				waiters[w.Object] = append(all, i)
+			}
+		}
+	}
+	for i := range p.objects {
+		o := &p.objects[i]
+		all, ok := waiters[o.ID]
+		if !ok {
+			continue
+		}
+		name := o.name()
+		if o.Name != "" {
+			name = clean(o.Kind, mostName) + " " + name
+		}
+		text := fmt.Sprintf("%s has trouble for %s: %s", name, p.since(o.TroubleSince), clean(o.Trouble, mostText))
+		if len(all) > 0 {
+			text += "; " + p.does(all)
+		} else {
+			text += "; no fiber waits for it"
+		}
+		p.tell(ProblemTrouble, o.like(), text, all, o.TroubleSince, o.ID)
+	}
+}
+
+// troubled reports whether an object has had trouble all the time between the snapshots, and for long enough.
+func (o *thing) troubled(p *pair) bool {
+	return o.Trouble != "" && o.before.Trouble != "" && o.TroubleSince.Equal(o.before.TroubleSince) &&
+		p.since(o.TroubleSince).d >= leastTrouble
+}
+
+// findChannelFull reports full channels from which nothing is received. It omits channels whose receiver has ended,
+// channels with trouble, and channels whose senders are all in deadlocks, because these were reported already.
 func (p *pair) findChannelFull() {
 	gone := map[uint64]bool{}
 	for i := range p.told {
-		if p.told[i].Kind == ProblemReceiverGone {
+		if k := p.told[i].Kind; k == ProblemReceiverGone || k == ProblemTrouble {
 			gone[p.told[i].Objects[0]] = true
 		}
 	}
@@ -297,7 +347,10 @@ func (p *pair) findChannelFull() {
 			one, _ := p.doing(p.fibers[k].Fiber)
 			text += fmt.Sprintf("; %s, which was the last to receive from it, %s", p.fibers[k].name(), one)
 		} else {
-			text += "; nothing was received from it for " + span{p.gap, true}.String()
+			text += "; nothing was received from it for " + (span{p.gap, true}).String()
+			if o.Kind == remote {
+				text += " by this process"
+			}
 		}
 		p.tell(ProblemChannelFull, o.like(), text, o.waiters, o.Oldest, o.ID)
 	}

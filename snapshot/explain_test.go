@@ -224,6 +224,12 @@ func timed(s *Snapshot) {
 }
 
 func TestExplain(t *testing.T) {
+	away := Snapshot{
+		Fibers: []Fiber{waiting(1, "producer",
+			Wait{Kind: WaitSend, Object: 11, Text: "to send on remote orders (durable, full, 64 of 64)"}), runs},
+		Objects: []Object{{ID: 11, Kind: remote, Name: "orders", Len: 64, Cap: 64, Senders: 1, FromOutside: true, ToOutside: true,
+			Oldest: ago(12 * time.Second), Trouble: "the broker is away: connection refused", TroubleSince: ago(12 * time.Second)}},
+	}
 	tests := []struct {
 		name   string
 		in     Snapshot
@@ -649,6 +655,34 @@ func TestExplain(t *testing.T) {
 		{"a channel that is full, another wait", full, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
 		{"a channel without a buffer", full, edit(func(s *Snapshot) { s.Objects[0].Len, s.Objects[0].Cap = 0, 0 }), nil},
 		{"a channel that is full, of coir", full, edit(func(s *Snapshot) { s.Fibers[0].System = true }), nil},
+
+		// Objects with trouble.
+		{"trouble", away, nil, []string{"trouble: remote channel orders has trouble for 12s: the broker is away: connection " +
+			"refused; producer waits to send on remote orders (durable, full, 64 of 64)"}},
+		{"trouble, while a fiber tries again", away, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, []string{
+			"trouble: remote channel orders has trouble for 12s: the broker is away: connection refused; producer waits to " +
+				"send on remote orders (durable, full, 64 of 64)"}},
+		{"trouble, and no fiber waits", away, edit(func(s *Snapshot) { s.Fibers = s.Fibers[1:] }), []string{
+			"trouble: remote channel orders has trouble for 12s: the broker is away: connection refused; no fiber waits for it"}},
+		{"trouble, only for fibers of coir", away, edit(func(s *Snapshot) { s.Fibers[0].System = true }), []string{
+			"trouble: remote channel orders has trouble for 12s: the broker is away: connection refused; no fiber waits for it"}},
+		{"trouble of an object without a name", away, edit(func(s *Snapshot) { s.Objects[0].Name = "" }), []string{
+			"trouble: remote channel #11 has trouble for 12s: the broker is away: connection refused; producer waits to send on " +
+				"remote orders (durable, full, 64 of 64)"}},
+		{"trouble that is over", away, func(_, later *Snapshot) {
+			later.Objects[0].Trouble, later.Objects[0].TroubleSince = "", time.Time{}
+			later.Objects[0].Len = 1
+		}, nil},
+		{"trouble that is new", away, func(earlier, _ *Snapshot) {
+			earlier.Objects[0].TroubleSince = ago(20 * time.Second)
+			earlier.Objects[0].Len = 1
+		}, nil},
+		{"trouble that has just begun", away, edit(func(s *Snapshot) {
+			s.Objects[0].TroubleSince, s.Objects[0].Len = ago(time.Second-1), 1
+		}), nil},
+		{"a remote channel that is full", away, edit(func(s *Snapshot) { s.Objects[0].Trouble = "" }), []string{
+			"channel-full: producer waits to send to orders (full, 64 of 64) for 12s; nothing was received from it for at " +
+				"least 2s by this process"}},
 
 		{"a receiver that is gone", gone, func(earlier, _ *Snapshot) {
 			earlier.Fibers = append(earlier.Fibers, Fiber{ID: 2, Name: "consumer", State: StateRunning})

@@ -160,6 +160,13 @@ type Object struct {
 	ID   uint64 `json:"id"`
 	Kind string `json:"kind"` // "channel", "mutex", "event", ...
 	Name string `json:"name,omitempty"`
+	Made string `json:"made,omitempty"` // the place where it was made, as file:line, if its package records it
+	// Note is a short text about the object, such as: durable, 64 of 1000 in the broker. The texts of waits contain it.
+	Note string `json:"note,omitempty"`
+	// Trouble says what is wrong with the object now, such as: the broker is away: connection refused. It is empty if
+	// nothing is known to be wrong.
+	Trouble      string    `json:"trouble,omitempty"`
+	TroubleSince time.Time `json:"troubleSince,omitzero"`
 
 	// For channels and similar objects. Len is also the number of lent values of a pool, or of open tickets of a desk.
 	Len      int    `json:"len,omitempty"`
@@ -169,14 +176,19 @@ type Object struct {
 	Received uint64 `json:"received,omitempty"`
 	Dropped  uint64 `json:"dropped,omitempty"`
 	Closed   bool   `json:"closed,omitempty"`
+
+	Redelivered uint64 `json:"redelivered,omitempty"` // of those received: had been delivered before, by a remote channel
+	Dead        uint64 `json:"dead,omitempty"`        // values of a remote channel that became dead letters
+
 	Sender   uint64 `json:"sender,omitempty"`   // the last fiber that has sent to it, or waits to send
 	Receiver uint64 `json:"receiver,omitempty"` // the last fiber that has received from it, or waits to receive
 
 	SenderBefore   uint64 `json:"senderBefore,omitempty"`   // the fiber that was Sender before
 	ReceiverBefore uint64 `json:"receiverBefore,omitempty"` // the fiber that was Receiver before
 
-	FromOutside bool `json:"fromOutside,omitempty"` // a goroutine, not a fiber, was the last to use it to send
-	ToOutside   bool `json:"toOutside,omitempty"`   // a goroutine, not a fiber, was the last to use it to receive
+	// A goroutine, not a fiber, was the last to use it to send, or to receive; or another process may do so.
+	FromOutside bool `json:"fromOutside,omitempty"`
+	ToOutside   bool `json:"toOutside,omitempty"`
 
 	// Holders are the fibers and goroutines that hold it, if they are known, and Ends is what they do to end a wait:
 	// unlock. On a processor of 32 bits, the goroutines are not known.

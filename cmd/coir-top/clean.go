@@ -68,6 +68,9 @@ func cleanDump(d *inspect.Dump) {
 		cleanName(&o.Kind)
 		cleanName(&o.Name)
 		cleanName(&o.Ends)
+		cleanName(&o.Note)
+		o.Made = clean(place(o.Made), nameRunes)
+		cleanText(&o.Trouble)
 	}
 	for i := range s.Workers {
 		cleanName(&s.Workers[i].State)

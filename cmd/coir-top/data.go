@@ -206,10 +206,13 @@ func (d *data) held(o *snapshot.Object) string {
 	return strings.Join(parts, ", ")
 }
 
+// isChannel reports whether an object holds values that are sent and received.
+func isChannel(o *snapshot.Object) bool { return o.Kind == "channel" || o.Kind == "remote channel" }
+
 // fill returns the length and the capacity of a channel.
 func fill(o *snapshot.Object) string {
 	switch {
-	case o.Kind != "channel":
+	case !isChannel(o):
 		return ""
 	case o.Cap < 0:
 		return grouped(o.Len) + "/any"

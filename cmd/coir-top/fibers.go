@@ -348,7 +348,7 @@ func (s *fiberScreen) waits(d *data, f *fiber, add func(name, text string)) {
 	for i := range f.Wait {
 		if o := d.objects[f.Wait[i].Object]; o != nil {
 			text := objectName(o)
-			if o.Kind == "channel" {
+			if isChannel(o) {
 				text += ", " + fill(o)
 			}
 			add("object", text+", "+d.held(o))

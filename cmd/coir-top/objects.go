@@ -71,7 +71,7 @@ func (s *objectsScreen) line(width int, age, name, who, numbers string) string {
 func (s *objectsScreen) row(m *model, i, width int) []string {
 	o := s.rows[i]
 	numbers := ""
-	if t := m.past.objects[o.ID]; t != nil && o.Kind == "channel" {
+	if t := m.past.objects[o.ID]; t != nil && isChannel(o) {
 		numbers = right(fill(o), 9) + right(rate(t.sent.per), 8) + right(rate(t.received.per), 8)
 	}
 	return []string{s.line(width, m.data.since(o.Oldest), objectName(o), m.data.held(o), numbers)}
@@ -113,8 +113,13 @@ func objectText(m *model, id uint64, width int) []string {
 		add("", "No fiber waits for it now, so the snapshot does not have it. This is what was seen last.")
 	}
 	add("state", d.held(o)+oldest(d, o))
-	if o.Kind == "channel" {
+	if isChannel(o) {
 		add("has", channelText(d, o))
+	}
+	add("note", o.Note)
+	add("made at", o.Made)
+	if o.Trouble != "" {
+		add("trouble", o.Trouble+", for "+d.since(o.TroubleSince))
 	}
 	t := m.past.objects[id]
 	if t == nil || len(t.points) < 2 {
@@ -126,14 +131,14 @@ func objectText(m *model, id uint64, width int) []string {
 	}
 	values, most := t.curve(func(p point) float64 { return p.level })
 	switch {
-	case o.Kind != "channel" || o.Cap == 0:
+	case !isChannel(o) || o.Cap == 0:
 		curve("waiting", values, most, "at most "+grouped(int(most)))
 	case o.Cap > 0:
 		curve("length", values, float64(o.Cap), "of "+grouped(o.Cap))
 	default:
 		curve("length", values, most, "at most "+grouped(int(most)))
 	}
-	if o.Kind == "channel" {
+	if isChannel(o) {
 		values, most := t.curve(func(p point) float64 { return p.sent })
 		curve("sent", values, most, "at most "+rate(most)+"/s")
 		values, most = t.curve(func(p point) float64 { return p.received })
@@ -195,13 +200,13 @@ func (m *model) following(width int) string {
 	if t.unseen > 0 {
 		text += "no fiber waits for it now, last "
 	}
-	if o.Kind == "channel" && o.Cap != 0 {
+	if isChannel(o) && o.Cap != 0 {
 		text += fill(o)
 		most = max(most, float64(o.Cap))
 	} else {
 		text += grouped(waiting(o)) + " waiting"
 	}
-	if t.unseen == 0 && o.Kind == "channel" {
+	if t.unseen == 0 && isChannel(o) {
 		text += ", sent " + cmp.Or(rate(t.sent.per), "?") + "/s, received " + cmp.Or(rate(t.received.per), "?") + "/s"
 	}
 	text += "  "

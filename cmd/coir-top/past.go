@@ -66,7 +66,7 @@ type labour struct {
 // level is the number that the curve of an object shows: the length of a channel with a buffer, or the number of fibers
 // that wait for another object.
 func level(o *snapshot.Object) float64 {
-	if o.Kind == "channel" && o.Cap != 0 {
+	if isChannel(o) && o.Cap != 0 {
 		return float64(o.Len)
 	}
 	return float64(waiting(o))

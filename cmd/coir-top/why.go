@@ -90,7 +90,7 @@ func (s *whyScreen) object(m *model, i int) *snapshot.Object {
 	var some *snapshot.Object
 	for _, id := range s.rows[i].Objects {
 		if o := m.data.objects[id]; o != nil {
-			if o.Kind == "channel" {
+			if isChannel(o) {
 				return o
 			}
 			some = o

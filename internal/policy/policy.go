@@ -134,7 +134,7 @@ type Op struct {
 	// is reused when Step has returned.
 	Cases []Op
 
-	Verb *Verb // of a Use
+	Verb *Verb // of a Use; of a Send or Recv, other words for its wait, or nil
 	Undo bool  // of a Use: the operation named by Verb.Ends
 	Try  bool  // of a Use: it takes what is available, or fails, without waiting
 	// Of a Use: after a wait, the operation uses the object again, or may end the waits of other fibers there.

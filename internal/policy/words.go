@@ -6,6 +6,9 @@ package policy
 func (o *Op) Waits(name string) string {
 	switch o.Kind {
 	case Send, SendAsync:
+		if o.Verb != nil {
+			return o.Verb.Waits + " " + name
+		}
 		return "to send to " + name
 	case Recv, RecvAsync:
 		if o.Verb != nil {
@@ -35,6 +38,9 @@ func (o *Op) Waits(name string) string {
 func (o *Op) Ends() string {
 	switch o.Kind {
 	case Send, SendAsync:
+		if o.Verb != nil {
+			return o.Verb.Ends
+		}
 		return "receive from"
 	case Recv, RecvAsync:
 		if o.Verb != nil {
