@@ -103,28 +103,48 @@ func (c *Chan[T]) RecvCase(dst **Item[T]) coir.Case {
 	return c.in.RecvCase(dst)
 }
 
+// TxError is an error of RecvTx itself, as opposed to one of the function that RecvTx calls: it could not receive a
+// value, or does not know whether the value was removed. Its Err is the reason.
+type TxError struct {
+	// Called means that the function has returned nil: its effect may have happened, and the value may be delivered
+	// again. Without Called, the function was not called, or its changes were taken back.
+	Called bool
+	Err    error
+}
+
+// Error returns the text of Err.
+func (e *TxError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *TxError) Unwrap() error { return e.Err }
+
 // RecvTx receives a value, calls effect with it, and removes the value when effect has returned nil. If effect fails,
-// RecvTx calls [Item.Fail], and returns the error of effect unchanged.
+// RecvTx calls [Item.Fail], and returns the error of effect unchanged. All other errors are of type [*TxError]. So an
+// error of effect that matches [ErrUnknown], because effect itself sends to a channel, is not mistaken for one of
+// RecvTx. An effect that calls RecvTx should not return the TxError of that call.
 //
 // The effect of each value happens once if effect writes it to a database in one transaction with the ID of the value,
 // and does nothing if the database already has the ID. Then a value that is delivered again, because this process or
 // the broker has failed in between, changes nothing.
 //
-// RecvTx returns nil when the removal is stored. An error that matches [ErrUnknown] means that effect has returned nil,
+// RecvTx returns nil when the removal is stored. A TxError that matches [ErrUnknown] means that effect has returned nil,
 // and that the value may be delivered again.
 //
 // If the value cannot be processed at all, effect should return an error that matches [ErrPoison].
 func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, it *Item[T]) error) error {
 	it, err := c.Recv(ctx)
 	if err != nil {
-		return err
+		return &TxError{Err: err}
 	}
 	defer it.Nak(0) // if effect panics; otherwise the value is already settled
 	if err := effect(ctx, it); err != nil {
 		_ = it.Fail(ctx, err) // if it fails, the value is delivered again
 		return err
 	}
-	return it.Ack(ctx)
+	if err := it.Ack(ctx); err != nil {
+		return &TxError{Called: true, Err: err}
+	}
+	return nil
 }
 
 // recvError returns the error of a receive. The local channel has the same name as this one.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,15 +27,15 @@ import (
 // Calls of the server block. So start a receiver that spends most of its time in effect with coir.OnGoroutine, or use
 // tx inside coir.Blocking.
 //
-// If effect fails, RecvTx rolls back and returns the error of effect, and the value is delivered again, after a delay
-// that grows with its tries. RecvTx returns an error that matches [remote.ErrUnknown] if the answer to the commit is
-// missing: then either the effect has happened and the value is gone, or neither. RecvTx skips a value that another
-// receiver has removed after the lease of this one had ended.
+// If effect fails, RecvTx rolls back and returns the error of effect unchanged, and the value is delivered again, after
+// a delay that grows with its tries. All other errors are of type [*remote.TxError]. One that matches
+// [remote.ErrUnknown] means that the answer to the commit is missing: then either the effect has happened and the value
+// is gone, or neither. RecvTx skips a value that another receiver has removed after the lease of this one had ended.
 func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 	effect func(ctx context.Context, tx pgx.Tx, it *remote.Item[T]) error,
 ) error {
 	for {
-		gone, committed := false, false
+		gone, committed, called, failed := false, false, false, false
 		err := c.RecvTx(ctx, func(ctx context.Context, it *remote.Item[T]) (err error) {
 			d, ok := it.Delivery().(*delivery)
 			if !ok {
@@ -42,7 +43,11 @@ func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 					c.Name())
 			}
 			only := &remote.Item[T]{Value: it.Value, ID: it.ID, Tries: it.Tries} // the transaction settles it
-			gone, err = d.settle(ctx, func(tx pgx.Tx) error { return effect(ctx, tx, only) })
+			gone, err = d.settle(ctx, func(tx pgx.Tx) error {
+				err := effect(ctx, tx, only)
+				called, failed = true, err != nil
+				return err
+			})
 			committed = err == nil && !gone
 			return err
 		})
@@ -50,10 +55,18 @@ func RecvTx[T any](ctx context.Context, c *remote.Chan[T],
 		case gone: // receive the next value
 		case committed:
 			return nil // even if the value was given back meanwhile because ctx ended
-		default:
+		case failed || isTxError(err):
 			return err
+		default:
+			return &remote.TxError{Called: called, Err: err}
 		}
 	}
+}
+
+// isTxError reports whether err is of remote.RecvTx.
+func isTxError(err error) bool {
+	var own *remote.TxError
+	return errors.As(err, &own)
 }
 
 // settle removes the message in a transaction with an effect. It reports whether the message was gone already.
