@@ -36,6 +36,7 @@ type Chan[T any] struct {
 
 	line  line                 // the sends that wait for room
 	aside aside.Fibers         // the fibers that receive
+	sight sight                // what snapshots show
 	posts posts                // of a volatile channel: the values on their way to a receiving process
 	in    *coir.Chan[*Item[T]] // the values on their way to a receiver of this process
 
@@ -54,7 +55,6 @@ type Chan[T any] struct {
 	seen    seen                 // the values whose effect is done
 	wants   wants                // the senders that wait for credit
 	buf     []*Item[T]           // of a volatile channel: the values that no receiver has taken
-	stats   Stats
 }
 
 // Time limits. Package attempt limits single attempts, and the context of the caller limits the whole operation.
@@ -146,6 +146,7 @@ func newChan[T any](
 	}
 	c := &Chan[T]{name: name, t: t, n: n, set: settle[T](opts), cap: capacity, sender: unique.Number(ctx)}
 	c.in = coir.NewChan[*Item[T]](0, coir.WithName(name))
+	c.initSight(ctx)
 	c.line.init(name)
 	c.held = map[ID]*list.Element{}
 	return c
@@ -235,18 +236,19 @@ type Stats struct {
 	Refused uint64 // attempts to send that found the channel full
 	Credits uint64 // waiting sends that credit from a receiver has woken
 
-	Received   uint64 // values that were handed to receivers of this process
-	Acked      uint64 // values that were removed
-	Duplicates uint64 // deliveries not handed over, because the value was held or its effect was done
-	Dead       uint64 // values that became dead letters
+	Received    uint64 // values that were handed to receivers of this process
+	Redelivered uint64 // of these: had been delivered before, here or elsewhere
+	Acked       uint64 // values that were removed
+	Duplicates  uint64 // deliveries not handed over, because the value was held or its effect was done
+	Dead        uint64 // values that became dead letters
 }
 
 // Stats returns the counters.
 func (c *Chan[T]) Stats() Stats {
 	credits := c.line.credits() // not under the lock: it is an operation of its own
-	c.cond.Lock()
-	defer c.cond.Unlock()
-	st := c.stats
+	c.sight.mu.Lock()
+	defer c.sight.mu.Unlock()
+	st := c.sight.stats
 	if c.stored {
 		st.Meaning = c.t.Info().Meaning
 	}
@@ -256,9 +258,9 @@ func (c *Chan[T]) Stats() Stats {
 
 // count changes the counters.
 func (c *Chan[T]) count(f func(st *Stats)) {
-	c.cond.Lock()
-	defer c.cond.Unlock()
-	f(&c.stats)
+	c.sight.mu.Lock()
+	defer c.sight.mu.Unlock()
+	f(&c.sight.stats)
 }
 
 // Close closes the channel for all its ends. It returns nil when the closing is stored. Stored values are still
@@ -305,6 +307,7 @@ func (c *Chan[T]) leave(err error) {
 	}
 	c.line.end()
 	c.in.Close()
+	c.sight.close()
 }
 
 // leaver is a Chan as the owner of its watch.

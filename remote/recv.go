@@ -204,7 +204,11 @@ func (it *Item[T]) Ack(ctx context.Context) error {
 	if d == nil || err != nil {
 		return err
 	}
-	err = attempt.Repeat(ctx, 0, d.Ack)
+	err = attempt.Repeat(ctx, 0, func(ctx context.Context) error {
+		err := d.Ack(ctx)
+		c.heard(ctx, err)
+		return err
+	})
 	c.drop(it)
 	if err != nil {
 		if !errors.Is(err, ErrUnknown) && coir.Ended(ctx) != nil {
@@ -400,10 +404,13 @@ func (c *Chan[T]) pull(ctx context.Context) error {
 		switch {
 		case err == nil:
 			back = attempt.NewBackoff()
+			c.heard(ctx, nil)
 		case errors.Is(err, coir.ErrClosed):
 			return nil
 		case coir.Now(ctx)-began >= pullTime: // there was no value
+			c.ping(ctx)
 		case attempt.Open(err):
+			c.heard(ctx, err)
 			if err := back.Wait(ctx); err != nil {
 				return err
 			}
@@ -411,6 +418,18 @@ func (c *Chan[T]) pull(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// ping asks a broker that had trouble whether it has returned. A pull that finds no value does not show that.
+func (c *Chan[T]) ping(ctx context.Context) {
+	if !c.sight.trouble.Is() {
+		return
+	}
+	err := attempt.Within(ctx, attempt.Short, func(ctx context.Context) error {
+		_, err := c.t.Len(ctx, c.name)
+		return err
+	})
+	c.heard(ctx, err)
 }
 
 func (c *Chan[T]) pullOnce(ctx context.Context, credit int) ([]Delivery, error) {
@@ -500,9 +519,14 @@ func (c *Chan[T]) hand(ctx context.Context, it *Item[T]) bool {
 	if c.in.Send(ctx, it) != nil {
 		return false
 	}
+	c.cond.Lock()
+	it.handed = true
+	c.cond.Unlock()
 	c.count(func(st *Stats) {
 		st.Received++
-		it.handed = true
+		if it.Tries > 1 {
+			st.Redelivered++
+		}
 	})
 	c.served()
 	return true
@@ -514,13 +538,13 @@ func (c *Chan[T]) hold(ctx context.Context, it *Item[T]) bool {
 	c.cond.Lock()
 	if at, ok := c.held[it.ID]; ok {
 		at.Value.(*Item[T]).d = it.d
-		c.stats.Duplicates++
 		c.cond.Unlock()
+		c.count(func(st *Stats) { st.Duplicates++ })
 		return false
 	}
 	if c.seen.has(it.ID) {
-		c.stats.Duplicates++
 		c.cond.Unlock()
+		c.count(func(st *Stats) { st.Duplicates++ })
 		if attempt.Within(ctx, attempt.Short, it.d.Ack) == nil { // otherwise its lease ends, and it is delivered again
 			c.removed()
 		}
@@ -642,6 +666,7 @@ func (c *Chan[T]) accept(data []byte) (answer []byte) {
 			answer = append(answer, answerTaken)
 		}
 	}
+	c.sight.buffered.Store(int64(len(c.buf)))
 	c.cond.Signal() // for passOn
 	return answer
 }
@@ -659,8 +684,9 @@ func (c *Chan[T]) passOn(ctx context.Context) error {
 		c.cond.Lock()
 		c.buf[0] = nil // so that it can be collected
 		c.buf = c.buf[1:]
-		c.stats.Received++
+		c.sight.buffered.Store(int64(len(c.buf)))
 		c.cond.Unlock()
+		c.count(func(st *Stats) { st.Received++ })
 		c.removed()
 	}
 }

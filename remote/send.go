@@ -81,13 +81,23 @@ func (c *Chan[T]) post() func(ctx context.Context, m Msg) error {
 func (c *Chan[T]) send(ctx context.Context, s *sending) error {
 	back := attempt.NewBackoff()
 	poll := attempt.Backoff{Next: pollMin, Most: pollMax}
+	var end func() // of the slow part; nil before that begins
+	defer func() {
+		if end != nil {
+			end()
+		}
+	}()
 	for p := c.line.enter(); ; {
 		if p != nil {
+			if end == nil {
+				ctx, end = c.slow(ctx)
+			}
 			if err := c.wait(ctx, p, &poll); err != nil {
 				return s.failed(fmt.Errorf("%w: %w", ErrFull, err))
 			}
 		}
 		err := c.attempt(ctx, s)
+		c.heard(ctx, err)
 		if err == nil {
 			if p != nil && p.more {
 				c.pass()
@@ -98,6 +108,9 @@ func (c *Chan[T]) send(ctx context.Context, s *sending) error {
 			c.count(func(st *Stats) { st.Refused++ })
 			p = c.line.park(p != nil)
 			continue
+		}
+		if end == nil {
+			ctx, end = c.slow(ctx)
 		}
 		if err := c.goOn(ctx, s, &back, err); err != nil || s.dropped {
 			if p != nil {

@@ -44,6 +44,10 @@ type Transport interface {
 	// fetched ahead. Leave does not wait.
 	Leave(queue string)
 
+	// Len returns the number of messages that the queue holds, including leased ones. It changes nothing. It returns
+	// ErrUnavailable and ErrUnknown like Publish.
+	Len(ctx context.Context, queue string) (int, error)
+
 	// End ends the queue: the queue accepts no more messages, and still delivers those that it has. End returns nil if the
 	// end is stored. From then on, Publish of this transport returns [coir.ErrClosed]; Publish of another process does so
 	// when that process learns of the end. A message that is stored in between is delivered like the others, but a
@@ -72,6 +76,10 @@ type Transport interface {
 	// Get returns the bytes that are stored under the key, or nil if it finds none. It may miss a Put that returned a
 	// moment ago.
 	Get(ctx context.Context, key string) ([]byte, error)
+
+	// Ready returns nil if all that this process uses of the transport can be used now: the connection, and the streams
+	// or tables. Otherwise the error names what cannot be used, and says why. It changes nothing.
+	Ready(ctx context.Context) error
 }
 
 // Delivery is a message that is leased to a receiver.

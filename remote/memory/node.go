@@ -247,6 +247,28 @@ func (n *Node) End(ctx context.Context, name string) error {
 	})
 }
 
+// Len implements [remote.Transport].
+func (n *Node) Len(ctx context.Context, name string) (int, error) {
+	return ask(ctx, n, "count the messages of "+name, func(e *effects, reply func(*effects, int, error)) {
+		if q := n.b.queue(name); q != nil {
+			reply(e, len(q.entries), nil)
+		} else {
+			reply(e, 0, notOpened(name))
+		}
+	}, nil)
+}
+
+// Ready implements [remote.Transport]. The broker can be used if it answers.
+func (n *Node) Ready(ctx context.Context) error {
+	_, err := ask(ctx, n, "ask for an answer", func(e *effects, reply func(*effects, struct{}, error)) {
+		reply(e, struct{}{}, nil)
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("memory: node %s: %w", n.name, err)
+	}
+	return nil
+}
+
 // Leave implements [remote.Transport]. No messages were fetched ahead.
 func (n *Node) Leave(string) {}
 

@@ -98,10 +98,7 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 		return err
 	}
 	is := capacity
-	m := &client.Msg{
-		Subject: t.subject("m", token(name)), Data: strconv.AppendInt(nil, int64(capacity), 10),
-		Header: client.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}},
-	}
+	m := t.listed(name, capacity)
 	switch err := t.store(ctx, m); {
 	case isNotFirst(err): // the queue exists
 		text, found, err := t.last(ctx, t.listConfig().Name, m.Subject)
@@ -120,11 +117,23 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.queues[name] == nil {
-		q := &queue{t: t, name: name, capacity: capacity, subject: t.subject("q", strconv.Itoa(capacity), token(name))}
+		q := t.newQueue(name, capacity)
 		q.doubt.Store(true)
 		t.queues[name], t.subjects[q.subject], t.subjects[q.endSubject()] = q, q, q
 	}
 	return nil
+}
+
+// listed returns the message that stores the capacity of a queue, unless the queue has one.
+func (t *Transport) listed(name string, capacity int) *client.Msg {
+	return &client.Msg{
+		Subject: t.subject("m", token(name)), Data: strconv.AppendInt(nil, int64(capacity), 10),
+		Header: client.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}},
+	}
+}
+
+func (t *Transport) newQueue(name string, capacity int) *queue {
+	return &queue{t: t, name: name, capacity: capacity, subject: t.subject("q", strconv.Itoa(capacity), token(name))}
 }
 
 // openStream makes a stream, unless it exists, and checks what it promises.
@@ -160,12 +169,17 @@ func (t *Transport) Publish(ctx context.Context, name string, m remote.Msg) erro
 	if err != nil {
 		return err
 	}
-	id := token(name) + "/" + m.ID.String() // NATS compares IDs within the whole stream
-	err = t.store(ctx, &client.Msg{Subject: q.subject, Data: m.Data, Header: client.Header{jetstream.MsgIDHeader: {id}}})
+	err = t.store(ctx, q.message(m))
 	if err != nil {
 		return fmt.Errorf("nats: publish to %s: %w", name, err)
 	}
 	return nil
+}
+
+// message returns m as it is stored.
+func (q *queue) message(m remote.Msg) *client.Msg {
+	id := token(q.name) + "/" + m.ID.String() // NATS compares IDs within the whole stream
+	return &client.Msg{Subject: q.subject, Data: m.Data, Header: client.Header{jetstream.MsgIDHeader: {id}}}
 }
 
 // codeError is an error of the server that has a code.
@@ -437,10 +451,7 @@ func (t *Transport) emptyOf(ctx context.Context, queues []*queue) (some []*queue
 	defer cancel()
 	requests := make([]*request, len(queues))
 	for i, q := range queues {
-		r, errSend := t.answers.send(&client.Msg{
-			Subject: "$JS.API.STREAM.INFO." + t.queueConfig(q.capacity).Name,
-			Data:    fmt.Appendf(nil, `{"subjects_filter":%q}`, q.subject),
-		})
+		r, errSend := t.askCount(q)
 		requests[i], err = r, cmp.Or(err, errSend)
 	}
 	for i, r := range requests {
@@ -453,6 +464,31 @@ func (t *Transport) emptyOf(ctx context.Context, queues []*queue) (some []*queue
 		}
 	}
 	return some, err
+}
+
+// Len implements [remote.Transport].
+func (t *Transport) Len(ctx context.Context, name string) (int, error) {
+	q, err := t.opened(name)
+	if err != nil {
+		return 0, err
+	}
+	r, err := t.askCount(q)
+	if err != nil {
+		return 0, fmt.Errorf("nats: count the messages of %s: %w", name, err)
+	}
+	n, err := r.count(ctx, q.subject)
+	if err != nil {
+		return 0, fmt.Errorf("nats: count the messages of %s: %w", name, err)
+	}
+	return int(n), nil
+}
+
+// askCount asks for the number of messages of a queue: see request.count.
+func (t *Transport) askCount(q *queue) (*request, error) {
+	return t.answers.send(&client.Msg{
+		Subject: "$JS.API.STREAM.INFO." + t.queueConfig(q.capacity).Name,
+		Data:    fmt.Appendf(nil, `{"subjects_filter":%q}`, q.subject),
+	})
 }
 
 // countTime is the time limit for counting the messages of queues.

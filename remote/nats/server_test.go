@@ -37,13 +37,18 @@ accounts {
 // start starts a server, with the text appended to its configuration.
 func start(t testing.TB, name string, always bool, text string) *server.Server {
 	t.Helper()
-	dir := t.TempDir()
+	return startIn(t, t.TempDir(), "127.0.0.1:-1", name, always, text)
+}
+
+// startIn starts a server with its data in dir, where an earlier one may have left data.
+func startIn(t testing.TB, dir, listen, name string, always bool, text string) *server.Server {
+	t.Helper()
 	syncs := ""
 	if always {
 		syncs = "sync_interval: always"
 	}
 	file := filepath.Join(dir, "server.conf")
-	config := fmt.Sprintf("listen: 127.0.0.1:-1\nserver_name: %s\njetstream { store_dir: %q\n %s }\n%s%s",
+	config := fmt.Sprintf("listen: %q\nserver_name: %s\njetstream { store_dir: %q\n %s }\n%s%s", listen,
 		name, dir, syncs, accounts, text)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

@@ -189,6 +189,18 @@ func (q *queue) store(ctx context.Context, ms []remote.Msg) ([]error, error) {
 	}
 }
 
+// Len implements [remote.Transport].
+func (t *Transport) Len(ctx context.Context, name string) (int, error) {
+	q, err := t.opened(name)
+	if err != nil {
+		return 0, err
+	}
+	return call(ctx, t, "count the messages of "+name, func(ctx context.Context) (n int, err error) {
+		err = t.scan(ctx, "select count(*) from coir.message where queue = $1", []any{q.id}, &n)
+		return n, err
+	}, nil)
+}
+
 // End implements [remote.Transport].
 func (t *Transport) End(ctx context.Context, name string) error {
 	q, err := t.opened(name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/internal/aside"
 	"github.com/coir-go/coir/remote/internal/attempt"
+	"github.com/coir-go/coir/remote/internal/trouble"
 	"github.com/coir-go/coir/remote/internal/unique"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // Desk holds the open tickets of one replica, and completes tickets of all replicas with the same audience. The answers
@@ -33,8 +36,9 @@ type Desk[T any] struct {
 	closing  atomic.Bool                        // Close was called
 	closed   atomic.Bool
 
-	slots slots
-	count counters
+	trouble trouble.Record // with the broker
+	slots   slots
+	count   counters
 }
 
 type counters struct{ refused, expired, forwarded, stored, passed, dropped atomic.Uint64 }
@@ -90,8 +94,9 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 	}
 	d := &Desk[T]{
 		t: t, audience: []byte(audience), keys: keys, codec: set.codec, node: set.node, owner: unique.Number(ctx),
-		ctx: coir.Shield(context.Background()), local: desk.New[T](set.local...),
+		ctx: coir.Shield(context.Background()),
 	}
+	d.local = desk.New[T](append(set.local, desk.WithShow(d.show))...)
 	if err := d.openStore(ctx, set.store); err != nil {
 		return nil, fmt.Errorf("ticket: open the store of %s: %w", audience, err)
 	}
@@ -123,6 +128,14 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 		return nil, fmt.Errorf("ticket: open the desk %s: %w", audience, err)
 	}
 	return d, nil
+}
+
+// show completes the description of the desk in snapshots. It does not wait.
+func (d *Desk[T]) show(o *snapshot.Object) {
+	o.Note = "across replicas, node " + strconv.Itoa(int(d.node))
+	if o.Closed = d.closed.Load(); !o.Closed {
+		d.trouble.Show(o)
+	}
 }
 
 // now returns the time of day, by the clock of the simulation if there is one.
@@ -247,6 +260,18 @@ func (d *Desk[T]) Stats() Stats {
 		Forwarded: d.count.forwarded.Load(), Stored: d.count.stored.Load(), PassedOn: d.count.passed.Load(),
 		Dropped: d.count.dropped.Load(),
 	}
+}
+
+// Ready implements [remote.Part]. It asks the broker about the stored answers of this audience.
+func (d *Desk[T]) Ready(ctx context.Context) error {
+	err := error(coir.ErrClosed)
+	if !d.closed.Load() {
+		_, err = d.t.Len(ctx, d.storeName())
+	}
+	if err != nil {
+		return fmt.Errorf("ticket: the desk %s: %w", d.audience, err)
+	}
+	return nil
 }
 
 // String returns a short description of the desk.

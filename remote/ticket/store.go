@@ -47,16 +47,34 @@ func (d *Desk[T]) passOn(ctx context.Context) {
 		ds, err := d.pull(ctx)
 		switch {
 		case err == nil:
+			d.trouble.Clear()
 			d.passAll(ctx, ds)
 			back = attempt.NewBackoff()
 		case errors.Is(err, coir.ErrClosed): // the transport was closed
 			return
-		case coir.Now(ctx)-began < storePull: // otherwise there was no answer
+		case coir.Now(ctx)-began >= storePull: // there was no answer
+			d.ping(ctx)
+		default:
+			d.trouble.Heard(ctx, err, away)
 			if back.Wait(ctx) != nil {
 				return
 			}
 		}
 	}
+}
+
+const away = "the broker is away"
+
+// ping asks a broker that had trouble whether it has returned. A pull that finds no answer does not show that.
+func (d *Desk[T]) ping(ctx context.Context) {
+	if !d.trouble.Is() {
+		return
+	}
+	err := attempt.Within(ctx, attempt.Short, func(ctx context.Context) error {
+		_, err := d.t.Len(ctx, d.storeName())
+		return err
+	})
+	d.trouble.Heard(ctx, err, away)
 }
 
 func (d *Desk[T]) pull(ctx context.Context) ([]remote.Delivery, error) {

@@ -77,7 +77,7 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "credit overtakes the removal", File: "recv.go", Test: "TestSimCreditIsPrompt",
 		Edits: []string{
-			"	err = attempt.Repeat(ctx, 0, d.Ack)\n", "	c.removed()\n	err = attempt.Repeat(ctx, 0, d.Ack)\n",
+			"	err = attempt.Repeat(ctx, 0, func", "	c.removed()\n	err = attempt.Repeat(ctx, 0, func",
 			"	c.count(func(st *Stats) { st.Acked++ })\n	c.removed()\n", "	c.count(func(st *Stats) { st.Acked++ })\n",
 		},
 	},

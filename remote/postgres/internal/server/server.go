@@ -22,6 +22,7 @@ type Server struct {
 	DSN string // how to connect to it
 
 	bin, dir string
+	settings []string
 	as       *syscall.SysProcAttr
 	cmd      *exec.Cmd
 	in       io.WriteCloser
@@ -51,6 +52,16 @@ func (s *Server) Kill() {
 	<-s.ended
 }
 
+// Without stops the server, calls f, and starts the server again.
+func (s *Server) Without(f func()) error {
+	_ = s.in.Close() // it fails if the server has ended
+	<-s.ended
+	_ = s.cmd.Wait() // the same
+	f()
+	s.ended = make(chan struct{})
+	return s.run()
+}
+
 // Stop ends the server, and removes its directory.
 func (s *Server) Stop() error {
 	if s.cmd != nil {
@@ -63,7 +74,7 @@ func (s *Server) Stop() error {
 
 // start makes the data of a server by a command, and starts the server.
 func start(settings []string, name string, args ...string) (*Server, error) {
-	s := &Server{ended: make(chan struct{})}
+	s := &Server{settings: settings, ended: make(chan struct{})}
 	var err error
 	if s.bin, err = installed(); err != nil {
 		return nil, err
@@ -76,7 +87,7 @@ func start(settings []string, name string, args ...string) (*Server, error) {
 		err = s.command(name, args...)
 	}
 	if err == nil {
-		err = s.run(settings)
+		err = s.run()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Stop())
@@ -101,9 +112,9 @@ func (s *Server) command(name string, args ...string) error {
 const script = `"$0" "$@" & exec 2>&-; read -r how; [ "$how" = kill ] && kill -KILL $! || kill -INT $!; wait $!`
 
 // run starts the server, and waits until it accepts connections.
-func (s *Server) run(settings []string) error {
+func (s *Server) run() error {
 	args := []string{"-c", script, filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-c", "listen_addresses="}
-	for _, set := range settings {
+	for _, set := range s.settings {
 		args = append(args, "-c", set)
 	}
 	cmd := exec.Command("sh", args...)

@@ -1,0 +1,306 @@
+package remote_test
+
+// What snapshots show of channels and desks.
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/memory"
+	"github.com/coir-go/coir/remote/ticket"
+	"github.com/coir-go/coir/snapshot"
+)
+
+// leaky is a transport that cannot be reached while it is down.
+type leaky struct {
+	remote.Transport
+	down *atomic.Bool
+}
+
+func (l leaky) err() error {
+	if l.down.Load() {
+		return fmt.Errorf("%w: connection refused", remote.ErrUnavailable)
+	}
+	return nil
+}
+
+func (l leaky) Publish(ctx context.Context, queue string, m remote.Msg) error {
+	if err := l.err(); err != nil {
+		return err
+	}
+	return l.Transport.Publish(ctx, queue, m)
+}
+
+func (l leaky) Pull(ctx context.Context, queue string, credit int) ([]remote.Delivery, error) {
+	if err := l.err(); err != nil {
+		return nil, err
+	}
+	return l.Transport.Pull(ctx, queue, credit)
+}
+
+func (l leaky) Len(ctx context.Context, queue string) (int, error) {
+	if err := l.err(); err != nil {
+		return 0, err
+	}
+	return l.Transport.Len(ctx, queue)
+}
+
+func (l leaky) Ready(ctx context.Context) error {
+	if err := l.err(); err != nil {
+		return err
+	}
+	return l.Transport.Ready(ctx)
+}
+
+// object returns the object with the name, or an empty one.
+func object(s *snapshot.Snapshot, name string) snapshot.Object {
+	i := slices.IndexFunc(s.Objects, func(o snapshot.Object) bool { return o.Name == name })
+	if i < 0 {
+		return snapshot.Object{}
+	}
+	return s.Objects[i]
+}
+
+// waitOf returns the only wait of the fiber with the name, or an empty one.
+func waitOf(s *snapshot.Snapshot, fiber string) snapshot.Wait {
+	i := slices.IndexFunc(s.Fibers, func(f snapshot.Fiber) bool { return f.Name == fiber })
+	if i < 0 || len(s.Fibers[i].Wait) != 1 {
+		return snapshot.Wait{}
+	}
+	return s.Fibers[i].Wait[0]
+}
+
+// shown takes snapshots until one is as wanted.
+func shown(t *testing.T, rt *coir.Runtime, what string, ok func(s *snapshot.Snapshot) bool) *snapshot.Snapshot {
+	t.Helper()
+	for began := time.Now(); ; runtime.Gosched() {
+		s := rt.Snapshot(snapshot.Options{})
+		if ok(s) {
+			return s
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("not %s: %+v\n%+v", what, s.Objects, s.Fibers)
+		}
+	}
+}
+
+// running runs f until the test ends it.
+func running(t *testing.T, f func(ctx context.Context, n *coir.Nursery) error) (rt *coir.Runtime, end func()) {
+	t.Helper()
+	rt = coir.NewRuntime()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- rt.Run(ctx, f) }()
+	return rt, func() {
+		cancel()
+		<-done
+		_ = rt.Close(context.Background())
+	}
+}
+
+// A sender that waits for room and a receiver that waits for a value are shown with the channel, in words.
+func TestSnapshotShowsWhoWaits(t *testing.T) {
+	for _, kind := range []string{"durable", "volatile"} {
+		t.Run(kind, func(t *testing.T) {
+			open := remote.Durable[int]
+			if kind == "volatile" {
+				open = remote.Volatile[int]
+			}
+			b := memory.New()
+			rt, end := running(t, func(ctx context.Context, n *coir.Nursery) error {
+				full, err := open(ctx, n, b.Node("a"), "orders", 2)
+				if err != nil {
+					return err
+				}
+				empty, err := open(ctx, n, b.Node("a"), "answers", 2)
+				if err != nil {
+					return err
+				}
+				if kind == "volatile" { // a receiving process that receives only one value
+					other, err := open(ctx, n, b.Node("b"), "orders", 2)
+					if err != nil {
+						return err
+					}
+					n.Go("begin", func(ctx context.Context) error {
+						_, err := other.Recv(ctx)
+						return err
+					})
+				}
+				n.Go("sender", func(ctx context.Context) error {
+					for {
+						if err := full.Send(ctx, 1); err != nil {
+							return err
+						}
+					}
+				})
+				n.Go("receiver", func(ctx context.Context) error {
+					_, err := empty.Recv(ctx)
+					return err
+				})
+				return nil
+			})
+			defer end()
+			s := shown(t, rt, "the sender waits", func(s *snapshot.Snapshot) bool {
+				return strings.HasPrefix(waitOf(s, "sender").Text, "to send on remote") && waitOf(s, "receiver").Text != ""
+			})
+			if text := waitOf(s, "sender").Text; text != "to send on remote orders ("+kind+", full, 2 of 2)" {
+				t.Errorf("the sender waits %s", text)
+			}
+			if text := waitOf(s, "receiver").Text; !strings.HasPrefix(text, "to receive from remote answers ("+kind+", ") {
+				t.Errorf("the receiver waits %s", text)
+			}
+			id := waitOf(s, "sender").Object
+			o := s.Objects[slices.IndexFunc(s.Objects, func(o snapshot.Object) bool { return o.ID == id })]
+			if o.Kind != "remote channel" || o.Name != "orders" || o.Senders != 1 || o.Len != 2 || o.Cap != 2 ||
+				o.Trouble != "" ||
+				o.Oldest.IsZero() || !strings.Contains(o.Made, "sight_test.go:") {
+				t.Errorf("%+v", o)
+			}
+			if o := object(s, "answers"); o.Receivers != 1 || o.Senders != 0 {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+}
+
+// While the broker is away, snapshots say so, an explanation names those who wait, and both end when it returns.
+func TestSnapshotShowsTrouble(t *testing.T) {
+	var down atomic.Bool
+	b := memory.New()
+	sent := make(chan error, 1)
+	rt, end := running(t, func(ctx context.Context, n *coir.Nursery) error {
+		c, err := remote.Durable[int](ctx, n, leaky{b.Node("a"), &down}, "orders", 2)
+		if err != nil {
+			return err
+		}
+		down.Store(true)
+		n.Go("sender", func(ctx context.Context) error {
+			sent <- c.Send(ctx, 1)
+			_, err := c.Recv(ctx)
+			if err == nil {
+				_, err = c.Recv(ctx)
+			}
+			return err
+		})
+		return nil
+	})
+	defer end()
+	away := func(s *snapshot.Snapshot) bool {
+		o := object(s, "orders")
+		return strings.HasPrefix(o.Trouble, "the broker is away: ") &&
+			strings.HasPrefix(waitOf(s, "sender").Text, "to send on remote")
+	}
+	earlier := shown(t, rt, "in trouble", away)
+	later := shown(t, rt, "in trouble later", func(s *snapshot.Snapshot) bool {
+		return away(s) && s.Taken.After(earlier.Taken.Add(earlier.Took))
+	})
+	later.Taken = later.Taken.Add(time.Minute) // as if the trouble had lasted
+	why := snapshot.Explain(earlier, later)
+	i := slices.IndexFunc(why, func(e snapshot.Explanation) bool { return e.Kind == snapshot.ProblemTrouble })
+	if i < 0 || !strings.Contains(why[i].Text, "remote channel orders has trouble for ") || len(why[i].Fibers) != 1 ||
+		!strings.Contains(why[i].Text, "connection refused; sender waits to send on remote orders (durable, ") {
+		t.Errorf("%+v", why)
+	}
+	down.Store(false)
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	shown(t, rt, "well", func(s *snapshot.Snapshot) bool {
+		return waitOf(s, "sender").Text == "to receive from remote orders (durable, 1 of 2 in the broker)" &&
+			object(s, "orders").Trouble == ""
+	})
+	down.Store(true) // nothing is sent: the pulls find out
+	shown(t, rt, "in trouble again", func(s *snapshot.Snapshot) bool { return object(s, "orders").Trouble != "" })
+	down.Store(false)
+	shown(t, rt, "well again", func(s *snapshot.Snapshot) bool {
+		o := object(s, "orders")
+		return o.Name != "" && o.Trouble == "" && o.TroubleSince.IsZero()
+	})
+}
+
+// A listed channel is shown while nothing waits for it, and its backlog and trouble are those that the broker says. A
+// channel that is no longer used is collected.
+func TestListedChannels(t *testing.T) {
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+	var down atomic.Bool
+	b := memory.New()
+	opened := make(chan struct{})
+	rt, end := running(t, func(ctx context.Context, n *coir.Nursery) error {
+		c, err := remote.Durable[int](ctx, n, leaky{b.Node("a"), &down}, "listed", 10)
+		if err != nil {
+			return err
+		}
+		for i := range 3 {
+			if err := c.Send(ctx, i); err != nil {
+				return err
+			}
+		}
+		close(opened)
+		err = coir.WaitCancel(ctx)
+		c.Leave()
+		return err
+	})
+	<-opened
+	shown(t, rt, "asked", func(s *snapshot.Snapshot) bool {
+		o := object(s, "listed")
+		return o.Note == "durable, 3 of 10 in the broker" && o.Len == 3 && o.Cap == 10 && o.Sent == 3
+	})
+	down.Store(true)
+	shown(t, rt, "in trouble", func(s *snapshot.Snapshot) bool { return object(s, "listed").Trouble != "" })
+	down.Store(false)
+	shown(t, rt, "well", func(s *snapshot.Snapshot) bool { return object(s, "listed").Trouble == "" })
+	end()
+	other := coir.NewRuntime()
+	defer func() { _ = other.Close(context.Background()) }()
+	shown(t, other, "collected", func(s *snapshot.Snapshot) bool {
+		runtime.GC()
+		return object(s, "listed").ID == 0
+	})
+}
+
+// A desk of tickets says that its broker is away.
+func TestListedDesks(t *testing.T) {
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+	keys, err := ticket.NewKeys(1, []byte("the key of Monday, with 32 bytes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var down atomic.Bool
+	b := memory.New()
+	rt, end := running(t, func(ctx context.Context, n *coir.Nursery) error {
+		d, err := ticket.New[int](ctx, n, leaky{b.Node("a"), &down}, "payments", keys, ticket.WithNode(7))
+		if err != nil {
+			return err
+		}
+		if _, err := d.Open(ctx, time.Hour, coir.WithName("payment 1")); err != nil {
+			return err
+		}
+		return coir.WaitCancel(ctx)
+	})
+	defer end()
+	desk := func(s *snapshot.Snapshot) snapshot.Object {
+		i := slices.IndexFunc(s.Objects, func(o snapshot.Object) bool { return o.Kind == "desk" && o.Name == "payments" })
+		if i < 0 {
+			return snapshot.Object{}
+		}
+		return s.Objects[i]
+	}
+	shown(t, rt, "listed", func(s *snapshot.Snapshot) bool {
+		o := desk(s)
+		return o.Note == "across replicas, node 7" && len(o.Tickets) == 1 && o.Trouble == ""
+	})
+	down.Store(true)
+	shown(t, rt, "in trouble", func(s *snapshot.Snapshot) bool { return desk(s).Trouble != "" })
+	down.Store(false)
+	shown(t, rt, "well", func(s *snapshot.Snapshot) bool { return desk(s).Name != "" && desk(s).Trouble == "" })
+}
