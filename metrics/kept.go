@@ -9,13 +9,14 @@ import (
 const (
 	mostKept      = 10_000 // fibers, and nurseries, of a snapshot that are kept
 	mostKeptWaits = 2 * mostKept
-	keptName      = 256 // bytes kept of a name
+	mostTroubled  = 1000 // objects that are kept although no kept fiber waits for them
+	keptName      = 256  // bytes kept of a name
 )
 
-// kept is the part of a snapshot that is kept until the next scrape, for snapshot.Explain to compare. It has no more
-// objects than waits, and only the beginning of long names, so its size does not depend on the program. The memory of
-// its fibers is reused, because garbage of that size would start the garbage collector, which scans the stacks of all
-// fibers.
+// kept is the part of a snapshot that is kept until the next scrape, for snapshot.Explain to compare. Apart from objects
+// with trouble, whose number is limited, it has no more objects than waits, and only the beginning of long names, so its
+// size does not depend on the program. The memory of its fibers is reused, because garbage of that size would start the
+// garbage collector, which scans the stacks of all fibers.
 type kept struct {
 	s      *snapshot.Snapshot
 	fibers []snapshot.Fiber
@@ -64,9 +65,15 @@ func (k *kept) keep(s *snapshot.Snapshot, fibers int) {
 			one.Nurseries = append(one.Nurseries, n)
 		}
 	}
+	troubled := 0
 	for _, o := range s.Objects {
-		if objects[o.ID] {
-			o.Name = cut(o.Name)
+		keep := objects[o.ID]
+		if o.Trouble != "" && !keep && troubled < mostTroubled {
+			troubled++
+			keep = true
+		}
+		if keep {
+			o.Name, o.Trouble, o.Note, o.Made, o.Tickets = cut(o.Name), cut(o.Trouble), "", "", nil
 			one.Objects = append(one.Objects, o)
 		}
 	}

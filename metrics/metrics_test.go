@@ -240,7 +240,7 @@ func TestSamples(t *testing.T) {
 // assumes.
 func TestSeriesAreCounted(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
-	f.s.Objects = []snapshot.Object{{ID: 1, Kind: "channel"}, {ID: 2, Kind: "mutex"}}
+	f.s.Objects = []snapshot.Object{{ID: 1, Kind: "channel"}, {ID: 2, Kind: "mutex"}, {ID: 3, Kind: "remote channel"}}
 	c := newCollector(f)
 	c.again(t)
 	f.s.Taken = noon.Add(time.Second)
@@ -258,21 +258,59 @@ func TestSeriesAreCounted(t *testing.T) {
 			fixed++
 		}
 	}
-	channels, objects := 0, 0
+	channels, remotes, objects := 0, 0, 0
 	for _, m := range Vocabulary() {
 		if series[m.Name] == 0 {
 			t.Errorf("%s has no sample", m.Name)
 		}
 		switch {
+		case strings.HasPrefix(m.Name, "coir_remote_"):
+			remotes++
 		case slices.Equal(m.Labels, []string{"name"}):
 			channels++
 		case slices.Contains(m.Labels, "name"):
 			objects++
 		}
 	}
-	if fixed > fixedSeries || channels != channelSeries || objects != objectSeries {
-		t.Errorf("%d series without a name, %d of a channel, %d of another object: correct the constants in names.go",
-			fixed, channels, objects)
+	if fixed > fixedSeries || channels != channelSeries || remotes != remoteSeries || objects != objectSeries {
+		t.Errorf("%d series without a name, %d of a channel, %d of a remote one, %d of another object: correct the "+
+			"constants in names.go", fixed, channels, remotes, objects)
+	}
+}
+
+// Remote channels have series of their own, which follow what one snapshot after the other says.
+func TestRemoteChannels(t *testing.T) {
+	f := &fake{s: snapshot.Snapshot{Taken: noon, Process: snapshot.Process{PID: 1}}}
+	f.s.Objects = []snapshot.Object{
+		{ID: 1, Kind: "remote channel", Name: "orders", Len: 3, Cap: 10, Sent: 7, Received: 5, Redelivered: 2, Dead: 1},
+		{ID: 2, Kind: "remote channel", Name: "orders", Len: 3, Cap: 10, Senders: 2, Receivers: 1, Trouble: "away",
+			TroubleSince: noon.Add(-time.Minute)},
+		{ID: 3, Kind: "channel", Name: "orders", Cap: 4},
+	}
+	c := newCollector(f)
+	c.again(t)
+	f.s.Taken = noon.Add(time.Second)
+	f.s.Objects[0].Redelivered, f.s.Objects[0].Dead = 4, 2
+	got := c.again(t)
+	for name, want := range map[string]float64{
+		"coir_remote_length{orders}": 6, "coir_remote_capacity{orders}": 20, "coir_remote_senders_waiting{orders}": 2,
+		"coir_remote_receivers_waiting{orders}": 1, "coir_remote_trouble{orders}": 1, "coir_remote_sent_total{orders}": 7,
+		"coir_remote_delivered_total{orders}": 5, "coir_remote_redelivered_total{orders}": 4,
+		"coir_remote_dead_letters_total{orders}": 2, "coir_channel_capacity{orders}": 4,
+		"coir_explanations{trouble,likely}": 1,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %v (%v), not %v", name, v, ok, want)
+		}
+	}
+	if v, ok := got["coir_object_waiting{remote channel,orders}"]; ok {
+		t.Errorf("a remote channel is another object too: %v", v)
+	}
+	f.s.Objects = nil
+	got = c.again(t)
+	if _, ok := got["coir_remote_length{orders}"]; ok || got["coir_remote_dead_letters_total{orders}"] != 2 ||
+		got["coir_remote_trouble{orders}"] != 0 {
+		t.Errorf("without the channel: %v", got)
 	}
 }
 

@@ -25,10 +25,11 @@ import (
 const (
 	mostSeries    = 1000 // in a scrape
 	fixedSeries   = 100  // those without a name; TestSeriesAreCounted checks that there are no more
-	channelSeries = 8    // of a group of channels: the rows of table whose only label is name
+	channelSeries = 8    // of a group of channels: the rows of table that are read by channel
+	remoteSeries  = 9    // of a group of remote channels: the rows that are read by remote
 	objectSeries  = 2    // of a group of other objects: the rows with the labels kind and name
 
-	namedSeries = mostSeries - fixedSeries - channelSeries - objectSeries // without the groups called other
+	namedSeries = mostSeries - fixedSeries - channelSeries - remoteSeries - objectSeries // without the groups called other
 
 	mostLabel    = 128              // bytes in a label
 	mostChannels = 10_000           // channels whose counts are kept
@@ -37,6 +38,7 @@ const (
 
 const (
 	channelKind = "channel"
+	remoteKind  = "remote channel" // of package remote
 	unnamed     = "unnamed"
 	other       = "other"
 )
@@ -64,11 +66,13 @@ const (
 	sent total = iota
 	received
 	dropped
+	redelivered
+	dead
 	allTotals
 )
 
 func totalsOf(o *snapshot.Object) totals {
-	return totals{sent: o.Sent, received: o.Received, dropped: o.Dropped}
+	return totals{sent: o.Sent, received: o.Received, dropped: o.Dropped, redelivered: o.Redelivered, dead: o.Dead}
 }
 
 // now has the numbers of a group in one scrape.
@@ -77,6 +81,7 @@ type now struct {
 	length, capacity            int
 	unbounded                   bool // it has no capacity
 	senders, receivers, waiting int
+	troubled                    int // objects with trouble
 	oldest                      time.Time
 }
 
@@ -89,7 +94,7 @@ type counts struct {
 // names holds the groups.
 type names struct {
 	groups  map[key]*group
-	series  int  // of all groups except the two called other
+	series  int  // of all groups except those called other
 	refused bool // a group did not get a place
 
 	channels  map[uint64]counts // by number of the channel
@@ -120,7 +125,7 @@ func (n *names) group(objects []snapshot.Object, at time.Time) []*group {
 		g := n.place(key{label(o.Kind), label(o.Name)})
 		g.seen = at
 		g.add(o)
-		if o.Kind == channelKind {
+		if g.isChannel() {
 			for i, d := range n.since(o) {
 				g.totals[i] += d
 			}
@@ -160,16 +165,22 @@ func (n *names) place(k key) *group {
 
 // rest returns the key of the group for objects without a place.
 func (k key) rest() key {
-	if k.kind == channelKind {
-		return key{channelKind, other}
+	if k.isChannel() {
+		return key{k.kind, other}
 	}
 	return key{other, other}
 }
 
+// isChannel reports whether the objects with the key count what is sent and received.
+func (k key) isChannel() bool { return k.kind == channelKind || k.kind == remoteKind }
+
 // series returns the number of series of a group with the key.
 func (k key) series() int {
-	if k.kind == channelKind {
+	switch k.kind {
+	case channelKind:
 		return channelSeries
+	case remoteKind:
+		return remoteSeries
 	}
 	return objectSeries
 }
@@ -180,6 +191,9 @@ func (g *group) add(o *snapshot.Object) {
 	g.senders, g.receivers, g.waiting = g.senders+o.Senders, g.receivers+o.Receivers, g.waiting+o.Waiters
 	g.oldest = earlier(g.oldest, o.Oldest)
 	g.length += o.Len
+	if o.Trouble != "" {
+		g.troubled++
+	}
 	if o.Cap < 0 {
 		g.unbounded = true
 	} else {

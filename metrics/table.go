@@ -194,6 +194,36 @@ var table = []row{
 	{Metric{"coir_channel_wait_oldest_seconds", KindGauge, "s",
 		"Age of the oldest wait for a channel with this name; 0 if nothing waits.", []string{"name"}},
 		channel(func(v *view, g *group) (float64, bool) { return v.age(g.oldest), true })},
+	{Metric{"coir_remote_length", KindUpDown, "{value}",
+		"Values in the remote channels with this name, as of the last answer of the broker; missing while no snapshot has one.",
+		[]string{"name"}},
+		remote(func(g *group) (int, bool) { return g.length, g.objects > 0 })},
+	{Metric{"coir_remote_capacity", KindUpDown, "{value}",
+		"Values that these remote channels can hold.", []string{"name"}},
+		remote(func(g *group) (int, bool) { return g.capacity, g.objects > 0 })},
+	{Metric{"coir_remote_senders_waiting", KindUpDown, "{fiber}",
+		"Fibers and goroutines that wait to send on a remote channel with this name, which is full, or whose broker is away.",
+		[]string{"name"}},
+		remote(func(g *group) (int, bool) { return g.senders, true })},
+	{Metric{"coir_remote_receivers_waiting", KindUpDown, "{fiber}",
+		"Fibers and goroutines that wait to receive from a remote channel with this name.", []string{"name"}},
+		remote(func(g *group) (int, bool) { return g.receivers, true })},
+	{Metric{"coir_remote_trouble", KindUpDown, "{channel}",
+		"Remote channels with this name that have trouble, such as a broker that is away: 0 if all is well.", []string{"name"}},
+		remote(func(g *group) (int, bool) { return g.troubled, true })},
+	{Metric{"coir_remote_sent_total", KindCounter, "{value}",
+		"Values that this process has sent on the remote channels with this name.", []string{"name"}},
+		remoteTotal(sent)},
+	{Metric{"coir_remote_delivered_total", KindCounter, "{value}",
+		"Deliveries to this process from the remote channels with this name.", []string{"name"}},
+		remoteTotal(received)},
+	{Metric{"coir_remote_redelivered_total", KindCounter, "{value}",
+		"Of these: of values that had been delivered before, to any process.", []string{"name"}},
+		remoteTotal(redelivered)},
+	{Metric{"coir_remote_dead_letters_total", KindCounter, "{value}",
+		"Values of the remote channels with this name that this process has made dead letters.", []string{"name"}},
+		remoteTotal(dead)},
+
 	{Metric{"coir_object_waiting", KindUpDown, "{fiber}",
 		"Fibers and goroutines that wait for an object other than a channel, such as a mutex or an event.",
 		[]string{"kind", "name"}},
@@ -236,6 +266,7 @@ var explanations = []explanation{
 	{snapshot.ProblemCancelIgnored, "likely"}, {snapshot.ProblemHolderGone, "likely"},
 	{snapshot.ProblemReceiverGone, "likely"}, {snapshot.ProblemStarved, "likely"}, {snapshot.ProblemNeverYields, "likely"},
 	{snapshot.ProblemChannelFull, "likely"}, {snapshot.ProblemBlockingCalls, "likely"}, {snapshot.ProblemTicketOld, "likely"},
+	{snapshot.ProblemTrouble, "likely"},
 }
 
 func readExplanations(v *view, add adder) {
@@ -273,11 +304,36 @@ func channelTotal(t total) reader {
 	return channel(func(_ *view, g *group) (float64, bool) { return float64(g.totals[t]), true })
 }
 
+// remote reads a number of each group of remote channels.
+func remote(of func(*group) (int, bool)) reader {
+	return func(v *view, add adder) {
+		for _, g := range v.groups {
+			if g.kind != remoteKind {
+				continue
+			}
+			if n, ok := of(g); ok {
+				add(float64(n), g.name)
+			}
+		}
+	}
+}
+
+// remoteTotal reads a total of each group of remote channels.
+func remoteTotal(t total) reader {
+	return func(v *view, add adder) {
+		for _, g := range v.groups {
+			if g.kind == remoteKind {
+				add(float64(g.totals[t]), g.name)
+			}
+		}
+	}
+}
+
 // object reads a number of each group of other objects.
 func object(of func(*view, *group) float64) reader {
 	return func(v *view, add adder) {
 		for _, g := range v.groups {
-			if g.kind != channelKind {
+			if !g.isChannel() {
 				add(of(v, g), g.kind, g.name)
 			}
 		}
