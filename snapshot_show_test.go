@@ -78,7 +78,8 @@ func TestSnapshotShowsATypeBuiltOnAChannel(t *testing.T) {
 	})
 	got := snapshotWhen(t, rt, "all wait in a select", func(s *snapshot.Snapshot) bool {
 		o := objectIn(s, "books")
-		return waiting("author", "author under a deadline", "reader", "child")(s) && o != nil && o.Senders == 3 && o.Receivers == 1
+		return waiting("author", "author under a deadline", "reader", "child")(s) && o != nil &&
+			o.Senders == 3 && o.Receivers == 1
 	})
 	o := objectIn(got, "books")
 	if o.Kind != "shelf" || o.Len != 3 || o.Note != "full, 3 of 3" || o.Made == "" || o.Trouble != "no light" ||
@@ -99,7 +100,8 @@ func TestSnapshotShowsATypeBuiltOnAChannel(t *testing.T) {
 		if len(f.Wait) != 1 || f.Wait[0].Text != want || f.Wait[0].Kind != kind {
 			t.Errorf("%s: %+v", f.Name, f.Wait)
 		}
-		if kind == snapshot.WaitSend && (f.Wait[0].Object != o.ID || f.Since.Before(began.Add(-time.Second)) || f.Since.After(time.Now())) {
+		if kind == snapshot.WaitSend && (f.Wait[0].Object != o.ID || f.Since.Before(began.Add(-time.Second)) ||
+			f.Since.After(time.Now())) {
 			t.Errorf("%s: %+v", f.Name, f)
 		}
 		deadline := f.Name == "author under a deadline"

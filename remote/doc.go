@@ -16,6 +16,11 @@
 // Operations wait like those of package coir: fibers and goroutines can wait, a wait ends with its context, and a
 // select can have receives as cases.
 //
+// # In production
+//
+// Snapshots of a runtime, and the inspector, show each channel: how many values the broker stores, who waits, and since
+// when the broker is away. [Ready] is for the readiness check of an orchestrator.
+//
 // # Tests
 //
 // Test a program that uses this package with package sim and the transport of package memory. There, as the schedule

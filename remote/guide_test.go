@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log"
 	"net/http"
 	"time"
 
@@ -48,6 +49,31 @@ func receiveOnce(ctx context.Context, orders *remote.Chan[Order], db *sql.DB,
 		return tx.Commit()
 	})
 	return err
+}
+
+func receiveAndTell(ctx context.Context, orders *remote.Chan[Order],
+	book func(context.Context, *remote.Item[Order]) error) error {
+	err := orders.RecvTx(ctx, book)
+	var own *remote.TxError
+	switch {
+	case err == nil: // the value is removed
+	case !errors.As(err, &own): // book has failed
+		log.Print(err)
+	case own.Called: // book has succeeded, and the value may be delivered again
+	default: // nothing was received
+		return err
+	}
+	return nil
+}
+
+func serveReady(transport remote.Transport, orders *remote.Chan[Order]) {
+	http.HandleFunc("/ready", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		if err := remote.Ready(ctx, transport, orders); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
 }
 
 // Receipt is the answer of the guide's provider.
@@ -106,4 +132,4 @@ func waited(ctx context.Context, paid *remote.Promise[Receipt]) (Receipt, error)
 	return receipt, err
 }
 
-var _ = []any{sendKnowing, receiveOnce, payFor, calledBack, promised, waited}
+var _ = []any{sendKnowing, receiveOnce, receiveAndTell, serveReady, payFor, calledBack, promised, waited}
