@@ -16,7 +16,7 @@ func TestEncodingsArePinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Desk[string]{audience: []byte("payments/webhook"), keys: keys, owner: 9, t: memory.New().Node("a")}
+	d := &Desk[string]{audience: []byte("payments/webhook"), keys: keys, owner: 9, ctx: t.Context(), t: memory.New().Node("a")}
 	token := newToken(7, 0x0102030405060708, 3, 4, time.Unix(0x0102030405, 0), RightResolve|RightReject)
 	keys.sign(token.bytes(), d.audience)
 	sum := sha256.Sum256([]byte("event 1"))
