@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var update = flag.Bool("update", false, "write testdata/encoding.golden")
 
 // Processes of different versions use the same tables and functions: see TestEncodingsArePinned of package remote. The
 // golden file has the columns of the tables, and how the functions are called. The body of a function may change, if
