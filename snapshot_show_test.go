@@ -84,7 +84,7 @@ func TestSnapshotShowsATypeBuiltOnAChannel(t *testing.T) {
 	o := objectIn(got, "books")
 	if o.Kind != "shelf" || o.Len != 3 || o.Note != "full, 3 of 3" || o.Made == "" || o.Trouble != "no light" ||
 		o.TroubleSince.IsZero() {
-		t.Errorf("%+v", o)
+		t.Errorf("the snapshot has %+v; want what Show has set", o)
 	}
 	for i := range got.Fibers {
 		f := &got.Fibers[i]

@@ -13,10 +13,10 @@ const (
 	keptName      = 256  // bytes kept of a name
 )
 
-// kept is the part of a snapshot that is kept until the next scrape, for snapshot.Explain to compare. Apart from objects
-// with trouble, whose number is limited, it has no more objects than waits, and only the beginning of long names, so its
-// size does not depend on the program. The memory of its fibers is reused, because garbage of that size would start the
-// garbage collector, which scans the stacks of all fibers.
+// kept is the part of a snapshot that is kept until the next scrape, for snapshot.Explain to compare. Apart from some
+// objects with trouble, it has no more objects than waits, and only the beginning of long names, so its size does not
+// depend on the program. The memory of its fibers is reused, because garbage of that size would start the garbage
+// collector, which scans the stacks of all fibers.
 type kept struct {
 	s      *snapshot.Snapshot
 	fibers []snapshot.Fiber

@@ -127,8 +127,8 @@ func (e *TxError) Unwrap() error { return e.Err }
 // and does nothing if the database already has the ID. Then a value that is delivered again, because this process or
 // the broker has failed in between, changes nothing.
 //
-// RecvTx returns nil when the removal is stored. A TxError that matches [ErrUnknown] means that effect has returned nil,
-// and that the value may be delivered again.
+// RecvTx returns nil when the removal is stored. A TxError that matches [ErrUnknown] means that effect has returned
+// nil, and that the value may be delivered again.
 //
 // If the value cannot be processed at all, effect should return an error that matches [ErrPoison].
 func (c *Chan[T]) RecvTx(ctx context.Context, effect func(ctx context.Context, it *Item[T]) error) error {

@@ -162,10 +162,10 @@ func TestSnapshotShowsWhoWaits(t *testing.T) {
 			if o.Kind != "remote channel" || o.Name != "orders" || o.Senders != 1 || o.Len != 2 || o.Cap != 2 ||
 				o.Trouble != "" ||
 				o.Oldest.IsZero() || !strings.Contains(o.Made, "sight_test.go:") {
-				t.Errorf("%+v", o)
+				t.Errorf("with a sender that waits, orders is %+v; want a full remote channel with one sender", o)
 			}
 			if o := object(s, "answers"); o.Receivers != 1 || o.Senders != 0 {
-				t.Errorf("%+v", o)
+				t.Errorf("with a receiver that waits, answers is %+v; want one receiver and no sender", o)
 			}
 		})
 	}
@@ -207,7 +207,7 @@ func TestSnapshotShowsTrouble(t *testing.T) {
 	i := slices.IndexFunc(why, func(e snapshot.Explanation) bool { return e.Kind == snapshot.ProblemTrouble })
 	if i < 0 || !strings.Contains(why[i].Text, "remote channel orders has trouble for ") || len(why[i].Fibers) != 1 ||
 		!strings.Contains(why[i].Text, "connection refused; sender waits to send on remote orders (durable, ") {
-		t.Errorf("%+v", why)
+		t.Errorf("Explain returned %+v; want the trouble of orders, with the sender", why)
 	}
 	down.Store(false)
 	if err := <-sent; err != nil {

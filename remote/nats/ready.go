@@ -64,7 +64,7 @@ func (r *request) usable(ctx context.Context) error {
 	case info.Error != nil:
 		return info.Error
 	case info.Cluster != nil && info.Cluster.Leader == "":
-		return fmt.Errorf("%w: it has no leader", remote.ErrUnavailable)
+		return fmt.Errorf("%w: no leader", remote.ErrUnavailable)
 	}
 	return nil
 }
