@@ -105,7 +105,11 @@ func (c *Chan[T]) Describe(v *Verb) { c.core.look().recv = (*policy.Verb)(v) }
 // Show makes snapshots call f with the object o that describes the channel, so that f can complete it. It is for types
 // that are built on a channel and know more about it, such as a channel to another process. Any goroutine may call f at
 // any time, so it must not wait. Call Show before the channel is first used.
-func (c *Chan[T]) Show(f func(o *snapshot.Object)) { c.core.look().show = f }
+func (c *Chan[T]) Show(f func(o *snapshot.Object)) {
+	l := c.core.look()
+	l.show = f
+	race.Release(unsafe.Pointer(l)) // what f reads is ordered before its calls
+}
 
 // SendScope returns a scope inside ctx for an operation that sends to c in another way than Send does. In snapshots,
 // each wait of the caller in the scope is a wait to send to c, described by v, since the call of SendScope. Like Show,

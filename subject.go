@@ -1,6 +1,8 @@
 package coir
 
 import (
+	"unsafe"
+
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
@@ -181,7 +183,10 @@ func (c *core) describeTo(o *snapshot.Object) {
 		return
 	}
 	o.Kind = kindOr(c.looks.recv, o.Kind)
-	if show := c.looks.show; show != nil {
-		race.Alone(func() { show(o) })
+	if l := c.looks; l.show != nil {
+		race.Alone(func() {
+			race.Acquire(unsafe.Pointer(l))
+			l.show(o)
+		})
 	}
 }

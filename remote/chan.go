@@ -146,7 +146,6 @@ func newChan[T any](
 	}
 	c := &Chan[T]{name: name, t: t, n: n, set: settle[T](opts), cap: capacity, sender: unique.Number(ctx)}
 	c.in = coir.NewChan[*Item[T]](0, coir.WithName(name))
-	c.initSight(ctx)
 	c.line.init(name)
 	c.held = map[ID]*list.Element{}
 	return c
@@ -155,6 +154,7 @@ func newChan[T any](
 // join makes the end reachable for receivers that give credit and for receivers that begin. If join fails, it leaves
 // the end.
 func (c *Chan[T]) join(ctx context.Context) error {
+	c.initSight(ctx)
 	if err := c.watch.Start(ctx, (*leaver[T])(c)); err != nil {
 		return fmt.Errorf("remote: open %s: %w", c.name, err)
 	}
