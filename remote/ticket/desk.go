@@ -264,7 +264,7 @@ func (d *Desk[T]) Stats() Stats {
 
 // Ready implements [remote.Part]. It asks the broker about the stored answers of this audience.
 func (d *Desk[T]) Ready(ctx context.Context) error {
-	err := error(coir.ErrClosed)
+	err := coir.ErrClosed
 	if !d.closed.Load() {
 		_, err = d.t.Len(ctx, d.storeName())
 	}
