@@ -284,12 +284,14 @@ func (s *Scheduler) inspect(now time.Time, passed time.Duration) (busy bool, sta
 			gave = true
 		}
 		if d := now.Sub(w.seen.since); s.stall > 0 && d >= s.stall && !w.seen.told {
+			t, g := w.runs(t)
+			if g == 0 { // the task is about to begin, on a thread that the system does not run; the next tick looks again
+				continue
+			}
 			w.seen.told = true
 			s.stats.stalls.Add(1)
 			if s.onStall != nil {
-				if t, g := w.runs(t); g != 0 {
-					stalls = append(stalls, Stall{Task: t, For: d, g: g, dump: stacks})
-				}
+				stalls = append(stalls, Stall{Task: t, For: d, g: g, dump: stacks})
 			}
 		}
 	}
