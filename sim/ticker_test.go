@@ -154,7 +154,7 @@ func TestReportNamesAJam(t *testing.T) {
 		_, _ = c.Recv(ctx)
 		_, _ = c.Send(ctx, 2), c.Send(ctx, 3)
 	})
-	says(t, f, "  cycle:\n    main waits to send to c (capacity 1, full), from which only it itself received, and now waits to send to it\n",
+	says(t, f, "  cycle:\n    main waits to send to c (capacity 1, full), from which only this fiber received, and now waits to send to it\n",
 		"  main waits to send to c (capacity 1, full), at sim/ticker_test.go:")
 	saysNot(t, f, "no fiber is left", "no other")
 	f = found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/coir-go/coir/internal/chart"
+	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/replay"
 	"github.com/coir-go/coir/internal/report"
 	"github.com/coir-go/coir/internal/search"
@@ -122,7 +123,7 @@ func (r *findings) way(at int) string {
 			}
 		}
 		if e := step - 1; e >= 0 && e < len(r.trace) && r.trace[e].fiber == t.by && r.trace[e].cases.n >= 0 {
-			return fmt.Sprintf("%s did %s%s", r.labels[t.by], r.did(&r.trace[e]), r.siteOf(e).at())
+			return r.labels[t.by] + " " + r.chose(&r.trace[e]) + r.siteOf(e).at()
 		}
 		return fmt.Sprintf("%s took way %d of %d", r.labels[t.by], t.chosen, t.of)
 	}
@@ -136,6 +137,22 @@ func (r *findings) way(at int) string {
 		}
 	}
 	return r.labels[t.to] + verb
+}
+
+// chose returns which case a select took, in the past tense.
+func (r *findings) chose(e *event) string {
+	c, ok := r.chosen(e)
+	switch {
+	case !ok:
+		return "took a case of " + r.did(e)
+	case e.how.String() != "": // closed
+	case c.op.Kind == policy.Send:
+		return "sent to " + r.about(c) + " in a select"
+	case c.op.Kind == policy.Recv:
+		return "received from " + r.about(c) + " in a select"
+	}
+	_, what, _ := strings.Cut(r.did(e), " → ")
+	return "chose " + what + " in a select"
 }
 
 // passing returns the twin in the form of the chart, or nil if there is none.

@@ -117,8 +117,8 @@ type actor struct {
 // twin is a passing schedule that has as many of its first decisions as possible in common with a failure.
 type twin struct {
 	*record       // nil: none was found
-	step      int // the step before which the twin and the failure part
-	kind      int // the kind of the decision at which they part
+	step      int // the step before which the twin and the failure diverge
+	kind      int // the kind of the decision at which they diverge
 	tried     int // the number of schedules tried
 	sure      bool
 	decisions int // the number of decisions of the failure, if no twin was found

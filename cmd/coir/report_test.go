@@ -135,8 +135,8 @@ func TestTwins(t *testing.T) {
 		t.Fatal("it has not failed")
 	}
 	for _, want := range []string{
-		"diverges here: bank_test.go:27 did lock from.mu (mutex#2), at bank_test.go:14 first; " +
-			"in the schedule that passes, bank_test.go:26 did lock to.mu (mutex#2), at bank_test.go:16 first\n",
+		"diverges here: bank_test.go:27 locked from.mu (mutex#2) first, at bank_test.go:14; " +
+			"in the schedule that passes, bank_test.go:26 locked to.mu (mutex#2) first, at bank_test.go:16\n",
 		"=> bank_test.go:27 lock from.mu (mutex#2), at :14 | ", "| => bank_test.go:26 lock to.mu (mutex#2), at :16\n",
 		"no schedule that passes has more in common with this one\n", "=>7 | | | lock from.mu (mutex#2) | :14\n",
 	} {

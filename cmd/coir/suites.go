@@ -113,10 +113,8 @@ func (s *suites) slow(p *pkg, r *result, f *events.Failure, note string) {
 func (c *testcase) failed(p *pkg, r *record, f *events.Failure) {
 	c.kind, c.headline, c.waits = f.Kind, f.Headline, r.explain(p.Dir)
 	c.token, c.replay, c.page = f.Token, f.Replay, f.Chart
-	for _, log := range []string{r.log, r.shown} {
-		if log = r.withoutFailLine(log); log != "" {
-			c.waits += "its output:\n" + indent(tail(log, 10))
-		}
+	if log := r.outputs(10); log != "" {
+		c.waits += "its output:\n" + indent(log)
 	}
 }
 

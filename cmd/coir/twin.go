@@ -100,23 +100,88 @@ func (r *record) listed(steps []*step) report.Listing {
 	return l
 }
 
-// why describes what the failure and its twin did where they part.
+// why describes what the failure and its twin did where they diverge.
 func (r *record) why(p *parting, dir string) string {
-	a, b := r.way(p.here[0], dir), r.twin.way(p.there[0], dir)
+	first := " first"
 	if p.here[0].n == p.there[0].n && p.here[0].g == p.there[0].g {
-		return fmt.Sprintf("%s; in the schedule that passes, %s", a, b)
+		first = ""
 	}
-	return fmt.Sprintf("%s first; in the schedule that passes, %s first", a, b)
+	return fmt.Sprintf("%s; in the schedule that passes, %s", r.way(p.here[0], first, dir),
+		r.twin.way(p.there[0], first, dir))
 }
 
-// way returns a sentence that says what a goroutine did in a step.
-func (r *record) way(s *step, dir string) string {
+// way returns a sentence that says what a goroutine did in a step. first is appended to the operation.
+func (r *record) way(s *step, first, dir string) string {
 	who := r.end.Of[r.end.Steps[r.rows[s]].Actor].Label()
-	return does(who, r.words(*s)) + s.place.said(", at %s", dir)
+	return does(who, r.words(*s), r.past(s)) + first + s.place.said(", at %s", dir)
 }
 
-// does puts the name of a goroutine before the words of a step. Most are an operation, as in lock s.mu.
-func does(who, words string) string {
+// verbs are the operations in the past tense and in the infinitive, with the words that stand before the object.
+var verbs = map[int][2]string{
+	coir.OpSend: {"sent to", "send to"}, coir.OpRecv: {"received from", "receive from"}, coir.OpClose: {"closed", "close"},
+	coir.OpLock: {"locked", "lock"}, coir.OpTryLock: {"tried to lock", "try to lock"},
+	coir.OpUnlock: {"unlocked", "unlock"},
+	coir.OpRLock:  {"read-locked", "read-lock"}, coir.OpRUnlock: {"read-unlocked", "read-unlock"},
+	coir.OpTryRLock: {"tried to read-lock", "try to read-lock"},
+	coir.OpWLock:    {"locked", "lock"}, coir.OpTryWLock: {"tried to lock", "try to lock"},
+	coir.OpWUnlock: {"unlocked", "unlock"},
+	coir.OpAdd:     {"added to", "add to"}, coir.OpDone: {"called Done of", "call Done of"},
+	coir.OpWait:     {"called Wait of", "call Wait of"},
+	coir.OpCondWait: {"waited for a signal of", "wait for a signal of"}, coir.OpSignal: {"signalled", "signal"},
+	coir.OpBroadcast: {"broadcast to", "broadcast to"}, coir.OpOnce: {"called Do of", "call Do of"},
+	coir.OpAtomicLoad: {"loaded", "load"}, coir.OpAtomicStore: {"stored to", "store to"},
+	coir.OpAtomicSwap: {"swapped", "swap"}, coir.OpAtomicCAS: {"compared and swapped", "compare and swap"},
+	coir.OpAtomicAdd: {"added to", "add to"}, coir.OpAtomicBits: {"set or cleared bits of", "set or clear bits of"},
+	coir.OpMapLoad: {"loaded from", "load from"}, coir.OpMapStore: {"stored to", "store to"},
+	coir.OpDial: {"dialled", "dial"}, coir.OpAccept: {"accepted from", "accept from"},
+	coir.OpNetRead: {"read from", "read from"}, coir.OpNetWrite: {"wrote to", "write to"},
+	coir.OpNetClose: {"closed", "close"},
+	coir.OpPipeRead: {"read from", "read from"}, coir.OpPipeWrite: {"wrote to", "write to"},
+	coir.OpPipeClose: {"closed", "close"},
+}
+
+// past describes a step in the past tense: locked s.mu, or waited to lock s.mu.
+func (r *record) past(s *step) string {
+	words := r.words(*s)
+	waited := s.waited || !r.happened(s)
+	words = strings.Replace(words, ": waits", "", 1)
+	selected, selects := strings.CutPrefix(words, "select ")
+	switch {
+	case coir.IsFault(s.op):
+		return "met a " + words
+	case s.op == coir.OpGo:
+		return "started a goroutine"
+	case s.op == coir.OpYield:
+		return "gave up the turn"
+	case coirs(s.via) || s.op == coir.OpFail:
+		return "called " + words
+	case s.chose < 0:
+		return "took the default case of a select"
+	case selects:
+		for _, op := range []int{coir.OpSend, coir.OpRecv} {
+			if object, ok := strings.CutPrefix(selected, coir.Ops[op].Name+" "); ok && s.chose > 0 {
+				return verbs[op][0] + " " + object + " in a select"
+			}
+		}
+		return "waited in a select: " + selected
+	}
+	verb, ok := verbs[s.op]
+	_, object, named := strings.Cut(strings.TrimPrefix(words, coir.Ops[s.op].Name), " ")
+	switch {
+	case !ok || !named:
+		return "did " + words
+	case s.op == coir.OpOnce:
+		object = strings.TrimPrefix(words, "do ")
+	}
+	if waited {
+		return "waited to " + verb[1] + " " + object
+	}
+	return verb[0] + " " + object
+}
+
+// does puts the name of a goroutine before what it did: the words of a step, or if these are an operation, such as lock
+// s.mu, the words in the past tense.
+func does(who, words, past string) string {
 	switch client, asks := strings.CutPrefix(words, "client "); {
 	case strings.HasPrefix(words, "waits for "):
 		return who + " " + words
@@ -134,7 +199,7 @@ func does(who, words string) string {
 		request, _, _ := strings.Cut(client, ": ")
 		return who + " got an error for " + request
 	}
-	return who + " did " + words
+	return who + " " + past
 }
 
 // passing returns the twin in the form that the chart needs, or nil if there is none.

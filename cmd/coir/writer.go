@@ -356,10 +356,8 @@ func (w *writer) printFailed(p *pkg, r *result) printed {
 		return of
 	}
 	w.line(p, r.test, "--- FAIL: %s (%.2fs)\n    %s\n%s", r.test, seconds, f.Headline, indent(f.Report))
-	for _, log := range []string{r.log, r.shown} { // first what the test logs, then what it prints
-		if log = r.withoutFailLine(log); log != "" {
-			w.line(p, r.test, "    its output:\n%s", indent(indent(tail(log, 60))))
-		}
+	if log := r.outputs(60); log != "" {
+		w.line(p, r.test, "    its output:\n%s", indent(indent(log)))
 	}
 	if f.Chart != "" {
 		w.line(p, r.test, "    chart: %s\n", f.Chart)
@@ -522,6 +520,21 @@ func (w *writer) within() string {
 		return ""
 	}
 	return " with at most " + report.Count(w.o.bound, "preemption")
+}
+
+// outputs returns what the test has logged, and then what it has printed, but a text that is in both only once. It
+// returns the last n lines of each.
+func (r *record) outputs(n int) (text string) {
+	log, printed := r.withoutFailLine(r.log), r.withoutFailLine(r.shown)
+	if strings.Contains(printed, log) {
+		log = ""
+	}
+	for _, of := range []string{log, printed} {
+		if of != "" {
+			text += tail(of, n)
+		}
+	}
+	return text
 }
 
 // withoutFailLine returns a log or an output of the test, without the line that says that the test failed.

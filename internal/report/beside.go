@@ -96,7 +96,7 @@ func found(tried int, sure bool, later int) string {
 		text = "no schedule that passes has more in common with this one"
 	}
 	if later > farAway {
-		text += fmt.Sprintf("; the failure comes %s steps later, so the cause may be there, and not where the two part",
+		text += fmt.Sprintf("; the failure comes %s steps later, so the cause may be there, and not where the two diverge",
 			chart.Grouped(later))
 	}
 	return text

@@ -197,7 +197,7 @@ func (t *Trace) toSwitched(actor int, x *Wish, all []int, why string) Edge {
 	case len(all) == 1:
 		now = "waits"
 		if to == actor {
-			who = "it itself"
+			who = "this " + t.one()
 		}
 	}
 	text := "%s, from which only %s received, and now %s to send to it"
