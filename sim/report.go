@@ -402,6 +402,11 @@ func (s site) at() string {
 	return ", at " + place(s.file, s.line)
 }
 
+// own reports whether a site is known, and is not in another module, whose files are in the module cache or vendored.
+func (s site) own() bool {
+	return s.file != "" && !strings.Contains(s.file, "@") && !strings.Contains(s.file, "/vendor/")
+}
+
 func spawned(c column) string {
 	site := c.f.SpawnSite()
 	if site == "" {

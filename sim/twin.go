@@ -227,6 +227,9 @@ func (r *findings) parting(b *strings.Builder) {
 		}
 		verdict, _, _ := strings.Cut(r.Text, "\n")
 		p.Why, p.Verdict, p.Later = q.Why, string(r.Kind)+": "+verdict, r.failedAt()-int(r.branches[t.At].step)
+		if q.Here < len(r.told.Steps) && r.told.Steps[q.Here].Number > r.before {
+			p.Own = r.siteOf(r.told.Steps[q.Here].Number - r.before - 1).own()
+		}
 		p.Fails = report.Listing{Of: r.told.Of, Steps: r.told.Steps[q.Here:]}
 		p.Passes = report.Listing{Of: q.Of, Steps: q.Steps[q.There:]}
 	}

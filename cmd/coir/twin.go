@@ -62,6 +62,7 @@ func (r *record) parting(dir string, width int) string {
 	q := &report.Parting{Tried: t.tried, Sure: t.sure, What: "test", Decisions: t.decisions}
 	if p != nil {
 		q.Why, q.Verdict, q.Later = r.why(p, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
+		q.Own = r.mine(p.here[0].place)
 		q.Fails, q.Passes = r.listed(p.here), t.listed(p.there)
 	}
 	(&report.Trace{Width: width}).SayParting(&b, q)

@@ -21,6 +21,7 @@ type Parting struct {
 	Fails, Passes Listing
 	Verdict       string // how the schedule fails
 	Later         int    // the number of steps from the divergence to the failure
+	Own           bool   // the line of the first step of Fails is in the module of the user
 	Tried         int    // the number of schedules tried
 	Sure          bool   // no passing schedule has more in common; or no schedule passes
 	What          string // the word for what runs: program
@@ -39,7 +40,7 @@ func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
 		width = min(width, (t.Width-len(t.Indent)-len("  ")-len(" | "))/2)
 	}
 	beside(b, t.Indent+"  ", p.Fails, p.Passes, p.Verdict, width)
-	t.line(b, "  %s", found(p.Tried, p.Sure, p.Later))
+	t.line(b, "  %s", found(p))
 }
 
 // Twin returns the twin of a schedule in the form that a page needs. here and there are the rows at which the schedule
@@ -85,19 +86,22 @@ const numberWidth = 8
 // farAway is the number of steps after which a failure is far from the divergence.
 const farAway = 50
 
-// found returns a sentence about the search for the twin: how many schedules were tried, and whether it is certain that
-// no passing schedule has more in common. later is the number of steps from the divergence to the failure.
+// found returns a sentence about the search for the twin: how many schedules were tried, whether it is certain that no
+// passing schedule has more in common, and how far away the failure is if it is far away.
 //
-// The bug is not always at the divergence: the two schedules may diverge because other actors run in another order,
-// which only matters much later.
-func found(tried int, sure bool, later int) string {
-	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", Count(tried, "schedule"))
-	if sure {
+// The bug is not always at the divergence: in a library, the two schedules may diverge because other actors run in
+// another order, which only matters much later. A line of the user's own module is a decision of the user's program, so
+// there the sentence does not leave that open.
+func found(p *Parting) string {
+	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", Count(p.Tried, "schedule"))
+	if p.Sure {
 		text = "no schedule that passes has more in common with this one"
 	}
-	if later > farAway {
-		text += fmt.Sprintf("; the failure comes %s steps later, so the cause may be there, and not where the two diverge",
-			chart.Grouped(later))
+	if p.Later > farAway {
+		text += fmt.Sprintf("; the failure comes %s steps later", chart.Grouped(p.Later))
+		if !p.Own {
+			text += ", so the cause may be there, and not where the two diverge"
+		}
 	}
 	return text
 }
