@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 // such as s.mu of s.mu.Lock():
 //
 //   - s.mu: the only object with that name, if it has no other name;
+//   - server.mu and session.mu: objects that the source both calls s.mu, if it says that s has these types there;
 //   - s.mu#1 and s.mu#2: several objects that have only that name;
 //   - to.mu (mutex#1): an object with several names, or a name of several objects, some of which have other names too;
 //   - mutex#2: an object without a name.
@@ -31,9 +33,14 @@ import (
 type naming struct {
 	names   map[string][]string // the expressions of an object, in order
 	objects map[string][]string // the objects of an expression
+	typed   map[use]string      // the expressions with the type of their variable in its place: server.mu
+	apart   map[use]string      // those of typed that tell apart objects with the same expression
 	number  map[string]string   // the number of each object in the report: mutex#1
 	files   map[string]*sourceFile
 }
+
+// use is an object, and an expression for it.
+type use struct{ key, name string }
 
 // name finds the names of the objects of the report, and of its twin. Numbers are in the order of first use.
 func (r *record) name() *naming {
@@ -42,7 +49,7 @@ func (r *record) name() *naming {
 	}
 	n := &naming{
 		names: map[string][]string{}, objects: map[string][]string{}, number: map[string]string{},
-		files: map[string]*sourceFile{},
+		typed: map[use]string{}, apart: map[use]string{}, files: map[string]*sourceFile{},
 	}
 	var order []string
 	r.named = n
@@ -51,6 +58,7 @@ func (r *record) name() *naming {
 		r.twin.named = n
 		r.twin.collect(n, &order)
 	}
+	n.tellApart()
 	next := map[string]int{}
 	for _, key := range order {
 		if kind, _, _ := strings.Cut(key, "#"); n.number[key] == "" && n.alone(key) == "" {
@@ -61,13 +69,38 @@ func (r *record) name() *naming {
 	return n
 }
 
+// tellApart replaces an expression by the one with the type, if it names objects of different types.
+func (n *naming) tellApart() {
+	for _, name := range slices.Sorted(maps.Keys(n.objects)) {
+		types := map[string]bool{}
+		for _, key := range n.objects[name] {
+			types[n.typed[use{key, name}]] = true
+		}
+		if len(types) < 2 || types[""] {
+			continue
+		}
+		for _, key := range n.objects[name] {
+			typed := n.typed[use{key, name}]
+			n.apart[use{key, name}] = typed
+			names := slices.DeleteFunc(n.names[key], func(of string) bool { return of == typed })
+			names[slices.Index(names, name)] = typed
+			n.names[key] = names
+			if !slices.Contains(n.objects[typed], key) {
+				n.objects[typed] = append(n.objects[typed], key)
+			}
+		}
+		delete(n.objects, name)
+	}
+}
+
 // collect adds the objects of a schedule, and sets the expressions of its steps.
 func (r *record) collect(n *naming, order *[]string) {
-	add := func(op, id int, name string) {
+	add := func(op, id int, name, typed string) {
 		key := r.key(op, id)
 		if key == "" {
 			return
 		}
+		n.typed[use{key, name}] = cmp.Or(n.typed[use{key, name}], typed)
 		*order = append(*order, key)
 		if name != "" && !slices.Contains(n.names[key], name) {
 			n.names[key] = append(n.names[key], name)
@@ -75,7 +108,7 @@ func (r *record) collect(n *naming, order *[]string) {
 		}
 	}
 	type holding struct{ g, object int }
-	locked := map[holding]string{} // by which expression
+	locked := map[holding]expression{} // by which expression
 	for i := range r.known {
 		s := &r.known[i]
 		if !r.shows(s) || s.note != "" {
@@ -84,23 +117,26 @@ func (r *record) collect(n *naming, order *[]string) {
 		file := r.source(n, s.place.file)
 		for k := range s.cases {
 			c := &s.cases[k]
-			c.name = file.caseOf(s.place.line, c)
-			add(coir.OpRecv, c.object, c.name)
+			x := file.caseOf(s.place.line, c)
+			c.name = x.text
+			add(coir.OpRecv, c.object, c.name, x.typed)
 		}
-		s.name = file.nameOf(s.place.line, s.op, s.via)
+		x := file.nameOf(s.place.line, s.op, s.via)
 		switch h := (holding{s.g, s.object}); s.op {
 		case coir.OpLock, coir.OpTryLock, coir.OpRLock, coir.OpWLock, coir.OpTryRLock, coir.OpTryWLock:
-			locked[h] = s.name
+			locked[h] = x
 		case coir.OpUnlock, coir.OpRUnlock, coir.OpWUnlock:
-			s.name = cmp.Or(s.name, locked[h]) // a deferred call has the line of the return
+			x = cmp.Or(x, locked[h]) // a deferred call has the line of the return
 		}
-		add(s.op, s.object, s.name)
+		s.name = x.text
+		add(s.op, s.object, s.name, x.typed)
 	}
 	for _, id := range r.ids() {
 		a := r.actors[id]
-		a.name = r.source(n, a.at.file).nameOf(a.at.line, a.op, a.via)
+		x := r.source(n, a.at.file).nameOf(a.at.line, a.op, a.via)
+		a.name = x.text
 		if a.state == coir.Waiting && !r.helps(id) && r.lastStep(id) == nil {
-			add(a.op, a.object, a.name)
+			add(a.op, a.object, a.name, x.typed)
 		}
 	}
 }
@@ -160,6 +196,7 @@ func (r *record) called(op, id int, name string) string {
 	if names := n.names[key]; len(names) == 1 {
 		name = names[0]
 	}
+	name = cmp.Or(n.apart[use{key, name}], name)
 	if kind, _, _ := strings.Cut(key, "#"); name == "" || strings.HasPrefix(name, kind) { // ctx.Done() adds nothing
 		return number
 	}
@@ -200,8 +237,20 @@ func (r *record) source(n *naming, name string) *sourceFile {
 type sourceFile struct {
 	text    string
 	set     *token.FileSet
-	names   map[operation][]string
-	selects map[int][]*ast.SelectStmt // by line
+	names   map[operation][]expression
+	selects map[int][]selection // by line
+}
+
+// expression is an expression for an object in the source.
+type expression struct {
+	text  string
+	typed string // the text with the name of its variable's type in place of the variable; empty: not known
+}
+
+// selection is a select, with the variables that are known there.
+type selection struct {
+	*ast.SelectStmt
+	known variables
 }
 
 // operation is an operation at a line: send, recv, close, or a function or a method such as Lock.
@@ -216,33 +265,35 @@ func readSource(path string) *sourceFile {
 	if err != nil {
 		return nil
 	}
-	f := &sourceFile{string(text), token.NewFileSet(), map[operation][]string{}, map[int][]*ast.SelectStmt{}}
+	f := &sourceFile{string(text), token.NewFileSet(), map[operation][]expression{}, map[int][]selection{}}
 	tree, err := parser.ParseFile(f.set, path, text, parser.SkipObjectResolution)
 	if err != nil {
 		return nil
 	}
+	inside := inFile(tree)
 	ast.Inspect(tree, func(node ast.Node) bool {
+		known := inside.enter(node)
 		switch x := node.(type) {
 		case *ast.SendStmt:
-			f.add(x.Pos(), "send", x.Chan)
+			f.add(x.Pos(), "send", x.Chan, known)
 		case *ast.UnaryExpr:
 			if x.Op == token.ARROW {
-				f.add(x.Pos(), "recv", x.X)
+				f.add(x.Pos(), "recv", x.X, known)
 			}
 		case *ast.RangeStmt:
-			f.add(x.Pos(), "recv", x.X)
+			f.add(x.Pos(), "recv", x.X, known)
 		case *ast.SelectStmt:
-			f.selects[f.line(x.Pos())] = append(f.selects[f.line(x.Pos())], x)
+			f.selects[f.line(x.Pos())] = append(f.selects[f.line(x.Pos())], selection{x, known})
 		case *ast.CallExpr:
 			switch called := ast.Unparen(x.Fun).(type) {
 			case *ast.Ident:
 				if called.Name == "close" && len(x.Args) == 1 {
-					f.add(x.Lparen, "close", x.Args[0])
+					f.add(x.Lparen, "close", x.Args[0], known)
 				}
 			case *ast.SelectorExpr:
-				f.add(x.Lparen, called.Sel.Name, called.X)
+				f.add(x.Lparen, called.Sel.Name, called.X, known)
 				if len(x.Args) > 0 {
-					f.add(x.Lparen, "atomic."+called.Sel.Name, x.Args[0])
+					f.add(x.Lparen, "atomic."+called.Sel.Name, x.Args[0], known)
 				}
 			}
 		}
@@ -254,15 +305,15 @@ func readSource(path string) *sourceFile {
 func (f *sourceFile) line(at token.Pos) int { return f.set.Position(at).Line }
 
 // add records the expression of an operation.
-func (f *sourceFile) add(at token.Pos, what string, x ast.Expr) {
+func (f *sourceFile) add(at token.Pos, what string, x ast.Expr, known variables) {
 	o := operation{f.line(at), what}
-	if text := f.expression(x); !slices.Contains(f.names[o], text) {
-		f.names[o] = append(f.names[o], text)
+	if e := f.expression(x, known); !slices.Contains(f.names[o], e) {
+		f.names[o] = append(f.names[o], e)
 	}
 }
 
-// expression returns the source text of an expression, or "" if it is too long for a name.
-func (f *sourceFile) expression(x ast.Expr) string {
+// expression returns an expression with its source text, which is "" if it is too long for a name.
+func (f *sourceFile) expression(x ast.Expr, known variables) expression {
 	const most = 40
 	for {
 		switch of := x.(type) {
@@ -280,9 +331,9 @@ func (f *sourceFile) expression(x ast.Expr) string {
 	from, to := f.set.Position(x.Pos()).Offset, f.set.Position(x.End()).Offset
 	text := f.text[from:to]
 	if utf8.RuneCountInString(text) > most || strings.ContainsAny(text, "\n{") {
-		return ""
+		return expression{}
 	}
-	return text
+	return expression{text, known.typed(x, text)}
 }
 
 // methods are the functions and methods of operations, as far as these are not written as channel operations. The point
@@ -298,10 +349,10 @@ var methods = map[int][]string{
 }
 
 // nameOf returns the expression for the object of an operation at a line, performed through a function of the library,
-// or "" if it is unknown.
-func (f *sourceFile) nameOf(line, op int, via string) string {
+// or none if it is unknown.
+func (f *sourceFile) nameOf(line, op int, via string) (none expression) {
 	if f == nil {
-		return ""
+		return none
 	}
 	what := ""
 	switch pkg, rest, _ := strings.Cut(via, "."); {
@@ -315,20 +366,20 @@ func (f *sourceFile) nameOf(line, op int, via string) string {
 		kind := coir.Ops[op].On
 		if what = via[strings.LastIndex(via, ".")+1:]; kind != "atomic" && kind != "map" &&
 			!slices.Contains(methods[op], what) {
-			return ""
+			return none
 		}
 	}
 	if names := f.names[operation{line, what}]; len(names) == 1 {
 		return names[0]
 	}
-	return ""
+	return none
 }
 
 // caseOf returns the expression for the channel of a case of a select. The compiler puts the receives last, in reverse
 // order.
-func (f *sourceFile) caseOf(line int, c *selectCase) string {
+func (f *sourceFile) caseOf(line int, c *selectCase) (none expression) {
 	if f == nil || len(f.selects[line]) != 1 {
-		return ""
+		return none
 	}
 	var sends, all []ast.Expr
 	for _, clause := range f.selects[line][0].Body.List {
@@ -347,7 +398,7 @@ func (f *sourceFile) caseOf(line int, c *selectCase) string {
 	}
 	slices.Reverse(all)
 	if all = append(sends, all...); c.n < 0 || c.n >= len(all) || c.send != (c.n < len(sends)) {
-		return ""
+		return none
 	}
-	return f.expression(all[c.n])
+	return f.expression(all[c.n], f.selects[line][0].known)
 }

@@ -64,17 +64,17 @@ func TestExpressionsOfOperations(t *testing.T) {
 		{21, coir.OpWait, "sync.(*WaitGroup).Wait", "wg"},
 		{99, coir.OpLock, "sync.(*Mutex).Lock", ""},
 	} {
-		if got := f.nameOf(c.line, c.op, c.via); got != c.want {
-			t.Errorf("line %d, %s: %q, want %q", c.line, coir.Ops[c.op].Name, got, c.want)
+		if got := f.nameOf(c.line, c.op, c.via); got.text != c.want {
+			t.Errorf("line %d, %s: %q, want %q", c.line, coir.Ops[c.op].Name, got.text, c.want)
 		}
 	}
 	for i, want := range []string{"s.out", "s.log", "ctx.Done()", "time.After(time.Second)", ""} {
-		if got := f.caseOf(12, &selectCase{n: i, send: i < 2}); got != want {
-			t.Errorf("case %d: %q, want %q", i, got, want)
+		if got := f.caseOf(12, &selectCase{n: i, send: i < 2}); got.text != want {
+			t.Errorf("case %d: %q, want %q", i, got.text, want)
 		}
 	}
-	if got := f.caseOf(12, &selectCase{n: 0}); got != "" { // the source is not that of the test
-		t.Error(got)
+	if got := f.caseOf(12, &selectCase{n: 0}); got.text != "" { // the source is not that of the test
+		t.Error(got.text)
 	}
 }
 
@@ -125,5 +125,79 @@ func TestNamesOfObjects(t *testing.T) {
 		"wait waitgroup#1; done waitgroup#1; send chan#2; recv chan#2; lock mutex#3; "+
 		"lock mutex#1"; got != want { // the source is younger
 		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}
+
+const twoTypes = `package p
+
+func (s *server) close() {
+	s.mu.Lock()
+	s.all[0].mu.Lock()
+	s.Lock()
+}
+
+func (s *session[K]) close() {
+	s.mu.Lock()
+	t := s.conn()
+	t.mu.Lock()
+	u, err := &pool.Session{}, error(nil)
+	u.mu.Lock()
+	func(s store) { s.mu.Lock() }(store{})
+	mu := sync.Mutex{}
+	mu.Lock()
+	v := open()
+	v.mu.Lock()
+	shared.mu.Lock()
+	select {
+	case <-s.done:
+	}
+}
+
+func open() *server { return nil }
+
+var shared = new(server)
+`
+
+// The type of a variable is known where the source says it.
+func TestTypesOfVariables(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.go")
+	if err := os.WriteFile(path, []byte(twoTypes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := readSource(path)
+	for line, want := range map[int]string{
+		4: "server.mu", 5: "server.all[0].mu", 6: "server", 10: "session.mu", 12: "", 14: "pool.Session.mu", 15: "store.mu",
+		17: "", 19: "server.mu", 20: "server.mu",
+	} {
+		if got := f.nameOf(line, coir.OpLock, "sync.(*Mutex).Lock"); got.typed != want || got.text == "" {
+			t.Errorf("line %d: %+v, want the type of %q", line, got, want)
+		}
+	}
+	if got := f.caseOf(21, &selectCase{}); got.typed != "session.done" {
+		t.Errorf("the case is of %+v", got)
+	}
+}
+
+// Two locks that the source calls by the same expression have the names of their types, and a number only if two of
+// them have the same type.
+func TestLocksOfTwoTypes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.go")
+	if err := os.WriteFile(path, []byte(twoTypes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of := &tested{built: time.Now().Add(time.Hour)}
+	r := &record{tested: of, actors: map[int]*actor{2: {id: 2}}, failure: &failure{}, steps: 4}
+	for i, s := range [][2]int{{4, 60}, {10, 70}, {4, 61}, {19, 62}} {
+		r.known = append(r.known, step{
+			n: i + 1, g: 2, done: i + 1, op: coir.OpLock, object: s[1], place: place{file: path, line: s[0]},
+			via: "sync.(*Mutex).Lock",
+		})
+	}
+	var all []string
+	for _, s := range r.known {
+		all = append(all, r.words(s))
+	}
+	if got, want := strings.Join(all, "; "), "lock server.mu#1; lock session.mu; lock server.mu#2; lock v.mu"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
