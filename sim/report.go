@@ -39,7 +39,11 @@ type nest struct {
 	name    string
 }
 
-func newReport(f *Failure) *findings {
+func newReport(f *Failure) *findings { return newReportBeside(f, nil) }
+
+// newReportBeside returns the findings of a twin, in which the fibers have the names that they have in the findings of
+// the failing schedule. Without the latter it returns the findings of a failing schedule.
+func newReportBeside(f *Failure, failing *findings) *findings {
 	r := &findings{
 		Failure: f, names: make([]string, len(f.fibers)), labels: make([]string, len(f.fibers)), number: map[int32]int{},
 		things: map[int32]*thing{}, nests: map[nest]bool{}, mixed: map[string]bool{}, shut: map[int32]string{},
@@ -49,16 +53,12 @@ func newReport(f *Failure) *findings {
 		},
 	}
 	r.told.Named = func(object int) string { return r.channel(policy.Op{Kind: policy.Send}, int32(object)) }
-	count := map[string]int{}
 	for i, c := range f.fibers {
 		r.names[i] = c.f.Name()
-		count[r.names[i]]++
 		r.number[c.object] = i
 	}
-	for i, name := range r.names {
-		if r.labels[i] = shown(name); count[name] > 1 || name == "" {
-			r.labels[i] = fmt.Sprintf("%s#%d", shown(name), i)
-		}
+	r.label(failing)
+	for i := range f.fibers {
 		c := &f.fibers[i]
 		r.told.Of = append(r.told.Of, chart.Actor{Name: r.labels[i], Title: c.f.SpawnSite(), Ended: c.ended})
 	}

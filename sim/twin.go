@@ -161,7 +161,7 @@ func (r *findings) passing() *chart.Twin {
 	if t == nil || t.passed == nil || t.At >= len(r.branches) || t.At >= len(t.passed.branches) {
 		return nil
 	}
-	q, step := newReport(t.passed), int(r.branches[t.At].step)
+	q, step := newReportBeside(t.passed, r), int(r.branches[t.At].step)
 	c := q.drawing()
 	here, there := parted(r.drawing().Steps, c.Steps, step)
 	why := fmt.Sprintf("after step %d %s; in the schedule that passes, %s", step, r.way(t.At), q.way(t.At))

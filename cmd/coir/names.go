@@ -29,20 +29,25 @@ import (
 // If several expressions of a line fit, the line gives no name. Nor does a file that cannot be read or is younger than
 // the test's binary. Then the report shows only the number.
 
-// naming holds the names of the objects of a failure and of its twin, by kind and number in the record: mutex#61.
+// naming holds the names of the goroutines and of the objects of a failure and of its twin. The objects are identified
+// by their kind and number in the record: mutex#61.
 type naming struct {
 	names   map[string][]string // the expressions of an object, in order
 	objects map[string][]string // the objects of an expression
 	typed   map[use]string      // the expressions with the type of their variable in its place: server.mu
 	apart   map[use]string      // those of typed that tell apart objects with the same expression
 	number  map[string]string   // the number of each object in the report: mutex#1
-	files   map[string]*sourceFile
+
+	goroutines map[*actor]string // the names of goroutines
+	known      map[birth]int     // see births
+
+	files map[string]*sourceFile
 }
 
 // use is an object, and an expression for it.
 type use struct{ key, name string }
 
-// name finds the names of the objects of the report, and of its twin. Numbers are in the order of first use.
+// name finds the names of the goroutines and the objects of the report, and of its twin. Numbers are in the order of first use.
 func (r *record) name() *naming {
 	if r.named != nil {
 		return r.named
@@ -50,14 +55,18 @@ func (r *record) name() *naming {
 	n := &naming{
 		names: map[string][]string{}, objects: map[string][]string{}, number: map[string]string{},
 		typed: map[use]string{}, apart: map[use]string{}, files: map[string]*sourceFile{},
+		goroutines: map[*actor]string{}, known: map[birth]int{},
 	}
 	var order []string
 	r.named = n
 	r.collect(n, &order)
+	schedules := []*record{r}
 	if r.twin != nil && r.twin.record != nil {
 		r.twin.named = n
 		r.twin.collect(n, &order)
+		schedules = append(schedules, r.twin.record)
 	}
+	n.nameGoroutines(schedules...)
 	n.tellApart()
 	next := map[string]int{}
 	for _, key := range order {

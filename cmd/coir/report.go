@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -221,35 +220,11 @@ func (r *record) names() map[int]string {
 }
 
 // shortNames returns the names of goroutines: the name of the test, or the origin, with a number if several goroutines
-// have the same name.
+// of the failure or of its twin have the same name.
 func (r *record) shortNames() map[int]string {
-	names, same := map[int]string{0: "clock"}, map[string]int{}
-	base := func(a *actor) string {
-		if name := cmp.Or(r.kindOfName(a), a.role); name != "" {
-			return name
-		}
-		if o := r.origin(a); o.at.file != "" {
-			return o.String()
-		}
-		return fmt.Sprint("goroutine ", a.id)
-	}
-	for _, id := range r.ids() {
-		same[base(r.actors[id])]++
-	}
-	seen := map[string]int{}
-	for _, id := range r.ids() {
-		name := base(r.actors[id])
-		if name == r.test && id == 1 {
-			names[id] = "harness"
-			same[name]--
-			continue
-		}
-		seen[name]++
-		if same[name] > 1 {
-			names[id] = fmt.Sprintf("%s (%d)", name, seen[name])
-			continue
-		}
-		names[id] = name
+	names, n := map[int]string{0: "clock"}, r.name()
+	for id, a := range r.actors {
+		names[id] = n.goroutines[a]
 	}
 	return names
 }

@@ -33,7 +33,7 @@ type Chart struct {
 
 // Twin is a schedule that passed. Its first steps are those of the schedule of the chart; then one decision differs.
 type Twin struct {
-	*Chart        // an actor that both schedules start has the same index in both
+	*Chart        // an actor that both schedules start has the same name in both
 	There  int    // the index of the first step in the twin's Steps that differs; len(Steps) if there is none
 	Here   int    // the same for the Steps of the failure
 	Why    string // describes the decision, and what each schedule chose

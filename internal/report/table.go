@@ -581,12 +581,21 @@ func (t *Trace) guilty(all []chart.Step, parts int) (actors []int) {
 	actors = slices.Clone(t.Failing)
 	if parts >= 0 {
 		actors = append(actors, all[parts].Actor)
-		if t.Twin != nil && t.Twin.There < len(t.Twin.Steps) {
-			actors = append(actors, t.Twin.Steps[t.Twin.There].Actor)
+		if i := t.twins(); i >= 0 {
+			actors = append(actors, i)
 		}
 	}
 	slices.Sort(actors)
 	return slices.Compact(actors)
+}
+
+// twins returns the actor that the twin has a step of where the two diverge, or -1 if the schedule has no such actor.
+func (t *Trace) twins() int {
+	if t.Twin == nil || t.Twin.There >= len(t.Twin.Steps) {
+		return -1
+	}
+	name := t.Twin.Of[t.Twin.Steps[t.Twin.There].Actor].Name
+	return slices.IndexFunc(t.Of, func(a chart.Actor) bool { return a.Name == name })
 }
 
 // columns chooses the actors that get a column, at most most, and none of those in without. Only actors with a row can
@@ -613,9 +622,7 @@ func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool)
 	}
 	if parts >= 0 {
 		add(all[parts].Actor)
-		if t.Twin != nil && t.Twin.There < len(t.Twin.Steps) {
-			add(t.Twin.Steps[t.Twin.There].Actor)
-		}
+		add(t.twins())
 		add(all[max(parts-1, 0)].Actor)
 	}
 	end := len(all)
