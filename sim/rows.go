@@ -35,6 +35,7 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 				rowOf[s] = c.row
 				row := &all[c.row]
 				row.Title += "\n" + text
+				row.On = append(row.On, r.uses(e)...)
 				row.Text = c.text
 				if e.how == policy.Closed || e.how == policy.TimedOut || e.how == policy.Cancelled {
 					row.Text += ended(e.how)
@@ -55,13 +56,24 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 		rowOf[s] = len(all)
 		all = append(all, chart.Step{
 			Actor: int(e.fiber), Number: r.before + s + 1, Kind: sortOf(e.op.Kind), Text: text, Title: title, At: e.at,
-			Timed: r.timed(e), Mute: mute(e.op.Kind), Waits: waits,
+			Timed: r.timed(e), Mute: mute(e.op.Kind), Waits: waits, On: r.uses(e),
 		})
 	}
 	for _, n := range notes {
 		all = append(all, n.Step)
 	}
 	return all, rowOf
+}
+
+// uses returns the names of the channels, locks and other objects of an operation.
+func (r *findings) uses(e *event) (names []string) {
+	cases, _ := r.casesOf(e.cases)
+	for _, c := range append([]choice{{e.op, e.object}}, cases...) {
+		if t := r.things[c.object]; t != nil && isThing(c.op.Kind) {
+			names = append(names, t.label)
+		}
+	}
+	return names
 }
 
 // acted returns what operation s did, as did does. For one that takes a lock or another object, it adds whether the

@@ -208,6 +208,12 @@ func (r *record) drawn(s *step, column int, dir string) chart.Step {
 		Actor: column, Number: s.n, Text: r.words(*s), At: s.at, Switches: s.switches, Takes: s.kind == coir.Case,
 		Inner: coirs(s.via), Waits: r.blockedIn(s), Starts: starts(s),
 	}
+	for _, c := range s.cases {
+		d.On = append(d.On, r.object(coir.OpRecv, c.object))
+	}
+	if name := r.object(s.op, s.object); name != "" {
+		d.On = append(d.On, name)
+	}
 	switch coir.Ops[s.op].On {
 	case "chan":
 		d.Kind = chart.Channel

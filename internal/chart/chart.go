@@ -8,6 +8,7 @@ package chart
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -92,6 +93,13 @@ type Step struct {
 	Until int
 	Did   []Use // its effects on objects
 	Wants []Use // what it waited for
+
+	On []string // the names of what it operates on, also of what is not among Objects; for a select, those of all cases
+}
+
+// Uses reports whether the step operates on one of some objects.
+func (s *Step) Uses(objects []string) bool {
+	return slices.ContainsFunc(objects, func(name string) bool { return slices.Contains(s.On, name) })
 }
 
 // Use is what a step does to an object.

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	twinRows  = 6  // of each schedule, from where they diverge
-	twinWidth = 62 // characters of each, if there is room
+	twinRows   = 6  // of each schedule, from where they diverge
+	twinOthers = 6  // more rows of each, of other actors that use the object on which they diverge
+	twinWidth  = 62 // characters of each, if there is room
 )
 
 // Parting describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
@@ -39,7 +40,7 @@ func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
 	if t.Width > 0 {
 		width = min(width, (t.Width-len(t.Indent)-len("  ")-len(" | "))/2)
 	}
-	beside(b, t.Indent+"  ", p.Fails, p.Passes, p.Verdict, width)
+	beside(b, t.Indent+"  ", p, width)
 	t.line(b, "  %s", found(p))
 }
 
@@ -59,10 +60,14 @@ type Listing struct {
 }
 
 // beside writes the steps of a failing schedule and of its twin side by side, from where they diverge. Each line
-// begins with indent. end is how the schedule fails. width is the width of each.
-func beside(w io.Writer, indent string, fails, passes Listing, end string, width int) {
-	left := append([]string{"fails"}, fails.lines(end, width)...)
-	right := append([]string{"passes"}, passes.lines("passes", width)...)
+// begins with indent. width is the width of each.
+func beside(w io.Writer, indent string, p *Parting, width int) {
+	var contested []string
+	if len(p.Fails.Steps) > 0 && len(p.Passes.Steps) > 0 {
+		contested = common(&p.Fails.Steps[0], &p.Passes.Steps[0])
+	}
+	left := append([]string{"fails"}, p.Fails.lines(p.Verdict, contested, width)...)
+	right := append([]string{"passes"}, p.Passes.lines("passes", contested, width)...)
 	width = 0
 	for _, text := range left {
 		width = max(width, utf8.RuneCountInString(text))
@@ -119,9 +124,20 @@ func alone(what string, decisions, tried int, sure bool) string {
 		Count(tried, "other schedule"))
 }
 
-// lines returns the first steps, each with its number and actor, and then how the schedule ends. Repeated waits for
-// time are one line. A line has at most width characters.
-func (l Listing) lines(end string, width int) (all []string) {
+// common returns what two steps both operate on.
+func common(a, b *chart.Step) (objects []string) {
+	for _, name := range a.On {
+		if b.Uses([]string{name}) {
+			objects = append(objects, name)
+		}
+	}
+	return objects
+}
+
+// lines returns the first steps, each with its number and actor; then for each other actor that uses one of the
+// contested objects the first step in which it does; and then how the schedule ends. Repeated waits for time are one
+// line. A line has at most width characters.
+func (l Listing) lines(end string, contested []string, width int) (all []string) {
 	steps, before := l.Steps, len(Mark+"  ")
 	if slices.ContainsFunc(steps, func(s chart.Step) bool { return s.Number > 0 }) {
 		before = numberWidth
@@ -135,11 +151,12 @@ func (l Listing) lines(end string, width int) (all []string) {
 		}
 	}
 	rows, _ := chart.Rows(steps, func(i int) bool { return steps[i].Kind == chart.Said }, len(steps))
-	shown := rows
-	if len(rows) > twinRows+2 {
-		shown = rows[:twinRows]
-	}
-	for k, r := range shown {
+	shown, more := l.shown(rows, contested)
+	for i, k := range shown {
+		if i > 0 && k > shown[i-1]+1 {
+			add("...", "")
+		}
+		r := rows[k]
 		s := &steps[r.Step]
 		number, name := "", l.Of[s.Actor].Label()
 		if s.Number > 0 {
@@ -154,13 +171,43 @@ func (l Listing) lines(end string, width int) (all []string) {
 		}
 		add(number, name+" "+s.Text+placeIn(s.Title, name))
 	}
-	if left := len(rows) - len(shown); left > 0 {
+	last := -1
+	if len(shown) > 0 {
+		last = shown[len(shown)-1]
+	}
+	switch {
+	case more > 0:
+		add("...", fmt.Sprintf("%s is also used by %d more", strings.Join(contested, ", "), more))
+	case last < len(rows)-1:
 		add("...", "")
 	}
-	if k := len(shown) - 1; k < 0 || k < len(rows)-1 || steps[shown[k].Step].Text != end {
+	if last < len(rows)-1 || last < 0 || steps[rows[last].Step].Text != end {
 		add("", end)
 	}
 	return all
+}
+
+// shown returns the indexes of the rows to show, and how many actors without a row use a contested object.
+func (l Listing) shown(rows []chart.Row, contested []string) (shown []int, more int) {
+	first := len(rows)
+	if first > twinRows+2 {
+		first = twinRows
+	}
+	has := map[int]bool{}
+	for k, r := range rows {
+		s := &l.Steps[r.Step]
+		other := !has[s.Actor] && r.Again == 0 && s.Uses(contested)
+		switch {
+		case k < first:
+			shown = append(shown, k)
+		case other && len(shown) < first+twinOthers:
+			shown = append(shown, k)
+		case other:
+			more++
+		}
+		has[s.Actor] = has[s.Actor] || other
+	}
+	return shown, more
 }
 
 // placeIn returns ", at file:line" for the place that a title starts with, or nothing. If the name of the actor begins

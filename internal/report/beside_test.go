@@ -1,6 +1,11 @@
 package report
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/coir-go/coir/internal/chart"
+)
 
 // The report describes a twin, and says so if a failure has none.
 func TestTwinsInWords(t *testing.T) {
@@ -19,5 +24,38 @@ func TestTwinsInWords(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
 		}
+	}
+}
+
+// After the first steps, the steps side by side have the first use by each other actor of what both schedules use where
+// they diverge.
+func TestRivalsSideBySide(t *testing.T) {
+	var of []chart.Actor
+	var steps []chart.Step
+	add := func(actor int, text, on string) {
+		steps = append(steps, chart.Step{Actor: actor, Text: text, On: []string{on}})
+	}
+	for i := range 12 {
+		of = append(of, chart.Actor{Name: "w" + string(rune('a'+i))})
+	}
+	for range 7 {
+		add(0, "lock mu", "mu")
+		add(0, "send c", "c")
+	}
+	add(1, "send c", "c")
+	add(0, "lock mu", "mu")
+	for i := 2; i < 10; i++ {
+		add(i, "lock mu", "mu")
+		add(i, "unlock mu", "mu")
+	}
+	var b strings.Builder
+	beside(&b, "", &Parting{Fails: Listing{of, steps}, Passes: Listing{of, steps[:1]}, Verdict: "panic"}, 60)
+	for _, want := range []string{"wc lock mu", "wh lock mu", "... mu is also used by 2 more", "panic"} {
+		if _, rest, ok := strings.Cut(strings.Join(strings.Fields(b.String()), " "), want); !ok || strings.Contains(rest, "wb") {
+			t.Errorf("there is no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "unlock mu") || strings.Contains(b.String(), "wi ") {
+		t.Errorf("there are other steps in\n%s", b.String())
 	}
 }

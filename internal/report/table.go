@@ -45,6 +45,7 @@ func (t *Trace) Table(b *strings.Builder) {
 		return
 	}
 	guilty := t.guilty(c.all, c.parts)
+	needed := append(slices.Clone(guilty), c.rivals...)
 	for c.room(goodWidth) < 0 {
 		poor := slices.DeleteFunc(slices.Clone(c.shown), func(i int) bool {
 			rows := 0
@@ -53,7 +54,7 @@ func (t *Trace) Table(b *strings.Builder) {
 					rows++
 				}
 			})
-			return rows > 1 || slices.Contains(guilty, i)
+			return rows > 1 || slices.Contains(needed, i)
 		})
 		if len(poor) == 0 {
 			break
@@ -86,6 +87,7 @@ func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *tabl
 	if c.parts >= 0 {
 		all[c.parts].Timed = false // so that it is kept
 	}
+	c.contested, c.rivals = t.rivals(all, c.parts)
 	c.shown = t.columns(all, c.parts, most, without)
 	for i := range all {
 		if all[i].Waits {
@@ -165,6 +167,9 @@ type table struct {
 	parts int         // the row where the schedule diverges; -1: none
 	shown []int       // actors that have a column
 
+	contested []string // what the schedule and its twin both use where they diverge
+	rivals    []int    // the actors that use that
+
 	width  []int  // of the column of each actor
 	number int    // width of the column of numbers
 	file   string // of most lines
@@ -213,6 +218,16 @@ func (c *table) pinned() map[int]bool {
 		if i < len(c.all) && !cut[c.all[i].Actor] {
 			keep[i], cut[c.all[i].Actor] = true, true
 		}
+	}
+	for _, actor := range c.rivals { // the use that is the nearest to the divergence
+		nearest := -1
+		for i := range c.all {
+			if s := &c.all[i]; s.Actor == actor && s.Uses(c.contested) &&
+				(nearest < 0 || abs(i-c.parts) < abs(nearest-c.parts)) {
+				nearest = i
+			}
+		}
+		keep[nearest] = true
 	}
 	left := beforeFail
 	for _, f := range c.Failing { // their last steps before they failed; more for the first of them
@@ -466,11 +481,11 @@ func (c *table) write() {
 	}
 	c.skip(&gap, c.Total)
 	if hidden := c.withoutColumn(); hidden != "" {
-		c.line(c.Builder, "... and %s without a column", hidden)
+		c.line(c.Builder, "... and %s", hidden)
 	}
 }
 
-// withoutColumn returns in words how many actors have no column.
+// withoutColumn returns in words how many actors have no column, and which of them are rivals.
 func (c *table) withoutColumn() string {
 	var texts []string
 	requests := 0
@@ -485,7 +500,19 @@ func (c *table) withoutColumn() string {
 	if requests > 0 {
 		texts = append(texts, Count(requests, "request"))
 	}
-	return strings.Join(texts, " and ")
+	if len(texts) == 0 {
+		return ""
+	}
+	text := strings.Join(texts, " and ") + " without a column"
+	hidden := slices.DeleteFunc(slices.Clone(c.rivals), func(i int) bool { return slices.Contains(c.shown, i) })
+	if slices.Sort(hidden); len(hidden) > 0 {
+		use := "use"
+		if len(hidden) == 1 {
+			use = "uses"
+		}
+		text += fmt.Sprintf(" (%s also %s %s)", c.List(hidden), use, strings.Join(c.contested, ", "))
+	}
+	return text
 }
 
 // gap describes the steps that the table has omitted since its last row.
@@ -598,11 +625,37 @@ func (t *Trace) twins() int {
 	return slices.IndexFunc(t.Of, func(a chart.Actor) bool { return a.Name == name })
 }
 
-// columns chooses the actors that get a column, at most most, and none of those in without. Only actors with a row can
-// have one. In this order it chooses: the actors that fail; those at the row where the schedule diverges; the actor of
-// the last step before the failure; the namesakes of an actor that fails; those in which faults happened; those of the
-// decisions that matter, if they are few; of the actors that wait at the end, the last at each line; and those with
-// steps that were cut short. If these are few, it adds others, by their last step that has a text.
+// rivals returns what the schedule and its twin both use where they diverge, and the actors that use that, the nearest
+// to the divergence first: a reader needs them to see why the order matters there.
+func (t *Trace) rivals(all []chart.Step, parts int) (contested []string, actors []int) {
+	if t.Twin == nil || t.Twin.There >= len(t.Twin.Steps) || parts < 0 {
+		return nil, nil
+	}
+	contested = common(&all[parts], &t.Twin.Steps[t.Twin.There])
+	far := map[int]int{}
+	for i := range all {
+		if s := &all[i]; s.Uses(contested) {
+			before, ok := far[s.Actor]
+			if !ok {
+				actors = append(actors, s.Actor)
+			}
+			if away := abs(i - parts); !ok || away < before {
+				far[s.Actor] = away
+			}
+		}
+	}
+	slices.SortStableFunc(actors, func(a, b int) int { return far[a] - far[b] })
+	return contested, actors
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// columns chooses the actors that get a column, at most most, and none of those in without. Only actors with a row
+// can have one. In this order it chooses: the actors that fail; those at the row where the schedule diverges; the
+// others that use what both schedules use there; the actor of the last step before the failure; the namesakes of an
+// actor that fails; those in which faults happened; those of the decisions that matter, if they are few; of the
+// actors that wait at the end, the last at each line; and those with steps that were cut short. If these are few, it
+// adds others, by their last step that has a text.
 func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool) (actors []int) {
 	acts, have, n := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0
 	for i := range all {
@@ -623,6 +676,10 @@ func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool)
 	if parts >= 0 {
 		add(all[parts].Actor)
 		add(t.twins())
+		_, rivals := t.rivals(all, parts)
+		for _, i := range rivals {
+			add(i)
+		}
 		add(all[max(parts-1, 0)].Actor)
 	}
 	end := len(all)

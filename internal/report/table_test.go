@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -134,5 +135,39 @@ func TestTablesFitTheWidth(t *testing.T) {
 		if failing == 2 && !strings.Contains(b.String(), "customer.account.mutex") {
 			t.Errorf("a word is broken in\n%.600s", b.String())
 		}
+	}
+}
+
+// diverging returns a schedule of n workers that diverges from its twin at a lock. The last of them use another lock.
+func diverging(n, others int) *Trace {
+	c := &chart.Chart{Actors: "goroutines"}
+	for i := range n {
+		name, on := fmt.Sprintf("w#%d", i), "mu"
+		if i >= n-others {
+			on = "nu"
+		}
+		c.Of = append(c.Of, chart.Actor{Name: name})
+		c.Steps = append(c.Steps, chart.Step{Number: i + 1, Actor: i, Text: "lock " + on, On: []string{on}})
+	}
+	twin := &chart.Chart{Actors: "goroutines", Of: c.Of, Steps: slices.Clone(c.Steps)}
+	slices.Reverse(twin.Steps[:n-others])
+	c.Twin = &chart.Twin{Chart: twin}
+	return &Trace{Chart: c, Total: n, FailedAt: n, Failing: []int{n - 1}, Width: 120}
+}
+
+// Each actor that uses what the two schedules use where they diverge has a column. If there is no room for all, the
+// table names the others.
+func TestColumnsOfTheRivals(t *testing.T) {
+	var b strings.Builder
+	diverging(9, 4).Table(&b)
+	for i := range 5 {
+		if !strings.Contains(b.String(), fmt.Sprintf("| w#%d ", i)) {
+			t.Errorf("w#%d has no column in\n%s", i, b.String())
+		}
+	}
+	b.Reset()
+	diverging(12, 1).Table(&b)
+	if want := " without a column (w#7..10 also use mu)\n"; !strings.HasSuffix(b.String(), want) {
+		t.Errorf("there is no %q in\n%s", want, b.String())
 	}
 }
