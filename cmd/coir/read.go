@@ -81,6 +81,8 @@ func (d *reader) line(what string) {
 		}
 	case "error":
 		r.broken = d.quoted()
+	case "saved":
+		r.saved = true
 	case "output":
 		r.log = d.quoted()
 	case "failure":

@@ -16,6 +16,7 @@ type record struct {
 	*tested
 	part    string   // the name of the explored part of the test; empty: the whole test
 	failure *failure // nil: it does not fail
+	saved   bool     // it is the schedule of an earlier failure, and was run as it was saved
 	twin    *twin    // nil: none was searched
 	log     string   // what the test has logged
 	shown   string   // what it has printed

@@ -75,6 +75,8 @@ func (r *record) headline() string {
 		return text + ", with more than " + n
 	case f.switches == 0:
 		return text + ", in the plain order"
+	case r.saved:
+		return text + ", as it was saved, with " + n
 	case f.replayed:
 		return text + ", with " + n
 	}

@@ -19,7 +19,8 @@ import (
 
 // The directory testdata/coir keeps the schedules of failures, by the name of the test, as go test keeps the inputs of
 // fuzz tests: a file for each schedule, with its token. coir test runs these schedules first. If the program has
-// changed, a token may no longer fit, so coir test also runs schedules that begin in the same way.
+// changed, a token may no longer fit, so coir test also runs schedules that begin in the same way. A saved schedule that
+// still fails is reported as it is: it was shrunk before it was saved.
 
 // saved returns the tokens of earlier failures of a test, and the files that contain them.
 func saved(dir, test string) (tokens, files []string) {
@@ -43,6 +44,7 @@ func saved(dir, test string) (tokens, files []string) {
 func (x *runner) failsAgain(ctx context.Context) *result {
 	for _, token := range x.job.saved {
 		if r := x.run(ctx, x.job.savedAgain(token)); ctx.Err() == nil && r.failure != nil {
+			r.saved = true
 			return r
 		}
 	}

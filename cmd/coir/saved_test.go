@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,11 +28,15 @@ func TestSaved(t *testing.T) {
 	}
 	again := explored(t, "-save", ".")["TestTransfer"]
 	if again.Failure == nil || again.Failure.Schedule != 1 || again.Failure.Report != found.Failure.Report ||
+		again.Failure.Headline != "deadlock in schedule 1 (seed "+fmt.Sprint(found.Failure.Schedule)+"), as it was saved, with 1 switch" ||
 		!strings.Contains(again.Output, "saved before: "+files[0]) {
 		t.Errorf("again it is\n%s", again.Output)
 	}
+	if n := again.Schedules; n >= found.Schedules { // the first run has also shrunk the schedule
+		t.Errorf("again it runs %d schedules, and first %d", n, found.Schedules)
+	}
 	alone := explored(t, "-fresh", ".")["TestTransfer"]
-	if alone.Failure == nil || alone.Schedules != 1 {
+	if alone.Failure == nil || alone.Schedules != 1 || alone.Failure.Headline != again.Failure.Headline {
 		t.Errorf("each schedule in a process, it is\n%s", alone.Output)
 	}
 

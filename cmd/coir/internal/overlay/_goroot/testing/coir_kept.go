@@ -15,7 +15,8 @@ import (
 type coirKept struct {
 	path   string
 	tokens []string
-	read   int // tokens[:read] have been run; the others were read from the file
+	saved  []string // those of earlier failures
+	read   int      // tokens[:read] have been run; the others were read from the file
 	rng    search.RNG
 	turn   bool
 	near   int // how many more schedules may branch off; negative: any number
@@ -32,7 +33,7 @@ const coirMostKept = 256
 // coirReadKept reads the file, if path is not empty, and adds the schedules of earlier failures. A missing file counts
 // as empty.
 func coirReadKept(path string, failed []string, seed uint64) *coirKept {
-	k := &coirKept{path: path, near: coirNear * len(failed)}
+	k := &coirKept{path: path, saved: failed, near: coirNear * len(failed)}
 	k.rng.Of(seed, -1)
 	if path != "" {
 		k.near = -1
@@ -52,6 +53,7 @@ func coirReadKept(path string, failed []string, seed uint64) *coirKept {
 func (k *coirKept) next() (c coirConfig, ok bool) {
 	if k.read < len(k.tokens) {
 		c, _, _ = coirDecode(k.tokens[k.read])
+		c.saved = slices.Contains(k.saved, k.tokens[k.read])
 		k.read++
 		return c, true
 	}

@@ -20,6 +20,7 @@ import (
 type coirConfig struct {
 	strategy search.Strategy
 	coir.Config
+	saved bool // it is the schedule of a saved failure, which has been shrunk before
 }
 
 // by returns a copy of the configuration that makes the given decisions.
@@ -39,7 +40,9 @@ func (c *coirConfig) again() coirConfig {
 // coirScripted returns a configuration that runs script with the seed, the racing clock and the faults of another
 // configuration.
 func coirScripted(script *search.Script, of *coirConfig) coirConfig {
-	return coirConfig{script, coir.Config{Seed: of.Seed, Racing: of.Racing, Faults: of.Faults}}
+	return coirConfig{
+		strategy: script, Config: coir.Config{Seed: of.Seed, Racing: of.Racing, Faults: of.Faults}, saved: of.saved,
+	}
 }
 
 // coirRun is the result of running a schedule.
@@ -216,7 +219,9 @@ func (x *coirExplorer) waitsForOutside(r *coirRun) bool {
 
 // runPlain runs the plain schedule, in which the turn passes only when it must.
 func (x *coirExplorer) runPlain() coirRun {
-	return x.run(coirConfig{search.Stay(), coir.Config{Seed: coirSet.seed, Faults: coirSet.faults, Trace: true}})
+	return x.run(coirConfig{
+		strategy: search.Stay(), Config: coir.Config{Seed: coirSet.seed, Faults: coirSet.faults, Trace: true},
+	})
 }
 
 // runShown runs a schedule whose output the command shows.

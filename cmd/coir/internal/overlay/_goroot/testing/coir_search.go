@@ -36,7 +36,7 @@ func (set *coirSettings) search() search.Strategy {
 // config returns the configuration of schedule n, for which the strategy has begun. The program's random numbers differ
 // from schedule to schedule, if the strategy allows that.
 func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
-	c := coirConfig{s, coir.Config{Seed: set.seed, Faults: set.faults}}
+	c := coirConfig{strategy: s, Config: coir.Config{Seed: set.seed, Faults: set.faults}}
 	if !search.Steady(s) {
 		c.Seed += uint64(n)
 		if set.racing && n%8 >= 5 {
@@ -61,7 +61,9 @@ func (set *coirSettings) racingConfig(n int) coirConfig {
 	seed := set.seed + 1<<32 + uint64(n)
 	s := search.Random(seed, []int{0, 50, 90}[n%3])
 	s.Begin(0)
-	return coirConfig{s, coir.Config{Seed: seed, Racing: 5 + uint64(n%3*20), Faults: set.faults}}
+	return coirConfig{
+		strategy: s, Config: coir.Config{Seed: seed, Racing: 5 + uint64(n%3*20), Faults: set.faults},
+	}
 }
 
 // The most steps that are run to shrink a failing schedule. They take some seconds. See replay.Shrink.

@@ -19,8 +19,9 @@ type coirFailure struct {
 	stable   bool  // that run also had the same trace, and the last run failed in the same way
 }
 
-// fail repeats a failure, shrinks it and records it. It reports whether it recorded the failure. It ignores a failure
-// of searchSlowly that is not stable, and the first coirMostOnce failures that do not happen again.
+// fail repeats a failure, shrinks it and records it. It does not shrink the schedule of a saved failure, which was shrunk
+// before it was saved. It reports whether it recorded the failure. It ignores a failure of searchSlowly that is not
+// stable, and the first coirMostOnce failures that do not happen again.
 func (x *coirExplorer) fail(r *coirRun, found int) bool { return x.report(newFailure(r, found)) }
 
 // newFailure returns the failure of r, which must be the last schedule, with its decisions.
@@ -31,6 +32,7 @@ func newFailure(r *coirRun, found int) *coirFailure {
 }
 
 func (x *coirExplorer) report(f *coirFailure) bool {
+	var rec coirRecord
 	x.shrinksTimers = f.OnlyTimers
 	x.repeats = true
 	defer func() { x.repeats, x.shrinksTimers = false, false }()
@@ -40,14 +42,15 @@ func (x *coirExplorer) report(f *coirFailure) bool {
 		return x.runElsewhere(f)
 	}
 	x.repeat(f)
-	if f.repeats {
+	if f.repeats && f.config.saved {
+		rec.add("saved")
+	} else if f.repeats {
 		x.shrink(f)
 	} else if x.once < coirMostOnce && !f.outside && f.kind != coir.KindLeak {
 		x.once++
 		return false
 	}
 	c := f.smallest()
-	var rec coirRecord
 	if f.stable && !f.outside {
 		x.twin(&rec, c, f.kind)
 	}
