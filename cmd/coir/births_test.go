@@ -11,7 +11,7 @@ import (
 // if the twin starts more of them.
 func TestOneNameInBothSchedules(t *testing.T) {
 	of := &tested{test: "TestX", modulePath: "example.com/m", path: "example.com/m"}
-	record := func(actors ...actor) *record {
+	schedule := func(actors ...actor) *record {
 		r := &record{tested: of, actors: map[int]*actor{}, failure: &failure{}}
 		for i := range actors {
 			a := &actors[i]
@@ -26,8 +26,8 @@ func TestOneNameInBothSchedules(t *testing.T) {
 	}
 	at := func(file string, parent int) actor { return actor{parent: parent, made: place{file: file}} }
 	// The test starts a and b, and each of them one of c. In the twin b is first, and a starts a second one.
-	r := record(actor{}, actor{parent: 1}, at("a.go", 2), at("b.go", 2), at("c.go", 3), at("c.go", 4), at("d.go", 2))
-	r.twin = &twin{record: record(actor{}, actor{parent: 1}, at("a.go", 2), at("b.go", 2), at("c.go", 4), at("c.go", 3),
+	r := schedule(actor{}, actor{parent: 1}, at("a.go", 2), at("b.go", 2), at("c.go", 3), at("c.go", 4), at("d.go", 2))
+	r.twin = &twin{record: schedule(actor{}, actor{parent: 1}, at("a.go", 2), at("b.go", 2), at("c.go", 4), at("c.go", 3),
 		at("c.go", 3), at("d.go", 2), at("d.go", 2))}
 	names := func(r *record) string {
 		var all []string

@@ -153,14 +153,14 @@ func (l Listing) lines(end string, contested []string, width int) (all []string)
 	rows, _ := chart.Rows(steps, func(i int) bool { return steps[i].Kind == chart.Said }, len(steps))
 	shown, more := l.shown(rows, contested)
 	for i, k := range shown {
-		if i > 0 && k > shown[i-1]+1 {
-			add("...", "")
-		}
 		r := rows[k]
 		s := &steps[r.Step]
 		number, name := "", l.Of[s.Actor].Label()
-		if s.Number > 0 {
+		switch {
+		case s.Number > 0:
 			number = fmt.Sprint(s.Number)
+		case i > 0 && k > shown[i-1]+1: // numbers show such a gap
+			number = "..."
 		}
 		if k == 0 {
 			number = Mark + number

@@ -167,7 +167,7 @@ func TestColumnsOfTheRivals(t *testing.T) {
 	}
 	b.Reset()
 	diverging(12, 1).Table(&b)
-	if want := " without a column (w#7..10 also use mu)\n"; !strings.HasSuffix(b.String(), want) {
+	if want := " without a column (w#6..9 also use mu)\n"; !strings.HasSuffix(b.String(), want) {
 		t.Errorf("there is no %q in\n%s", want, b.String())
 	}
 }
