@@ -81,6 +81,8 @@ func (d *reader) line(what string) {
 		}
 	case "error":
 		r.broken = d.quoted()
+	case "idle":
+		r.idle = append(r.idle, d.int())
 	case "saved":
 		r.saved = true
 	case "output":

@@ -123,12 +123,7 @@ func (r *record) explain(dir string) string {
 	if f.token == "" {
 		b.WriteString("it has more decisions than are kept, so it cannot be replayed from a token\n")
 	}
-	for _, s := range r.known {
-		if coir.IsFault(s.op) {
-			fmt.Fprintf(&b, "%s, in %s%s, at step %s\n", r.words(s), names[r.by(s.g, s.n)], s.place.said(", at %s", dir),
-				chart.Grouped(s.n))
-		}
-	}
+	b.WriteString(r.faults(names, dir))
 	if a := r.actors[f.panicked]; f.kind == coir.KindPanic && a != nil {
 		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
 	}
@@ -138,6 +133,29 @@ func (r *record) explain(dir string) string {
 	r.waiters(&b, dir)
 	r.ending(dir).SayCauses(&b)
 	return b.String()
+}
+
+// faults lists the faults of the schedule: first those that matter for the failure, and then the others.
+func (r *record) faults(names map[int]string, dir string) string {
+	var matter, idle strings.Builder
+	n := 0
+	for _, s := range r.known {
+		if !coir.IsFault(s.op) {
+			continue
+		}
+		text := fmt.Sprintf("%s, in %s%s, at step %s", r.words(s), names[r.by(s.g, s.n)], s.place.said(", at %s", dir),
+			chart.Grouped(s.n))
+		if slices.Contains(r.idle, n) {
+			idle.WriteString(text + ", did nothing for the failure: the test fails in the same way without its effect\n")
+		} else {
+			matter.WriteString(text + "\n")
+		}
+		n++
+	}
+	if f := r.failure; matter.Len() > 0 && (!f.stable || strings.HasPrefix(f.token, "f1.")) {
+		matter.WriteString("the schedule could not be made smaller, so some of these faults may do nothing for the failure\n")
+	}
+	return matter.String() + idle.String()
 }
 
 // logged matches the first line of what a test has logged.

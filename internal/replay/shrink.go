@@ -93,8 +93,8 @@ func (s *shrinker) better(r *Run) bool {
 	return true
 }
 
-// join simplifies the course of the best schedule by moving the work of a turn to a later or an earlier turn of the
-// same actor. It reports whether that made the script smaller.
+// join simplifies the course of the best schedule by setting values to 0, and by moving the work of a turn to a later
+// or an earlier turn of the same actor. It reports whether that made the script smaller.
 func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
 	s.spent = 0
 	if s.course == nil {
@@ -104,8 +104,8 @@ func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
 	if now == nil {
 		return false
 	}
-	try := func(turns []Turn) bool {
-		r := follow(&Course{turns, now.Values})
+	try := func(turns []Turn, values [][]int) bool {
+		r := follow(&Course{turns, values})
 		smaller = s.better(&r) || smaller
 		if !r.Fails || r.Course == nil {
 			return false
@@ -119,10 +119,22 @@ func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
 	}
 	for again := true; again; {
 		again = false
+		for actor := range now.Values {
+			for k := 0; actor < len(now.Values) && k < len(now.Values[actor]) && s.spent < most; k++ {
+				if now.Values[actor][k] == 0 {
+					continue
+				}
+				// Without this value, such as a fault, the others do what they did.
+				values := slices.Clone(now.Values)
+				values[actor] = slices.Clone(values[actor])
+				values[actor][k] = 0
+				again = try(now.Turns, values) || again
+			}
+		}
 		for size := len(now.Turns) / 2; size > 0; size /= 2 {
 			for at := 0; at < len(now.Turns) && s.spent < most; {
 				// Without this turn, the actor does its work in its next one.
-				if try(slices.Delete(slices.Clone(now.Turns), at, min(at+size, len(now.Turns)))) {
+				if try(slices.Delete(slices.Clone(now.Turns), at, min(at+size, len(now.Turns))), now.Values) {
 					again = true
 				} else {
 					at += size
@@ -130,7 +142,7 @@ func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
 			}
 		}
 		for at := 0; at < len(now.Turns) && s.spent < most; {
-			if turns := earlier(now.Turns, at); turns != nil && try(turns) {
+			if turns := earlier(now.Turns, at); turns != nil && try(turns, now.Values) {
 				again = true
 			} else {
 				at++

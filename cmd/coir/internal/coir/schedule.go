@@ -19,6 +19,7 @@ type Config struct {
 	CountNews bool   // count in Outcome.News what no earlier schedule did
 	InMemory  bool   // sockets are in memory where that is possible
 	Faults    uint32 // the faults that may happen, as bits in the order of the variable Faults
+	Muted     uint32 // the faults that happen but have no effect, as bits in the order in which they happen
 }
 
 // Outcome describes a schedule that has ended, or the running one. Package runtime fills it in.

@@ -111,7 +111,7 @@ func coirBegin(strategy search.Strategy, c *coir.Config) {
 	s.coirTrace = coirTrace{trace: c.Trace, keep: c.CountNews, hash: 14695981039346656037, nchans: s.nchans}
 	s.coirTime = coirTime{ticks: c.MostTicks, span: c.TickSpan, racing: c.Racing, lastTime: coirBaseTime}
 	s.coirDraws = coirDraws{seed: c.Seed, rand: coirMix(c.Seed^0xabcdef) | 1, quiet: coirMix(c.Seed^0xfedcba) | 1}
-	s.coirFaults = coirFaults{may: c.Faults}
+	s.coirFaults = coirFaults{may: c.Faults, muted: c.Muted}
 	s.coirLog = coirLog{logging: strategy == search.Strategy(&coirSearch)}
 	gp := getg()
 	gp.coir = coirG{run: s.run}

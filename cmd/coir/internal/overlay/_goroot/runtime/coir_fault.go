@@ -10,6 +10,7 @@ import (
 // faults only. After coirMostFaults faults there are no more, so that a program that tries again can succeed.
 type coirFaults struct {
 	may     uint32 // see coir.Config
+	muted   uint32
 	offered uint64
 	had     int
 }
@@ -37,7 +38,6 @@ func coirFault(kinds uint32, p unsafe.Pointer) uint8 {
 	if way == 0 {
 		return 0
 	}
-	s.had++
 	op := uint8(coir.OpReset)
 	for ; ; op++ {
 		if kinds&(1<<(op-coir.OpReset)) != 0 {
@@ -46,7 +46,12 @@ func coirFault(kinds uint32, p unsafe.Pointer) uint8 {
 			}
 		}
 	}
+	which := s.had
+	s.had++
 	coirPointOf(op, p, coir.Keep) // so that the report shows the fault
+	if s.muted>>which&1 != 0 {
+		return 0
+	}
 	return op
 }
 

@@ -382,6 +382,7 @@ func (x *coirExplorer) replay(token string) {
 		if r.Hash&0xffffffff == hash && !r.touched() { // so that the report is the same
 			x.leaks(&r)
 			x.twin(&rec, c, r.kind)
+			x.idleFaults(&rec, c, r.kind)
 		}
 	}
 	c.Trace = true

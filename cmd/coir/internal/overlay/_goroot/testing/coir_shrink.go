@@ -19,9 +19,9 @@ type coirFailure struct {
 	stable   bool  // that run also had the same trace, and the last run failed in the same way
 }
 
-// fail repeats a failure, shrinks it and records it. It does not shrink the schedule of a saved failure, which was shrunk
-// before it was saved. It reports whether it recorded the failure. It ignores a failure of searchSlowly that is not
-// stable, and the first coirMostOnce failures that do not happen again.
+// fail repeats a failure, shrinks it and records it. It does not shrink the schedule of a saved failure, which was
+// shrunk before it was saved. It reports whether it recorded the failure. It ignores a failure of searchSlowly that
+// is not stable, and the first coirMostOnce failures that do not happen again.
 func (x *coirExplorer) fail(r *coirRun, found int) bool { return x.report(newFailure(r, found)) }
 
 // newFailure returns the failure of r, which must be the last schedule, with its decisions.
@@ -53,6 +53,7 @@ func (x *coirExplorer) report(f *coirFailure) bool {
 	c := f.smallest()
 	if f.stable && !f.outside {
 		x.twin(&rec, c, f.kind)
+		x.idleFaults(&rec, c, f.kind)
 	}
 	return x.recordShown(f, &rec, c)
 }
@@ -101,6 +102,7 @@ func (x *coirExplorer) shrink(f *coirFailure) {
 	defer func() { x.shrinks = false }()
 	var course search.Course
 	began, used := time.Now(), coirUsed()
+	x.withoutFaults(f)
 	run := func() replay.Run {
 		if coirUsed()-used > coirShrinkTime || f.outside && time.Since(began) > coirShrinkOutside {
 			return replay.Run{Steps: coirCutSteps + coirSearchSteps}
@@ -126,6 +128,55 @@ func (x *coirExplorer) shrink(f *coirFailure) {
 		course.Follow(c.Turns, c.Values)
 		return run()
 	}, coirCutSteps, coirSearchSteps)
+}
+
+// withoutFaults removes all faults from a failure if it fails in the same way without them. Without a fault there is no
+// decision about it either, so the other decisions keep their meaning only if those about faults are removed, too. The
+// shrinker then tries to remove the faults one by one.
+func (x *coirExplorer) withoutFaults(f *coirFailure) {
+	if f.config.Faults == 0 {
+		return
+	}
+	r := x.run(f.config.by(f.script))
+	var script []int
+	for i, d := range r.allDecisions() {
+		if _, _, of, _ := coirDecisionAt(i); of != coir.Fault {
+			script = append(script, d.Way)
+		}
+	}
+	c := f.config.by(script)
+	c.Faults = 0
+	r = x.run(c)
+	if x.leaks(&r); r.kind != f.kind {
+		return
+	}
+	f.config.Faults, f.Steps, f.decided = 0, r.Steps, r.allDecisions()
+	f.script = replay.Script(f.decided)
+}
+
+// idleFaults records the faults of a failing schedule that did nothing for the failure: if they happen without an
+// effect, the schedule fails in the same way. c is the configuration of the schedule, which fails with kind.
+func (x *coirExplorer) idleFaults(rec *coirRecord, c coirConfig, kind coir.Kind) {
+	if _, ok := c.strategy.(*search.Script); !ok || c.Faults == 0 {
+		return
+	}
+	r := x.run(c.again())
+	faults := 0
+	for i := range r.Decisions {
+		if _, way, of, _ := coirDecisionAt(i); of == coir.Fault && way != 0 {
+			faults++
+		}
+	}
+	muted := uint32(0) // each of two faults alone may be enough, so they are tried together
+	for k := range faults {
+		d := c.again()
+		d.Muted = muted | 1<<k
+		r := x.run(d)
+		if x.leaks(&r); r.kind == kind {
+			muted = d.Muted
+			rec.add("idle", k)
+		}
+	}
 }
 
 // smallest returns the configuration of the schedule to report.
