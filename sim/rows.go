@@ -159,7 +159,7 @@ func (r *findings) remarks() (all []remark) {
 			text += " …" // the whole text of an error is above the table
 		}
 		step := chart.Step{Actor: int(m.fiber), Text: m.kind + shown(text), Title: strings.TrimPrefix(m.at.at(), ", ")}
-		if m.kind != logMark { // there may be many logs, so rows for them may be left out
+		if step.Logged = m.kind == logMark; !step.Logged { // rows for logs may be left out, because there may be many
 			step.Kind = chart.Said
 		}
 		all = append(all, remark{step, m.step})

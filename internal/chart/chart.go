@@ -87,6 +87,7 @@ type Step struct {
 	Mute     bool // says little about what the actor does, such as its start
 	Waits    bool // the actor waits in it at the end
 	Starts   bool // it starts an actor or a server, or belongs to such a start
+	Logged   bool // not a step but a text that the program logged, with the number 0; there may be many
 
 	// Until is the step that ended the wait of the actor in this step, or len(Steps) if the wait did not end. It is 0
 	// if the actor did not wait.

@@ -32,6 +32,8 @@ const (
 	aroundSwitch = 2
 	mostFaults   = 15 // faults that have a row
 	mostSaid     = 5  // faults whose next row is also kept
+	mostLogged   = 10 // texts that the program logged, which are kept
+	lateLogged   = 3  // texts whose actors have a column
 )
 
 // Table writes a column for each actor, and the steps in order from top to bottom, each with its line. A legend of the
@@ -207,6 +209,9 @@ func (c *table) pinned() map[int]bool {
 	from := max(before, mostSwitches) - mostSwitches
 	for _, i := range switches[from:min(from+mostSwitches, len(switches))] { // the last ones before the divergence
 		near(i, aroundSwitch, aroundSwitch)
+	}
+	for _, i := range logged(c.all, mostLogged) {
+		keep[i] = true
 	}
 	faults, n := c.Faults(mostFaults)
 	for _, i := range faults {
@@ -625,6 +630,16 @@ func (t *Trace) twins() int {
 	return slices.IndexFunc(t.Of, func(a chart.Actor) bool { return a.Name == name })
 }
 
+// logged returns the rows of the last texts that the program logged, at most most.
+func logged(all []chart.Step, most int) (rows []int) {
+	for i := len(all) - 1; i >= 0 && len(rows) < most; i-- {
+		if all[i].Logged {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
 // rivals returns what the schedule and its twin both use where they diverge, and the actors that use that, the nearest
 // to the divergence first: a reader needs them to see why the order matters there.
 func (t *Trace) rivals(all []chart.Step, parts int) (contested []string, actors []int) {
@@ -653,9 +668,9 @@ func abs(n int) int { return max(n, -n) }
 // columns chooses the actors that get a column, at most most, and none of those in without. Only actors with a row
 // can have one. In this order it chooses: the actors that fail; those at the row where the schedule diverges; the
 // others that use what both schedules use there; the actor of the last step before the failure; the namesakes of an
-// actor that fails; those in which faults happened; those of the decisions that matter, if they are few; of the
-// actors that wait at the end, the last at each line; and those with steps that were cut short. If these are few, it
-// adds others, by their last step that has a text.
+// actor that fails; those in which faults happened; those of the decisions that matter, if they are few; those that
+// logged the last texts; of the actors that wait at the end, the last at each line; and those with steps that were
+// cut short. If these are few, it adds others, by their last step that has a text.
 func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool) (actors []int) {
 	acts, have, n := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0
 	for i := range all {
@@ -711,6 +726,9 @@ func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool)
 	}
 	for _, i := range t.Decided {
 		add(i)
+	}
+	for _, i := range logged(all, lateLogged) {
+		add(all[i].Actor)
 	}
 	waiting = slices.DeleteFunc(waiting, func(i int) bool { return t.Of[i].Idle })
 	slices.SortStableFunc(waiting, func(a, b int) int { return t.Of[b].Since - t.Of[a].Since })

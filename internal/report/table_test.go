@@ -171,3 +171,31 @@ func TestColumnsOfTheRivals(t *testing.T) {
 		t.Errorf("there is no %q in\n%s", want, b.String())
 	}
 }
+
+// The last texts that the program logged are shown in the columns of the actors that logged them, even in a long table.
+func TestLogsHaveAColumn(t *testing.T) {
+	c := &chart.Chart{Actors: "fibers"}
+	for i := range 12 {
+		c.Of = append(c.Of, chart.Actor{Name: fmt.Sprint("fiber", i)})
+	}
+	for i := range 400 {
+		if i == 100 {
+			c.Steps = append(c.Steps, chart.Step{Actor: 3, Text: "log: n is 7", Logged: true})
+		}
+		c.Steps = append(c.Steps, chart.Step{Number: i + 1, Actor: 4 + i%8, Text: fmt.Sprint("send c", i)})
+	}
+	c.Steps[50].Actor = 3
+	var b strings.Builder
+	(&Trace{Chart: c, Total: 400, FailedAt: 400, Failing: []int{4}}).Table(&b)
+	lines := strings.Split(b.String(), "\n")
+	at := -1
+	for _, line := range lines {
+		switch {
+		case strings.Contains(line, " step |"):
+			at = strings.Index(line, "fiber3 ")
+		case strings.Contains(line, "log: n is 7") && strings.Index(line, "log: n is 7") == at:
+			return
+		}
+	}
+	t.Errorf("the text is not in the column of fiber3:\n%s", b.String())
+}
