@@ -21,6 +21,10 @@ import (
 //
 // All other waits are free. All nodes begin as stuck, and free nodes make others free. What remains is the largest set
 // of fibers in which no fiber can continue before another fiber of the set does. If it is not empty, it has a cycle.
+//
+// The reports of sim and coir test have another wait-for graph, in internal/report. There are two because they know
+// different things: a report has a trace of every operation before a deadlock, and two snapshots of a live program have
+// no operations, but show which waits have lasted.
 
 // rule selects the waits that the graph includes.
 type rule int

@@ -12,7 +12,8 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// Which goroutine waits for what at the end of a schedule, and which goroutine could end the wait.
+// Which goroutine waits for what at the end of a schedule, and which goroutine could end the wait. Package report makes
+// the wait-for graph of it; see there why package snapshot has another one.
 
 // panicsToo describes a goroutine that panics after the first one.
 const panicsToo = "panics too"
