@@ -35,7 +35,6 @@ type naming struct {
 	names   map[string][]string // the expressions of an object, in order
 	objects map[string][]string // the objects of an expression
 	typed   map[use]string      // the expressions with the type of their variable in its place: server.mu
-	apart   map[use]string      // those of typed that tell apart objects with the same expression
 	number  map[string]string   // the number of each object in the report: mutex#1
 
 	goroutines map[*actor]string // the names of goroutines
@@ -54,7 +53,7 @@ func (r *record) name() *naming {
 	}
 	n := &naming{
 		names: map[string][]string{}, objects: map[string][]string{}, number: map[string]string{},
-		typed: map[use]string{}, apart: map[use]string{}, files: map[string]*sourceFile{},
+		typed: map[use]string{}, files: map[string]*sourceFile{},
 		goroutines: map[*actor]string{}, known: map[birth]int{},
 	}
 	var order []string
@@ -78,25 +77,22 @@ func (r *record) name() *naming {
 	return n
 }
 
-// tellApart replaces an expression by the one with the type, if it names objects of different types.
+// tellApart replaces an expression by the one with the type, if it names objects of different types. An object with
+// several names has a number, which is shorter.
 func (n *naming) tellApart() {
 	for _, name := range slices.Sorted(maps.Keys(n.objects)) {
-		types := map[string]bool{}
+		types, several := map[string]bool{}, false
 		for _, key := range n.objects[name] {
 			types[n.typed[use{key, name}]] = true
+			several = several || len(n.names[key]) > 1
 		}
-		if len(types) < 2 || types[""] {
+		if len(types) < 2 || types[""] || several {
 			continue
 		}
 		for _, key := range n.objects[name] {
 			typed := n.typed[use{key, name}]
-			n.apart[use{key, name}] = typed
-			names := slices.DeleteFunc(n.names[key], func(of string) bool { return of == typed })
-			names[slices.Index(names, name)] = typed
-			n.names[key] = names
-			if !slices.Contains(n.objects[typed], key) {
-				n.objects[typed] = append(n.objects[typed], key)
-			}
+			n.names[key] = []string{typed}
+			n.objects[typed] = append(n.objects[typed], key)
 		}
 		delete(n.objects, name)
 	}
@@ -205,7 +201,6 @@ func (r *record) called(op, id int, name string) string {
 	if names := n.names[key]; len(names) == 1 {
 		name = names[0]
 	}
-	name = cmp.Or(n.apart[use{key, name}], name)
 	if kind, _, _ := strings.Cut(key, "#"); name == "" || strings.HasPrefix(name, kind) { // ctx.Done() adds nothing
 		return number
 	}
