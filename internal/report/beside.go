@@ -64,7 +64,7 @@ type Listing struct {
 func beside(w io.Writer, indent string, p *Parting, width int) {
 	var contested []string
 	if len(p.Fails.Steps) > 0 && len(p.Passes.Steps) > 0 {
-		contested = common(&p.Fails.Steps[0], &p.Passes.Steps[0])
+		contested = common(p.Fails.Steps, p.Passes.Steps)
 	}
 	left := append([]string{"fails"}, p.Fails.lines(p.Verdict, contested, width)...)
 	right := append([]string{"passes"}, p.Passes.lines("passes", contested, width)...)
@@ -124,14 +124,27 @@ func alone(what string, decisions, tried int, sure bool) string {
 		Count(tried, "other schedule"))
 }
 
-// common returns what two steps both operate on.
-func common(a, b *chart.Step) (objects []string) {
-	for _, name := range a.On {
-		if b.Uses([]string{name}) {
+// common returns what both of two schedules operate on where they diverge, which is at their first steps.
+func common(a, b []chart.Step) (objects []string) {
+	x, y := firstUse(a), firstUse(b)
+	for _, name := range x.On {
+		if y.Uses([]string{name}) {
 			objects = append(objects, name)
 		}
 	}
 	return objects
+}
+
+// firstUse returns the first step, or if that says little, such as the start of an actor, the next one of its actor that
+// says more.
+func firstUse(steps []chart.Step) *chart.Step {
+	first := &steps[0]
+	for i := range steps {
+		if s := &steps[i]; s.Actor == first.Actor && !s.Mute {
+			return s
+		}
+	}
+	return first
 }
 
 // lines returns the first steps, each with its number and actor; then for each other actor that uses one of the

@@ -646,7 +646,7 @@ func (t *Trace) rivals(all []chart.Step, parts int) (contested []string, actors 
 	if t.Twin == nil || t.Twin.There >= len(t.Twin.Steps) || parts < 0 {
 		return nil, nil
 	}
-	contested = common(&all[parts], &t.Twin.Steps[t.Twin.There])
+	contested = common(all[parts:], t.Twin.Steps[t.Twin.There:])
 	far := map[int]int{}
 	for i := range all {
 		if s := &all[i]; s.Uses(contested) {
