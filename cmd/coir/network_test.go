@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
@@ -169,5 +170,93 @@ func TestFaults(t *testing.T) {
 		if o := explored(t, "-schedules=500", "-faults="+faults, "-run=^TestRetries$", dir)["TestRetries"]; o.Action != "pass" {
 			t.Errorf("with %s: %s\n%s", faults, o.Action, o.Output)
 		}
+	}
+}
+
+// A test with a bug that has nothing to do with its connection.
+const countsBesideAConnection = `package m
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+func TestCount(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if c, err := l.Accept(); err == nil {
+			_, _ = io.Copy(io.Discard, c)
+			_ = c.Close()
+		}
+	})
+	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		for range 5 {
+			_, _ = c.Write([]byte("hello"))
+		}
+		_ = c.Close()
+	}
+	var mu sync.Mutex
+	n := 0
+	for range 2 {
+		wg.Go(func() {
+			mu.Lock()
+			was := n
+			mu.Unlock()
+			mu.Lock()
+			n = was + 1
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if n != 2 {
+		t.Errorf("counted to %d", n)
+	}
+}
+`
+
+// A report does not name a fault as a cause that has nothing to do with the failure.
+func TestFaultsThatDoNotMatter(t *testing.T) {
+	onMemory(t)
+	module(t, map[string]string{"m_test.go": countsBesideAConnection})
+	for _, seed := range []string{"1", "2", "3"} {
+		o := explored(t, "-schedules=1000", "-strategy=random", "-faults=reset,short,delay", "-seed="+seed, ".")["TestCount"]
+		if o.Failure == nil {
+			t.Fatalf("with seed %s it has not failed: %s", seed, o.Output)
+		}
+		causes, _, _ := strings.Cut(o.Failure.Report, "diverges here")
+		for line := range strings.Lines(causes) {
+			if strings.Contains(line, "fault: ") && !strings.Contains(line, "did nothing for the failure") {
+				t.Errorf("with seed %s it names a fault:\n%s", seed, o.Output)
+			}
+		}
+	}
+}
+
+// The faults that matter come first. If a schedule could not be made smaller, the report says what follows from that.
+func TestListOfFaults(t *testing.T) {
+	r := &record{tested: &tested{}, failure: &failure{stable: true}, idle: []int{0}}
+	for i, op := range []int{coir.OpDelay, coir.OpNetWrite, coir.OpReset} {
+		s := step{n: i + 1, g: 2, object: 9, place: place{file: "/m/a_test.go", line: 7 + i}}
+		s.op = op
+		r.known = append(r.known, s)
+	}
+	names := map[int]string{2: "TestX"}
+	reset := "fault: reset conn#1, in TestX, at a_test.go:9, at step 3\n"
+	delay := "fault: delay conn#1, in TestX, at a_test.go:7, at step 1, did nothing for the failure: " +
+		"the test fails in the same way without its effect\n"
+	if got := r.faults(names, "/m"); got != reset+delay {
+		t.Errorf("got\n%swant\n%s", got, reset+delay)
+	}
+	r.failure.token = "f1.AAAA"
+	want := reset + "the schedule could not be made smaller, so some of these faults may do nothing for the failure\n" + delay
+	if got := r.faults(names, "/m"); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
