@@ -46,7 +46,8 @@ type naming struct {
 // use is an object, and an expression for it.
 type use struct{ key, name string }
 
-// name finds the names of the goroutines and the objects of the report, and of its twin. Numbers are in the order of first use.
+// name finds the names of the goroutines and the objects of the report, and of its twin. Numbers are in the order of
+// first use.
 func (r *record) name() *naming {
 	if r.named != nil {
 		return r.named

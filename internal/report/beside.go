@@ -135,8 +135,8 @@ func common(a, b []chart.Step) (objects []string) {
 	return objects
 }
 
-// firstUse returns the first step, or if that says little, such as the start of an actor, the next one of its actor that
-// says more.
+// firstUse returns the first step, or if that says little, such as the start of an actor, the next one of its actor
+// that says more.
 func firstUse(steps []chart.Step) *chart.Step {
 	first := &steps[0]
 	for i := range steps {

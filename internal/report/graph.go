@@ -15,10 +15,10 @@ import (
 // taken a value from a channel and has not put it back, as with a channel used as a lock. A cycle with a likely arrow
 // is called likely.
 //
-// Package snapshot has another wait-for graph, for a live program. There are two because they know different things: a
-// trace ends with a deadlock, and shows every operation before it, but holds only the waits of one moment; two snapshots
-// of a live program show no operations, but which waits have lasted. So this graph asks who could still serve an object,
-// and that one which fibers have not moved.
+// Package snapshot has another wait-for graph, for a live program. There are two because they know different things:
+// a trace ends with a deadlock, and shows every operation before it, but holds only the waits of one moment; two
+// snapshots of a live program show no operations, but which waits have lasted. So this graph asks who could still
+// serve an object, and that one which fibers have not moved.
 
 // Edge is an arrow of the wait-for graph.
 type Edge struct {
