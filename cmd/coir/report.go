@@ -152,7 +152,7 @@ func (r *record) faults(names map[int]string, dir string) string {
 		}
 		n++
 	}
-	if f := r.failure; matter.Len() > 0 && (!f.stable || strings.HasPrefix(f.token, "f1.")) {
+	if h, _ := readToken(r.failure.token); matter.Len() > 0 && (!r.failure.stable || h.Alone) {
 		matter.WriteString("the schedule could not be made smaller, so some of these faults may do nothing for the failure\n")
 	}
 	return matter.String() + idle.String()
