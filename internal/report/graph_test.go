@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,22 +17,25 @@ func traceOf(n int) *Trace {
 	return &Trace{Chart: c, Complete: true}
 }
 
-// did adds an operation of an actor that has succeeded.
-func (t *Trace) did(actor, object int, what chart.Effect) {
-	use := []chart.Use{{Object: object, What: what, N: 1}}
+// channel is the number of the only channel.
+const channel = 7
+
+// did adds an operation of an actor on the channel that has succeeded.
+func (t *Trace) did(actor int, what chart.Effect) {
+	use := []chart.Use{{Object: channel, What: what, N: 1}}
 	t.Events = append(t.Events, Event{Actor: actor, Step: len(t.Events) + 1, Uses: use, Out: Done})
 }
 
-// sends and receives add an actor that waits to send to a channel, or to receive from it.
-func (t *Trace) sends(actor, object int) {
-	x := Wish{Text: fmt.Sprint("to send to ch", object), Name: fmt.Sprint("ch", object), Ends: "receive from"}
-	x.Use = chart.Use{Object: object, What: chart.Put}
+// sends and receives add an actor that waits to send to the channel, or to receive from it.
+func (t *Trace) sends(actor int) {
+	x := Wish{Text: "to send to ch7", Name: "ch7", Ends: "receive from"}
+	x.Use = chart.Use{Object: channel, What: chart.Put}
 	t.Waiting = append(t.Waiting, Wait{Actor: actor, Does: "waits", Wishes: []Wish{x}})
 }
 
-func (t *Trace) receives(actor, object int) {
-	x := Wish{Text: fmt.Sprint("to receive from ch", object), Name: fmt.Sprint("ch", object), Ends: "send to"}
-	x.Use = chart.Use{Object: object, What: chart.Get}
+func (t *Trace) receives(actor int) {
+	x := Wish{Text: "to receive from ch7", Name: "ch7", Ends: "send to"}
+	x.Use = chart.Use{Object: channel, What: chart.Get}
 	t.Waiting = append(t.Waiting, Wait{Actor: actor, Does: "waits", Wishes: []Wish{x}})
 }
 
@@ -73,69 +75,69 @@ func TestWaitForGraph(t *testing.T) {
 		}, ""},
 		{"an actor does not wait for itself", func(t *Trace) { t.locks(0, 0) }, ""},
 		{"the only remaining user of the other side", func(t *Trace) {
-			t.did(1, 7, chart.Get)
-			t.sends(0, 7)
+			t.did(1, chart.Get)
+			t.sends(0)
 			t.joins(1, 0)
 		}, "cycle:\n  a waits to send to ch7, which only b of the remaining fibers has also used\n  b waits for a\n"},
 		{"another actor could use the other side where the trace does not show it", func(t *Trace) {
-			t.did(1, 7, chart.Get)
+			t.did(1, chart.Get)
 			t.Hidden = []bool{false, false, true}
-			t.sends(0, 7)
+			t.sends(0)
 			t.joins(1, 0)
 		}, ""},
 		{"a trace without its beginning", func(t *Trace) {
-			t.did(1, 7, chart.Get)
+			t.did(1, chart.Get)
 			t.Complete = false
-			t.sends(0, 7)
+			t.sends(0)
 			t.joins(1, 0)
 		}, ""},
 		{"the only receiver now sends", func(t *Trace) {
-			t.did(0, 7, chart.Get)
-			t.sends(0, 7)
+			t.did(0, chart.Get)
+			t.sends(0)
 		}, "cycle:\n  a waits to send to ch7, from which only this fiber received, and now waits to send to it\n"},
 		{"the only receivers now send", func(t *Trace) {
-			t.did(0, 7, chart.Get)
-			t.did(1, 7, chart.Get)
-			t.sends(0, 7)
-			t.sends(1, 7)
+			t.did(0, chart.Get)
+			t.did(1, chart.Get)
+			t.sends(0)
+			t.sends(1)
 		}, "cycle:\n  a waits to send to ch7, from which only a, b received, and now wait to send to it\n" +
 			"  b waits to send to ch7, from which only a, b received, and now wait to send to it\n"},
 		{"a channel used as a lock", func(t *Trace) {
-			t.did(2, 7, chart.Put)
-			t.did(1, 7, chart.Get)
+			t.did(2, chart.Put)
+			t.did(1, chart.Get)
 			t.Of[2].Ended = true
 			t.Hidden = []bool{false, false, false, true}
-			t.receives(0, 7)
+			t.receives(0)
 			t.joins(1, 0)
 		}, "likely cycle:\n  a waits to receive from ch7, from which b has taken a value at step 2\n  b waits for a\n"},
 		{"each of two could receive, and one of them can", func(t *Trace) {
-			t.did(1, 7, chart.Get)
-			t.did(2, 7, chart.Get)
-			t.sends(0, 7)
+			t.did(1, chart.Get)
+			t.did(2, chart.Get)
+			t.sends(0)
 			t.joins(1, 0)
 			t.joins(2, 3)
 		}, ""},
-		{"no other fiber has used it", func(t *Trace) { t.receives(0, 7) }, "no other fiber has used ch7 so far\n"},
+		{"no other fiber has used it", func(t *Trace) { t.receives(0) }, "no other fiber has used ch7 so far\n"},
 		{"those that used it have ended", func(t *Trace) {
-			t.did(1, 7, chart.Put)
+			t.did(1, chart.Put)
 			t.Of[1].Ended = true
-			t.receives(0, 7)
+			t.receives(0)
 		}, "no other remaining fiber has used ch7 so far: b used it, and ended\n"},
 		{"all others have ended", func(t *Trace) {
 			for i := 1; i < 4; i++ {
 				t.Of[i].Ended = true
 			}
-			t.receives(0, 7)
+			t.receives(0)
 		}, "no fiber is left to send to ch7\n"},
 		{"all others wait for it", func(t *Trace) {
-			t.receives(0, 7)
-			t.receives(1, 7)
+			t.receives(0)
+			t.receives(1)
 			t.joins(2, 1)
 			t.joins(3, 2)
 		}, "no fiber is left to send to ch7\n"},
 		{"a goroutine from outside could help", func(t *Trace) {
 			t.Outside = true
-			t.receives(0, 7)
+			t.receives(0)
 		}, ""},
 	} {
 		tr := traceOf(4)
@@ -172,8 +174,8 @@ func TestShortestCycle(t *testing.T) {
 // An actor is abandoned if no moving actor has used the other side of what it waits for. A wait for time is not.
 func TestAbandoned(t *testing.T) {
 	tr := traceOf(3)
-	tr.did(1, 7, chart.Put)
-	tr.receives(0, 7)
+	tr.did(1, chart.Put)
+	tr.receives(0)
 	if tr.Abandoned([]bool{false, true, false}) {
 		t.Error("b moves, and has sent to the channel")
 	}
