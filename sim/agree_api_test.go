@@ -31,13 +31,14 @@ var notDrawn = []struct{ why, names string }{
 	{constructors, `
 		coir.NewChan coir.NewClock coir.NewCond coir.NewEvent coir.NewOrdered coir.NewPool coir.NewPromise coir.NewSelector
 		coir.NewTimer coir.Pipe coir.Promise.Init coir.Queue.Init coir.Cond.Init coir.Chan.Describe coir.Cond.Describe
-		coir.Promise.Describe coir.List coir.ListObjects locks.NewBarrier locks.NewMutex locks.NewOnce
+		coir.Chan.Show coir.Promise.Describe coir.List coir.ListObjects locks.NewBarrier locks.NewMutex locks.NewOnce
 		locks.NewRWMutex locks.NewSemaphore pubsub.NewBroadcast pubsub.NewLatest pace.NewLimiter pace.NewTicker
 		supervise.New desk.New buf.NewChan buf.NewPool buf.NewRegion`},
 	{"it is an option", `
 		coir.WithClock coir.WithIndex coir.WithLabels coir.WithMaxWorkers coir.WithName coir.WithObserver coir.WithOverflow
 		coir.WithSpawnSite coir.WithTiming coir.WithWorkers coir.OnStall coir.OnUndelivered supervise.WithBackoff
 		supervise.WithIntensity supervise.WithName supervise.WithStrategy desk.WithLimit desk.WithName desk.WithOverflow
+		desk.WithShow
 		buf.OnRelease buf.WithChecks buf.WithHeap buf.WithMemory buf.WithName buf.WithReadOnly`},
 	{"it always returns the same", `
 		coir.Self coir.Chan.Cap coir.Chan.Name coir.Fiber.ID coir.Fiber.Name coir.Fiber.SpawnSite coir.Promise.Name
@@ -47,7 +48,7 @@ var notDrawn = []struct{ why, names string }{
 		stream.MeterStats.Lag stream.MeterStats.Rate stream.Stream.Explain netio.Conn.LocalAddr netio.Conn.RemoteAddr
 		netio.Listener.Addr`},
 	{"in a simulation it always reports false", "coir.Queue.Fast coir.Queue.FastIn"},
-	{"it changes only what a snapshot shows", "coir.Queue.Held"},
+	{"it changes only what a snapshot shows", "coir.Chan.SendScope coir.Queue.Held"},
 	{"it changes nothing, and shows what others do between two of their operations: see the doc of DPOR", `
 		coir.Chan.Len coir.Chan.Stats coir.Cond.Len coir.Fiber.State coir.Fiber.Waiting coir.Ordered.Len coir.Pool.Len
 		coir.Queue.Len coir.Reader.Stats coir.Selector.Len coir.Watch.Covers coir.Writer.Stats pubsub.Broadcast.Len
