@@ -112,8 +112,11 @@ func (c *Chan[T]) Show(f func(o *snapshot.Object)) {
 }
 
 // SendScope returns a scope inside ctx for an operation that sends to c in another way than Send does. In snapshots,
-// each wait of the caller in the scope is a wait to send to c, described by v, since the call of SendScope. Like Show,
-// it is for types that are built on a channel. Call end when the operation is done.
+// each wait of the caller in the scope is a wait to send to c, described by v, since the call of SendScope. So an
+// explanation does not see that a wait, such as [Sleep], ends by itself: if the operation has such waits, the function
+// of Show must set FromOutside and ToOutside, and clear the fields for the last senders and receivers. If a goroutine
+// calls SendScope, no other goroutine may wait in the scope. Like Show, it is for types that are built on a channel.
+// Call end when the operation is done.
 func (c *Chan[T]) SendScope(ctx context.Context, v *Verb) (in context.Context, end context.CancelFunc) {
 	s := &sendScope{as: sendAs{c: &c.core, verb: (*policy.Verb)(v), since: time.Now()}}
 	s.cold.sends = true
@@ -121,7 +124,11 @@ func (c *Chan[T]) SendScope(ctx context.Context, v *Verb) (in context.Context, e
 	sc.useCold(&s.cold)
 	by := resolve(ctx)
 	sc.init(ctx, by.runtime(), by.sc, by.f)
-	return (*scopeContext)(sc), sc.end
+	return (*scopeContext)(sc), func() {
+		by := sc.announceCancel()
+		sc.end()
+		by.stepped()
+	}
 }
 
 // Send sends v on the channel. It waits until there is a receiver or room in the buffer, unless [WithOverflow] sets

@@ -65,6 +65,8 @@ type sendScope struct {
 	as    sendAs
 }
 
+var _ [unsafe.Offsetof(sendScope{}.scope)]struct{} = [0]struct{}{}
+
 // sendAs is what a fiber or goroutine waits for in a sendScope, as a subject.
 type sendAs struct {
 	c     *core

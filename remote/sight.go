@@ -41,7 +41,7 @@ type sight struct {
 	silent bool   // in a simulation: nothing is asked outside of the schedule
 
 	trouble  trouble.Record
-	full     atomic.Bool  // the last answer to a send was ErrFull
+	full     atomic.Bool  // the last answer to a send was ErrFull; for a volatile channel only known while a send waits
 	buffered atomic.Int64 // values in the buffer of a volatile channel
 
 	mu      sync.Mutex // guards the fields below; not held while anything waits
@@ -107,15 +107,15 @@ func (c *Chan[T]) show(o *snapshot.Object) {
 
 // note says what the channel is and how full it is, as far as this end knows. The caller holds the lock.
 func (s *sight) note(stored bool, capacity int) (text string, n int) {
-	text, where := "volatile", " buffered here"
+	text, where, full := "volatile", " buffered here", s.full.Load() && s.sends.Len() > 0
 	n = int(s.buffered.Load())
 	known := n > 0
 	if stored {
-		text, where = "durable", " in the broker"
+		text, where, full = "durable", " in the broker", s.full.Load()
 		n, known = max(s.backlog, 0), s.backlog >= 0
 	}
 	switch {
-	case s.full.Load() || n >= capacity:
+	case full || n >= capacity:
 		n = capacity
 		return fmt.Sprintf("%s, full, %d of %d", text, n, capacity), n
 	case known:
