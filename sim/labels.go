@@ -1,34 +1,23 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/coir-go/coir/internal/report"
+)
 
 // The labels of fibers: their names, with a number if several fibers of the failing schedule or of its twin have the
 // name. In the twin, fibers may begin in another order. A reader takes two fibers of one label for the same, so a label
-// stands for the same fiber in both: the one that the same fiber started at the same line, at the same turn.
-
-// birth identifies a fiber in all schedules of a program.
-type birth struct {
-	parent     int // the number of the parent's birth
-	name, site string
-	nth        int // among those that the parent started so
-}
+// stands for the same fiber in both: see report.Births.
 
 // births returns the births of the fibers, each as a number that it has in all schedules; 0 if it is not known.
-func (r *findings) births(known map[birth]int) []int {
-	all, nth := make([]int, len(r.fibers)), map[birth]int{}
+func (r *findings) births(known report.Births) []int {
+	all, add := make([]int, len(r.fibers)), known.Schedule()
 	all[0] = -1
 	for _, s := range r.starts() { // a parent comes before its children
-		parent := all[r.trace[s.Step].fiber]
-		if parent == 0 {
-			continue
+		if parent := all[r.trace[s.Step].fiber]; parent != 0 {
+			all[s.Actor] = add(parent, r.names[s.Actor]+"\n"+r.fibers[s.Actor].f.SpawnSite())
 		}
-		b := birth{parent: parent, name: r.names[s.Actor], site: r.fibers[s.Actor].f.SpawnSite()}
-		nth[b]++
-		b.nth = nth[b]
-		if known[b] == 0 {
-			known[b] = len(known) + 1
-		}
-		all[s.Actor] = known[b]
 	}
 	return all
 }
@@ -36,7 +25,7 @@ func (r *findings) births(known map[birth]int) []int {
 // same returns for each fiber of a twin the index of the same fiber of the schedule, or -1. Fibers whose births are not
 // known are the same if they have the same index and name.
 func (r *findings) same(twin *findings) []int {
-	known := map[birth]int{}
+	known := report.Births{}
 	of, all := map[int]int{}, make([]int, len(twin.fibers))
 	here, there := r.births(known), twin.births(known)
 	for i, n := range here {

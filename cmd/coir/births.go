@@ -7,38 +7,19 @@ import (
 
 // The names of goroutines. A report compares two schedules, in which goroutines may begin in another order and so have
 // other numbers in the record. A reader takes two goroutines of one name for the same, so a name must stand for the
-// same goroutine in both schedules: the one that the same parent started by the same go statement, at the same turn.
-
-// birth identifies a goroutine in all schedules of a test: by its parent, its go statement, and its number among the
-// goroutines that the parent started there. The goroutine of a request is its own parent.
-type birth struct {
-	parent int // the number of the parent's birth
-	line   string
-	nth    int
-}
+// same goroutine in both schedules: see report.Births. The goroutine of a request is its own parent.
 
 // births returns the births of the goroutines of a schedule, each as a number that it has in all schedules.
 func (n *naming) births(r *record) map[int]int {
-	births, nth := map[int]int{}, map[birth]int{}
-	add := func(id, parent int, line string) {
-		b := birth{parent: parent, line: line}
-		nth[b]++
-		b.nth = nth[b]
-		number, ok := n.known[b]
-		if !ok {
-			number = len(n.known) + 1
-			n.known[b] = number
-		}
-		births[id] = number
-	}
+	births, add := map[int]int{}, n.known.Schedule()
 	for _, id := range r.ids() { // a parent comes before its children
 		if a := r.actors[id]; a.of == 0 {
-			add(id, births[a.parent], a.made.String()+" "+a.madeBy)
+			births[id] = add(births[a.parent], a.made.String()+" "+a.madeBy)
 		}
 	}
 	for _, id := range r.ids() {
 		if a := r.actors[id]; a.of != 0 {
-			add(id, births[a.of], a.role)
+			births[id] = add(births[a.of], a.role)
 		}
 	}
 	return births

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // The names of objects. The record of a schedule identifies locks, channels and other objects by numbers. A reader
@@ -38,7 +39,7 @@ type naming struct {
 	number  map[string]string   // the number of each object in the report: mutex#1
 
 	goroutines map[*actor]string // the names of goroutines
-	known      map[birth]int     // see births
+	known      report.Births     // see births
 
 	files map[string]*sourceFile
 }
@@ -55,7 +56,7 @@ func (r *record) name() *naming {
 	n := &naming{
 		names: map[string][]string{}, objects: map[string][]string{}, number: map[string]string{},
 		typed: map[use]string{}, files: map[string]*sourceFile{},
-		goroutines: map[*actor]string{}, known: map[birth]int{},
+		goroutines: map[*actor]string{}, known: report.Births{},
 	}
 	var order []string
 	r.named = n
