@@ -90,7 +90,7 @@ func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *tabl
 		all[c.parts].Timed = false // so that it is kept
 	}
 	c.contested, c.rivals = t.rivals(all, c.parts)
-	c.shown = t.columns(all, c.parts, most, without)
+	c.shown = t.columns(all, c.parts, c.rivals, most, without)
 	for i := range all {
 		if all[i].Waits {
 			all[i].Text += " " + WaitMark
@@ -671,7 +671,7 @@ func abs(n int) int { return max(n, -n) }
 // actor that fails; those in which faults happened; those of the decisions that matter, if they are few; those that
 // logged the last texts; of the actors that wait at the end, the last at each line; and those with steps that were
 // cut short. If these are few, it adds others, by their last step that has a text.
-func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool) (actors []int) {
+func (t *Trace) columns(all []chart.Step, parts int, rivals []int, most int, without map[int]bool) (actors []int) {
 	acts, have, n := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0
 	for i := range all {
 		if !acts[all[i].Actor] {
@@ -691,7 +691,6 @@ func (t *Trace) columns(all []chart.Step, parts, most int, without map[int]bool)
 	if parts >= 0 {
 		add(all[parts].Actor)
 		add(t.twins())
-		_, rivals := t.rivals(all, parts)
 		for _, i := range rivals {
 			add(i)
 		}

@@ -48,7 +48,7 @@ func TestColumnsOfTheGuilty(t *testing.T) {
 	for i := range 30 {
 		c.Steps = append(c.Steps, chart.Step{Number: i + 1, Actor: i, Text: "sleep", Timed: true})
 	}
-	all := (&Trace{Chart: c, Total: 30, FailedAt: 26, Failing: []int{25}}).columns(c.Steps, -1, mostColumns, nil)
+	all := (&Trace{Chart: c, Total: 30, FailedAt: 26, Failing: []int{25}}).columns(c.Steps, -1, nil, mostColumns, nil)
 	text := " " + strings.Trim(fmt.Sprint(all), "[]") + " "
 	if !strings.Contains(text, " 20 ") || !strings.Contains(text, " 25 ") || strings.Contains(text, " 24 ") ||
 		len(all) != fewColumns {
