@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
+	"github.com/coir-go/coir/internal/report"
 )
 
 // options are the flags and the arguments of coir test and coir debug, as the user gave them. Nothing changes them
@@ -203,7 +204,7 @@ func flagTexts() string {
 			name += " " + value
 		}
 		text = strings.ReplaceAll(text, "{}", fmt.Sprint(d.value))
-		for i, line := range wrapped(text, flagWidth) {
+		for i, line := range report.Wrap(text, flagWidth) {
 			if i > 0 {
 				name = ""
 			}
@@ -211,21 +212,6 @@ func flagTexts() string {
 		}
 	}
 	return b.String()
-}
-
-// wrapped splits a text into lines of at most width columns.
-func wrapped(text string, width int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }
 
 // parse reads the arguments of coir test or coir debug.

@@ -218,9 +218,11 @@ func funcName(d *ast.FuncDecl) string {
 	return baseName(d.Recv.List[0].Type) + "." + d.Name.Name
 }
 
-// baseName returns the type's name without pointer and type parameters.
+// baseName returns the name of a type of the same package without pointer and type parameters, or "".
 func baseName(e ast.Expr) string {
 	switch t := e.(type) {
+	case *ast.ParenExpr:
+		return baseName(t.X)
 	case *ast.StarExpr:
 		return baseName(t.X)
 	case *ast.IndexExpr:
@@ -230,7 +232,7 @@ func baseName(e ast.Expr) string {
 	case *ast.Ident:
 		return t.Name
 	}
-	return "?"
+	return ""
 }
 
 // specName returns the name of the type, variable or constant in a declaration to which the comment belongs: the name

@@ -87,7 +87,7 @@ func (m members) declare(file, text string) (comments []string, err error) {
 		case *ast.FuncDecl:
 			if d.Recv == nil {
 				pkg.names[d.Name.Name] = true
-			} else if name := typeName(d.Recv.List[0].Type); name != "" {
+			} else if name := baseName(d.Recv.List[0].Type); name != "" {
 				m.of(name).names[d.Name.Name] = true
 			}
 		case *ast.GenDecl:
@@ -120,7 +120,7 @@ func (m members) declare(file, text string) (comments []string, err error) {
 // declareType adds the members that a type has by its definition.
 func (m members) declareType(of *declaration, x ast.Expr) {
 	embed := func(x ast.Expr) {
-		if name := typeName(x); name != "" {
+		if name := baseName(x); name != "" {
 			of.embeds = append(of.embeds, name)
 			return
 		}
@@ -144,26 +144,9 @@ func (m members) declareType(of *declaration, x ast.Expr) {
 		}
 		if len(f.Names) == 0 {
 			embed(f.Type)
-			of.names[typeName(f.Type)] = true
+			of.names[baseName(f.Type)] = true
 		}
 	}
-}
-
-// typeName returns the name of a type of the same package, without its parameters, or "".
-func typeName(x ast.Expr) string {
-	switch x := x.(type) {
-	case *ast.Ident:
-		return x.Name
-	case *ast.StarExpr:
-		return typeName(x.X)
-	case *ast.ParenExpr:
-		return typeName(x.X)
-	case *ast.IndexExpr:
-		return typeName(x.X)
-	case *ast.IndexListExpr:
-		return typeName(x.X)
-	}
-	return ""
 }
 
 // has reports whether something with the name may have the member.
