@@ -207,6 +207,33 @@ func TestStallsAreLogged(t *testing.T) {
 	}
 }
 
+// Getting the stack of a fiber stops all goroutines, the longer the more there are. With very many, a stall is logged
+// without the stack.
+func TestStallAmongManyGoroutines(t *testing.T) {
+	l := logging(t)
+	rt := newRuntime(t)
+	gate := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 10_001 {
+		wg.Go(func() { <-gate })
+	}
+	wg.Go(func() {
+		err := rt.Run(context.Background(), func(context.Context, *coir.Nursery) error {
+			<-gate
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "the stall is logged", func() bool { return len(l.all()) > 0 })
+	close(gate)
+	wg.Wait()
+	if rec := l.all()[0]; rec["at"] != "" || rec["fiber"] == "" || rec["for"] == "" {
+		t.Errorf("logged %v, want no place", rec)
+	}
+}
+
 // OnStall replaces the log. TestWhichRuntimesLogStalls has the other ways not to log.
 func TestStallsThatAreNotLogged(t *testing.T) {
 	l := logging(t)

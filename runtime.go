@@ -98,7 +98,10 @@ func WithObserver(o Observer) RuntimeOption {
 type Stall struct {
 	Fiber *Fiber
 	For   time.Duration
-	Stack string // the fiber's stack when the stall was noticed
+
+	// Stack is the fiber's stack when the stall was noticed. It is empty if the program has more than 10,000 goroutines:
+	// Go finds a stack by stopping the program until all stacks are printed, for some 20 microseconds each.
+	Stack string
 }
 
 // Observer is notified of what fibers do, on the goroutine where it happens. Locks may be held during a call, so its

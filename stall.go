@@ -34,7 +34,8 @@ func onStalls(set *settings, observer *guarded) *stallReports {
 func (r *stallReports) report(st sched.Stall) {
 	if st.Task == nil { // no fiber is running, but a policy: that of package sim, which is notified
 		if r.tell != nil {
-			guard("the function of OnStall", func() { r.tell(Stall{For: st.For, Stack: st.Stack()}) })
+			stack, _ := st.Stack()
+			guard("the function of OnStall", func() { r.tell(Stall{For: st.For, Stack: stack}) })
 		}
 		return
 	}
@@ -44,7 +45,8 @@ func (r *stallReports) report(st sched.Stall) {
 	if r.tell == nil && r.observer == nil && !log {
 		return
 	}
-	s := Stall{Fiber: f, For: st.For, Stack: st.Stack()}
+	stack, dumped := st.Stack()
+	s := Stall{Fiber: f, For: st.For, Stack: stack}
 	if r.tell != nil {
 		guard("the function of OnStall", func() { r.tell(s) })
 	}
@@ -52,7 +54,7 @@ func (r *stallReports) report(st sched.Stall) {
 		r.observer.tell(func(o Observer) { o.FiberStalled(s) })
 	}
 	if log {
-		if at := placeIn(s.Stack); at == "" {
+		if at := placeIn(stack); at == "" && dumped {
 			r.set(site, false)
 		} else {
 			guard("the handler of slog", func() { s.log(at) })
@@ -78,11 +80,15 @@ func (r *stallReports) set(pc uintptr, logged bool) (before bool) {
 	return before
 }
 
+// log logs the stall. at is where the fiber is, or empty if that is not known.
 func (s Stall) log(at string) {
+	args := []any{"fiber", s.Fiber.Name(), "for", s.For, "started", s.Fiber.SpawnSite()}
+	if at != "" {
+		args = append(args, "at", at)
+	}
 	slog.Warn("coir: a fiber runs for long without yielding, and holds its worker. If it blocks, call what blocks in "+
 		"coir.Blocking, or start the fiber with coir.OnGoroutine(). If it computes, call coir.Yield now and then, and end "+
-		"when that returns an error.",
-		"fiber", s.Fiber.Name(), "for", s.For, "started", s.Fiber.SpawnSite(), "at", at)
+		"when that returns an error.", args...)
 }
 
 // placeIn returns the innermost place in a fiber's stack, as file:line, that is not in the standard library. It returns

@@ -369,14 +369,26 @@ type Stall struct {
 // because there may be a thousand.
 type dump struct{ text []byte }
 
+// mostDumped is the largest number of goroutines whose stacks are taken to find one of them. They stop the world for
+// some 20 us each: 0.2 s in all.
+const mostDumped = 10_000
+
 // Stack returns the stack of the goroutine, or "" if it cannot be found. It takes a dump of all stacks, which stops the
-// world for a moment, so it is called only for a stall that is reported.
-func (st Stall) Stack() string {
+// world, so it is called only for a stall that is reported. It takes no dump if there are too many goroutines.
+func (st Stall) Stack() (text string, dumped bool) {
 	d := st.dump
 	if d.text == nil {
+		if runtime.NumGoroutine() > mostDumped {
+			return "", false
+		}
 		d.text = AllStacks()
 	}
-	head := "goroutine " + strconv.FormatUint(coro.NumberOf(st.g), 10) + " "
+	return d.of(st.g), true
+}
+
+// of returns the stack of a goroutine, or "".
+func (d *dump) of(g uintptr) string {
+	head := "goroutine " + strconv.FormatUint(coro.NumberOf(g), 10) + " "
 	_, text, found := bytes.Cut(d.text, []byte("\n\n"+head))
 	if !found {
 		return ""
@@ -386,14 +398,16 @@ func (st Stall) Stack() string {
 }
 
 // AllStacks returns the stacks of all goroutines, each after an empty line, but no more than the first 64 MB. It stops
-// the world for as long as it takes to print them.
+// the world for as long as it takes to print them. That takes as long if they do not fit, so the buffer is large enough
+// for most programs.
 //
 //go:norace
 func AllStacks() []byte {
-	for size := 1 << 16; ; size *= 4 {
+	const most = 1 << 26
+	for size := min(1<<16+runtime.NumGoroutine()*2048, most); ; size = min(4*size, most) {
 		buf := make([]byte, size)
 		buf[0], buf[1] = '\n', '\n'
-		if n := 2 + runtime.Stack(buf[2:], true); n < size || size >= 1<<26 {
+		if n := 2 + runtime.Stack(buf[2:], true); n < size || size == most {
 			return buf[:n]
 		}
 	}
