@@ -36,9 +36,10 @@ func Shrink(
 ) (small []int, whole bool) {
 	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps}
 	s.fewest = Switches(s.best)
-	s.search(0, 1, search/5)
-	s.lastFirst = true
-	s.search(0, 1, search)
+	if s.search(0, 1, search/5); s.spent > search/5 { // this was not all of them
+		s.lastFirst = true
+		s.search(0, 1, search)
+	}
 	s.spent = 0
 	s.cut(cut)
 	whole = s.spent < cut
