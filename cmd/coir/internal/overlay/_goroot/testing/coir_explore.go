@@ -367,7 +367,7 @@ func (x *coirExplorer) alone() {
 func (x *coirExplorer) replay(token string) {
 	c, hash, err := coirDecode(token)
 	if err != "" {
-		x.recordError("the token " + token + " " + err)
+		x.recordError("cannot read " + token + ": " + err)
 		x.t.Fail()
 		return
 	}

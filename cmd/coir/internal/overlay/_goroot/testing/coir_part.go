@@ -42,7 +42,7 @@ func (t *T) CoirExplore(fn func(*T)) bool {
 // CoirReplay is like CoirExplore, but runs only the schedule of a token and some similar ones.
 func (t *T) CoirReplay(token string, fn func(*T)) bool {
 	if _, _, err := coirDecode(token); err != "" {
-		t.Fatalf("the token %s %s", token, err)
+		t.Fatalf("cannot read %s: %s", token, err)
 	}
 	return t.coirExplorePart(&coirExplorer{fn: fn, only: token})
 }

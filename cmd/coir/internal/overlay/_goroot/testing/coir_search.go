@@ -80,7 +80,7 @@ func coirDecode(token string) (c coirConfig, hash uint64, err string) {
 	var h coir.TokenHead
 	letters, ok := h.CutPrefix(token)
 	if !ok {
-		return c, 0, "does not begin with " + coir.TokenPrefixes
+		return c, 0, "a token begins with " + coir.TokenPrefixes
 	}
 	script, e := replay.Parse(letters, h.Parse)
 	if e != nil {
