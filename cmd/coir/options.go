@@ -281,8 +281,11 @@ func (o *options) checkValues() error {
 	if o.schedules < 1 || o.processes < 1 {
 		return errors.New("-schedules and -p must be above 0")
 	}
-	if o.budget <= 0 || o.total < 0 {
-		return errors.New("-budget and -for must be above 0")
+	if o.budget <= 0 {
+		return errors.New("-budget must be above 0")
+	}
+	if o.total < 0 {
+		return errors.New("-for must not be below 0; with 0, which is the default, there are no rounds")
 	}
 	return nil
 }

@@ -38,9 +38,9 @@ func Switches(script []int) (n int) {
 }
 
 // MostDecisions is the largest number of decisions that a token may have. Each decision takes 8 bytes when the token is
-// read, and a number of a few bytes stands for any number of zeros. So without this limit, a damaged token could use all
-// memory. `coir test` records 1<<18 decisions of a schedule, and sim makes a few for each of at most 10,000 operations,
-// unless WithSteps allows more.
+// read, and a number of a few bytes stands for any number of zeros. So without this limit, a damaged token could use
+// all memory. `coir test` records 1<<18 decisions of a schedule, and sim makes a few for each of at most 10,000
+// operations, unless WithSteps allows more.
 const MostDecisions = 1 << 22
 
 // Token encodes a script as text: the head, and in base64 the fields and the decisions that are not 0, each with the

@@ -667,10 +667,11 @@ func abs(n int) int { return max(n, -n) }
 
 // columns chooses the actors that get a column, at most most, and none of those in without. Only actors with a row
 // can have one. In this order it chooses: the actors that fail; those at the row where the schedule diverges; the
-// others that use what both schedules use there; the actor of the last step before the failure; the namesakes of an
-// actor that fails; those in which faults happened; those of the decisions that matter, if they are few; those that
-// logged the last texts; of the actors that wait at the end, the last at each line; and those with steps that were
-// cut short. If these are few, it adds others, by their last step that has a text.
+// rivals, which use what both schedules use there; the actor of the row before that; the actor of the last step before
+// the failure; the namesakes of an actor that fails; those in which faults happened; those of the decisions in Decided;
+// those that logged the last texts; of the actors that wait at the end, the last at each line; and those with steps
+// that were cut short. Then it adds the other actors that wait, and others by their last step that has a text; if more
+// than mostColumns actors have a row, it adds them only up to fewColumns.
 func (t *Trace) columns(all []chart.Step, parts int, rivals []int, most int, without map[int]bool) (actors []int) {
 	acts, have, n := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0
 	for i := range all {

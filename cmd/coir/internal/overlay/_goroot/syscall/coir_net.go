@@ -9,10 +9,11 @@ import (
 )
 
 // This file replaces the kernel for the sockets of a schedule that `coir test` explores. Sockets on loopback addresses
-// and sockets of the local domain are in memory. Packages net and internal/poll are used unchanged except for points:
-// their calls of package syscall end in this file, and their waits end in the runtime's poller, which coir controls;
-// see coir_net.go of package runtime. So addresses, deadlines and errors are made by the same code as for real sockets,
-// from the same error numbers.
+// and sockets of the local domain are in memory. Package net is unchanged. In package internal/poll, closing and
+// locking a descriptor are points, and what only the kernel can do, such as splice, is left out or makes the test run
+// on the kernel's network. Their calls of package syscall end in this file, and their waits end in the runtime's
+// poller, which coir controls; see coir_net.go of package runtime. So the same code as for real sockets makes
+// addresses, deadlines and errors, from the same error numbers.
 //
 // A descriptor in memory is a number that the kernel does not use, and a process never uses it twice. Only the
 // goroutine that has the turn uses the data in this file, so there are no locks. The race detector must not see the
