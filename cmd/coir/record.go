@@ -16,7 +16,7 @@ type record struct {
 	*tested
 	part    string   // the name of the explored part of the test; empty: the whole test
 	failure *failure // nil: it does not fail
-	idle    []int    // the indexes of its faults that did nothing for the failure
+	idle    []int    // the indexes of its faults that are not needed for the failure
 	saved   bool     // it is the schedule of an earlier failure, and was run as it was saved
 	twin    *twin    // nil: none was searched
 	log     string   // what the test has logged

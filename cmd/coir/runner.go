@@ -147,9 +147,9 @@ func (x *runner) runOnce(ctx context.Context, r *result) error {
 	return err
 }
 
-// dependsOnEarlier reports whether a test may have failed because of earlier schedules of its process. Either the same
-// decisions did not lead to the same end, or the test failed in the plain order, but does not fail in the same way in a
-// process that runs only the plain order.
+// dependsOnEarlier reports whether a test may have failed because of earlier schedules of its process. Either a second
+// run with the same decisions ended differently, or the test failed in the plain order, but does not fail in the same
+// way in a process that runs only the plain order.
 func (x *runner) dependsOnEarlier(ctx context.Context, f *failure) bool {
 	if f.outside > 0 || f.stable && f.switches > 0 {
 		return false

@@ -48,7 +48,7 @@ func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
 // and its twin diverge, and why describes the divergence. fails says how the schedule fails; it does so after the given
 // number of steps. passes is the number of steps after which the twin passes.
 func Twin(c *chart.Chart, here, there int, why, fails string, steps, passes int) *chart.Twin {
-	ends := fmt.Sprintf("the one fails (%s) after %s, the other passes after %s", fails, Count(steps, "step"),
+	ends := fmt.Sprintf("this schedule fails (%s) after %s; the other passes after %s", fails, Count(steps, "step"),
 		chart.Grouped(passes))
 	return &chart.Twin{Chart: c, Here: here, There: there, Why: why, Ends: ends}
 }
@@ -118,7 +118,7 @@ func alone(what string, decisions, tried int, sure bool) string {
 	case decisions == 0:
 		return "there was nothing to decide: the " + what + " fails in its only schedule"
 	case sure:
-		return fmt.Sprintf("no schedule passes: all %s of them were tried", chart.Grouped(tried+1))
+		return fmt.Sprintf("no schedule passes: all %s were tried", Count(tried+1, "schedule"))
 	}
 	return fmt.Sprintf("each of %s that were tried instead fails too",
 		Count(tried, "other schedule"))

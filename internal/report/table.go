@@ -349,8 +349,8 @@ func (c *table) measure() {
 // breakable returns a name in the form that is broken into lines: a line number may begin a line, too.
 func breakable(name string) string { return strings.ReplaceAll(name, ".go:", ".go :") }
 
-// room returns how much narrower than its maximum the table is if no column is wider than most characters, except for
-// its longest word.
+// room returns the unused width of the table, if columns are limited to most characters, or to their longest word if
+// that is longer. It is negative if the table does not fit.
 func (c *table) room(most int) int {
 	if c.Width == 0 {
 		return 0
@@ -621,7 +621,7 @@ func (t *Trace) guilty(all []chart.Step, parts int) (actors []int) {
 	return slices.Compact(actors)
 }
 
-// twins returns the actor that the twin has a step of where the two diverge, or -1 if the schedule has no such actor.
+// twins returns the actor of the twin's first different step, or -1 if the schedule has no such actor.
 func (t *Trace) twins() int {
 	if t.Twin == nil || t.Twin.There >= len(t.Twin.Steps) {
 		return -1

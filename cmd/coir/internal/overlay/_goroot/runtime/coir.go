@@ -63,7 +63,7 @@ type coirG struct {
 	pollWrites bool
 	again      bool // the next operation on a socket has no point, because the point was earlier; see coir_net.go
 
-	polls bool // it only polls, which is no progress of the test; see http_coirPolls
+	polls bool // it only polls; its steps do not count as progress: see http_coirPolls
 
 	// For reports about package net/http.
 	note int32  // 1 plus the index in coirNotes of the note about its next step; 0 if there is none

@@ -154,7 +154,7 @@ func (x *coirExplorer) withoutFaults(f *coirFailure) {
 	f.script = replay.Script(f.decided)
 }
 
-// idleFaults records the faults of a failing schedule that did nothing for the failure: if they happen without an
+// idleFaults records the faults of a failing schedule that are not needed for the failure: if they happen without an
 // effect, the schedule fails in the same way. c is the configuration of the schedule, which fails with kind.
 func (x *coirExplorer) idleFaults(rec *coirRecord, c coirConfig, kind coir.Kind) {
 	if _, ok := c.strategy.(*search.Script); !ok || c.Faults == 0 {
