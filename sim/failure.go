@@ -52,7 +52,7 @@ type Failure struct {
 	marks    []mark     // of Errorf, Logf and Sometimes
 	draws    []decision // of Intn
 	holds    []hold
-	ticking  []bool   // the fibers that only wait for time repeatedly, if the failure is a deadlock of the others
+	ticking  []bool   // the fibers that only wait for time repeatedly, if the other fibers are in a deadlock
 	unsure   bool     // the same decisions have led to another behaviour
 	cut      bool     // shrinking was ended early
 	forked   int      // the step after which the behaviour differs, if that is the failure and is known

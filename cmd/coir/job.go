@@ -8,12 +8,12 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
-// What coir test does is in three types. The options are what the user gave. A job is what follows from them for one
-// test: what to explore, and how much. A process is one process of the test binary, which does all of the job, or a
-// part of it. A runner (see runner.go) runs one process after another: the results of the processes so far decide about
-// the next.
+// Three types say what coir test does. The options are what the user gave. A job is what follows from the options for
+// one test: what to explore, and how much. A process is one process of the test binary, which does all of the job, or a
+// part of it. A runner (see runner.go) runs one process after another, and decides from their results what the next one
+// does.
 
-// job is a test to explore, and how. Nothing changes a job: inRound returns another one.
+// job is a test to explore, and how to explore it. A job does not change; inRound returns a new one.
 type job struct {
 	options *options
 	p       *pkg
@@ -49,7 +49,7 @@ func (j *job) inRound(round int, left time.Duration, dir string) *job {
 }
 
 // eachAlone reports whether each schedule has a process of its own from the beginning: because of -fresh, or because
-// the failure of the token was found so.
+// the failure of the token was found that way.
 func (j *job) eachAlone() bool {
 	h, _ := readToken(j.options.replay)
 	return j.options.fresh || h.Alone
@@ -64,7 +64,7 @@ func (j *job) inOrder() bool {
 	return s.inOrder
 }
 
-// exploring is the number of schedules of a process that does not run only one.
+// exploring is the value of only for a process that runs many schedules.
 const exploring = -1
 
 // process is one process of the test binary. Its values become the settings that the overlay reads, and the flags of

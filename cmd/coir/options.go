@@ -17,7 +17,7 @@ import (
 )
 
 // options are the flags and the arguments of coir test and coir debug, as the user gave them. Nothing changes them
-// after parse. What follows from them is in methods, and in the job of each test.
+// after parse. Methods, and the job of each test, say what follows from them.
 type options struct {
 	schedules int
 	budget    time.Duration // see limit

@@ -13,8 +13,8 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// The report of a failure: what happened, which goroutine waits for what, which goroutine could end each wait, and the
-// last steps with a column for each goroutine.
+// This file writes the report of a failure: what happened, which goroutine waits for what, which goroutine could end
+// each wait, and the last steps with a column for each goroutine.
 
 // channel returns the name of a channel, and where it was made if that is useful: the channel of a context is made when
 // Done is first called. full says that a goroutine waits to send to it.

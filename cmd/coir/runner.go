@@ -19,8 +19,8 @@ type runner struct {
 	tool *tool
 	job  *job
 
-	// The network of the next processes, and the reason if it is the kernel's although the user did not ask for that. It
-	// changes once, when a schedule turns out to need the kernel's network.
+	// The network of the next processes, and why it is the kernel's if the user did not ask for the kernel's. The network
+	// changes at most once, when a schedule turns out to need the kernel's.
 	network  string
 	onKernel string
 }

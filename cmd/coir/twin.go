@@ -10,8 +10,8 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// Comparing the failure with its twin: a schedule that passes, and has as many of its first decisions as possible in
-// common with the failure. Package replay finds the twin in the process of the test; see also package sim.
+// This file compares the failure with its twin: a schedule that passes, and has as many of its first decisions as
+// possible in common with the failure. Package replay finds the twin in the process of the test; see also package sim.
 
 // parting has the operations of a failure and of its twin from the first difference on, in the order in which they
 // began.

@@ -118,7 +118,7 @@ type coirSocket struct {
 	fd, domain, typ, proto int
 	twin                   int // see coirTwins
 
-	obj   *uint64 // the object of the socket's points; both ends of a connection have the same
+	obj   *uint64 // the object of the socket's points; the two ends of a connection share one
 	local coirAddr
 	peer  coirAddr
 	link  *coirSocket // in coirNet.bound
@@ -130,7 +130,7 @@ type coirSocket struct {
 	pipe                         bool                      // it is an end of a pipe; see CoirPipe
 	second                       bool                      // it was accepted, or is the reading end of a pipe
 	hangs                        bool                      // nothing arrives any more; see meets
-	err                          Errno                     // the next operation returns it, once
+	err                          Errno                     // an error that the next operation returns, once
 	options                      [len(coirKept)]coirOption // the values of the options in coirKept
 
 	in, out *coirPipe // the two directions of a stream
@@ -257,8 +257,8 @@ func coirMakeSocket(domain, typ, proto int) (fd int, err error, ok bool) {
 // coirMaxFiles is the most sockets that a schedule may make.
 const coirMaxFiles = 1 << 16
 
-// coirTwins contains one socket of the kernel for each kind. They serve to ask the kernel which kinds of sockets exist,
-// and which values their options accept.
+// coirTwins contains one socket of the kernel for each kind of socket. They show which kinds of sockets the kernel has,
+// and which values of options it accepts.
 var coirTwins [32]struct {
 	domain, typ, proto, fd int
 	err                    error
@@ -1013,8 +1013,8 @@ func (s *coirSocket) shutdown(how int) error {
 	return nil
 }
 
-// shutdownPackets ends one or both directions of a socket for packets. The socket need not be connected. If it is a
-// SOCK_SEQPACKET, which has a connection at both ends, it also ends the directions at the other end.
+// shutdownPackets ends one or both directions of a socket for packets. The socket need not be connected. A
+// SOCK_SEQPACKET is connected at both ends, so shutdownPackets also ends the directions of the other end.
 //
 //go:norace
 func (s *coirSocket) shutdownPackets(read, write bool) {
@@ -1026,8 +1026,8 @@ func (s *coirSocket) shutdownPackets(read, write bool) {
 	}
 }
 
-// receive copies the first packet to p. It returns the number of bytes copied, and the packet, or nil if there is none.
-// flags is MSG_TRUNC if p was too short.
+// receive copies the first packet to p. It returns the number of bytes copied, and the packet, which is nil if there is
+// none. flags is MSG_TRUNC if p was too short.
 //
 //go:norace
 func (s *coirSocket) receive(p []byte, how int) (n int, packet *coirPacket, flags int, err error) {
@@ -1060,7 +1060,7 @@ func (s *coirSocket) receive(p []byte, how int) (n int, packet *coirPacket, flag
 	return -1, nil, 0, EAGAIN
 }
 
-// remove removes the first packet. It wakes the packet's sender if that waits until its packets are received.
+// remove removes the first packet. It wakes the packet's sender if the sender waits until its packets are received.
 //
 //go:norace
 func (s *coirSocket) remove() {
@@ -1274,8 +1274,8 @@ func coirMaxPackets() int {
 
 // The variants of receiving and sending.
 
-// recvfrom receives, and returns the address of the sender if the sender has one, except for TCP. Recvmsg uses it too,
-// because a socket in memory has no control messages.
+// recvfrom receives. It also returns the address of the sender, if the sender has one and the socket is not of TCP.
+// Recvmsg uses recvfrom too, because a socket in memory has no control messages.
 //
 //go:norace
 func (s *coirSocket) recvfrom(p []byte, how int) (n, flags int, from Sockaddr, err error) {
