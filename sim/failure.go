@@ -172,7 +172,7 @@ func (f *Failure) Error() string {
 		b.WriteString("  it was too long to be made as small as it could be: choices may be left that do not matter\n")
 	}
 	r.explain(&b)
-	r.parting(&b)
+	r.sayDivergence(&b)
 	var table strings.Builder
 	r.traced().Table(&table)
 	b.WriteString(r.legend(b.String() + table.String()))

@@ -194,7 +194,7 @@ func (w *world) Next() policy.Fiber {
 		}
 		if w.nready == 0 {
 			if w.idle != nil && w.running && w.fail == nil {
-				if w.unsettled() {
+				if w.takeUnsettled() {
 					return nil
 				}
 				w.idle()
@@ -219,7 +219,7 @@ func (w *world) Next() policy.Fiber {
 					w.collect()
 				}
 			}
-			if w.unsettled() || w.nready == 0 {
+			if w.takeUnsettled() || w.nready == 0 {
 				return nil
 			}
 		}
@@ -235,7 +235,7 @@ func (w *world) Next() policy.Fiber {
 			return w.run(to)
 		}
 		w.advance()
-		if w.unsettled() {
+		if w.takeUnsettled() {
 			return nil
 		}
 	}
@@ -263,13 +263,13 @@ func (w *world) lineUp(n int, i int32) int {
 	return n
 }
 
-// unsettled reports whether the fiber that ran last may still be on its way to sleep. If that fiber has been woken, it
-// is not in ready yet. The worker must then settle it, and call Next again.
+// takeUnsettled reports whether the fiber that ran last may still be on its way to sleep, and sets settled. If that
+// fiber has been woken, it is not in ready yet. The worker must then settle it, and call Next again.
 //
 // Guarded by TestExhaustiveCounts.
 //
 //go:norace
-func (w *world) unsettled() bool {
+func (w *world) takeUnsettled() bool {
 	was := w.settled
 	w.settled = true
 	return !was

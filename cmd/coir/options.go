@@ -84,7 +84,7 @@ var strategies = []strategy{
 }
 
 // plainOrder is the strategy with only the plain schedule.
-const plainOrder = "stay"
+const plainOrder = "plain"
 
 // strategyNames returns the names of all strategies, in words.
 func strategyNames() string {

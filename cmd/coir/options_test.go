@@ -73,7 +73,7 @@ func TestHelpOfTheFlags(t *testing.T) {
 	for _, want := range []string{
 		"\n\t-schedules n       run at most n schedules per test (default 10000); ",
 		"\n\t-budget duration   spend at most duration on each test, such as 10s (default 1s; ",
-		"\n\t-strategy strategy choose schedules by strategy: default, random, uniform, pct, exhaustive, dpor or stay\n",
+		"\n\t-strategy strategy choose schedules by strategy: default, random, uniform, pct, exhaustive, dpor or plain\n",
 		"\n\t-bound n           at most n preemptions in a schedule of the exhaustive strategy (default 2)\n",
 		"\n\t-racing            let time pass",
 		"\n\t-leaks=false       do not fail a test that leaves goroutines behind; -v shows them\n",

@@ -34,7 +34,7 @@ type record struct {
 	end      *report.Trace // see ending and traced
 	columnOf []*actor      // the goroutine of each actor of end
 	rows     map[*step]int // the rows of steps in end
-	parted   *parting      // see diverge
+	diverged *divergence   // see diverge
 }
 
 // failure is a schedule that failed.

@@ -99,7 +99,7 @@ func (r *record) report(dir string, width int) string {
 	var b strings.Builder
 	t := r.traced(dir)
 	t.Width = width
-	b.WriteString(r.explain(dir) + r.parting(dir, width))
+	b.WriteString(r.explain(dir) + r.sayDivergence(dir, width))
 	t.Table(&b)
 	return b.String()
 }

@@ -16,8 +16,8 @@ const (
 	twinWidth  = 62 // characters of each, if there is room
 )
 
-// Parting describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
-type Parting struct {
+// Divergence describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
+type Divergence struct {
 	Why           string // the decision, in words, with both ways; empty: there is no twin
 	Fails, Passes Listing
 	Verdict       string // how the schedule fails
@@ -29,8 +29,8 @@ type Parting struct {
 	Decisions     int    // the number of decisions in the failing schedule
 }
 
-// SayParting writes where the schedule diverges from one that passes.
-func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
+// SayDivergence writes where the schedule diverges from one that passes.
+func (t *Trace) SayDivergence(b *strings.Builder, p *Divergence) {
 	if p.Why == "" {
 		t.line(b, "%s", alone(p.What, p.Decisions, p.Tried, p.Sure))
 		return
@@ -61,7 +61,7 @@ type Listing struct {
 
 // beside writes the steps of a failing schedule and of its twin side by side, from where they diverge. Each line
 // begins with indent. width is the width of each.
-func beside(w io.Writer, indent string, p *Parting, width int) {
+func beside(w io.Writer, indent string, p *Divergence, width int) {
 	var contested []string
 	if len(p.Fails.Steps) > 0 && len(p.Passes.Steps) > 0 {
 		contested = common(p.Fails.Steps, p.Passes.Steps)
@@ -97,7 +97,7 @@ const farAway = 50
 // The bug is not always at the divergence: in a library, the two schedules may diverge because other actors run in
 // another order, which only matters much later. A line of the user's own module is a decision of the user's program, so
 // there the sentence does not leave that open.
-func found(p *Parting) string {
+func found(p *Divergence) string {
 	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", Count(p.Tried, "schedule"))
 	if p.Sure {
 		text = "no schedule that passes has more in common with this one"

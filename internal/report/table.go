@@ -17,23 +17,23 @@ import (
 const MostRows = 60
 
 const (
-	narrowest    = 6
-	tableWidth   = 150 // the width of all columns together, if their cells are long
-	leastWidth   = 20
-	mostColumns  = 8
-	longestWord  = 24 // words of this length are not broken
-	goodWidth    = 18 // columns with one row are left out, so that the others can have this width
-	poorWidth    = 12 // the least important columns are left out, so that the others can have this width
-	fewColumns   = 5  // at least this many, even if they do not matter
-	beforeParts  = 3  // rows that are kept before the one where the schedule diverges
-	afterParts   = 24 // rows that are kept after it
-	beforeFail   = 8  // rows of an actor that are kept before it reports the failure
-	mostSwitches = 4  // switches that are kept, and rows on either side of each
-	aroundSwitch = 2
-	mostFaults   = 15 // faults that have a row
-	mostSaid     = 5  // faults whose next row is also kept
-	mostLogged   = 10 // texts that the program logged, which are kept
-	lateLogged   = 3  // texts whose actors have a column
+	narrowest     = 6
+	tableWidth    = 150 // the width of all columns together, if their cells are long
+	leastWidth    = 20
+	mostColumns   = 8
+	longestWord   = 24 // words of this length are not broken
+	goodWidth     = 18 // columns with one row are left out, so that the others can have this width
+	poorWidth     = 12 // the least important columns are left out, so that the others can have this width
+	fewColumns    = 5  // at least this many, even if they do not matter
+	beforeDiverge = 3  // rows that are kept before the one where the schedule diverges
+	afterDiverge  = 24 // rows that are kept after it
+	beforeFail    = 8  // rows of an actor that are kept before it reports the failure
+	mostSwitches  = 4  // switches that are kept, and rows on either side of each
+	aroundSwitch  = 2
+	mostFaults    = 15 // faults that have a row
+	mostSaid      = 5  // faults whose next row is also kept
+	mostLogged    = 10 // texts that the program logged, which are kept
+	lateLogged    = 3  // texts whose actors have a column
 )
 
 // Table writes a column for each actor, and the steps in order from top to bottom, each with its line. A legend of the
@@ -46,7 +46,7 @@ func (t *Trace) Table(b *strings.Builder) {
 	if c == nil {
 		return
 	}
-	guilty := t.guilty(c.all, c.parts)
+	guilty := t.guilty(c.all, c.diverges)
 	needed := append(slices.Clone(guilty), c.rivals...)
 	for c.room(goodWidth) < 0 {
 		poor := slices.DeleteFunc(slices.Clone(c.shown), func(i int) bool {
@@ -85,12 +85,12 @@ func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *tabl
 	if len(all) == 0 {
 		return nil
 	}
-	c := &table{Trace: t, Builder: b, all: all, parts: t.parts(all)}
-	if c.parts >= 0 {
-		all[c.parts].Timed = false // so that it is kept
+	c := &table{Trace: t, Builder: b, all: all, diverges: t.diverges(all)}
+	if c.diverges >= 0 {
+		all[c.diverges].Timed = false // so that it is kept
 	}
-	c.contested, c.rivals = t.rivals(all, c.parts)
-	c.shown = t.columns(all, c.parts, c.rivals, most, without)
+	c.contested, c.rivals = t.rivals(all, c.diverges)
+	c.shown = t.columns(all, c.diverges, c.rivals, most, without)
 	for i := range all {
 		if all[i].Waits {
 			all[i].Text += " " + WaitMark
@@ -110,8 +110,8 @@ func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *tabl
 	return c
 }
 
-// parts returns the row at which the schedule diverges; -1 if there is none.
-func (t *Trace) parts(all []chart.Step) int {
+// diverges returns the row at which the schedule diverges; -1 if there is none.
+func (t *Trace) diverges(all []chart.Step) int {
 	switch {
 	case t.Twin != nil && t.Twin.Here < len(all):
 		return t.Twin.Here
@@ -163,11 +163,11 @@ func (t *Trace) SayFaults(b *strings.Builder) {
 type table struct {
 	*Trace
 	*strings.Builder
-	all   []chart.Step
-	start []chart.Row // the first rows, which are one line; nil: none
-	rows  []chart.Row // the others
-	parts int         // the row where the schedule diverges; -1: none
-	shown []int       // actors that have a column
+	all      []chart.Step
+	start    []chart.Row // the first rows, which are one line; nil: none
+	rows     []chart.Row // the others
+	diverges int         // the row where the schedule diverges; -1: none
+	shown    []int       // actors that have a column
 
 	contested []string // what the schedule and its twin both use where they diverge
 	rivals    []int    // the actors that use that
@@ -190,9 +190,9 @@ func (c *table) pinned() map[int]bool {
 		}
 	}
 	split := len(c.all)
-	if c.parts >= 0 {
-		split = c.parts
-		near(split, beforeParts, afterParts)
+	if c.diverges >= 0 {
+		split = c.diverges
+		near(split, beforeDiverge, afterDiverge)
 	}
 	var switches []int
 	before := 0
@@ -228,7 +228,7 @@ func (c *table) pinned() map[int]bool {
 		nearest := -1
 		for i := range c.all {
 			if s := &c.all[i]; s.Actor == actor && s.Uses(c.contested) &&
-				(nearest < 0 || abs(i-c.parts) < abs(nearest-c.parts)) {
+				(nearest < 0 || abs(i-c.diverges) < abs(nearest-c.diverges)) {
 				nearest = i
 			}
 		}
@@ -256,7 +256,7 @@ func (c *table) foldStart() {
 	n := 0
 	for n < len(c.rows) {
 		s := &c.all[c.rows[n].Step]
-		if c.rows[n].Step != n || !s.Starts || s.Waits || s.Switches > 0 || s.Actor != c.all[0].Actor || n == c.parts {
+		if c.rows[n].Step != n || !s.Starts || s.Waits || s.Switches > 0 || s.Actor != c.all[0].Actor || n == c.diverges {
 			break
 		}
 		n++
@@ -281,7 +281,7 @@ func (c *table) thin() {
 	steps, before := make([]chart.Step, len(c.rows)), 0 // those of the rows
 	keep := c.pinned()
 	for k, row := range c.rows {
-		if steps[k] = c.all[row.Step]; c.parts < 0 || row.Step < c.parts {
+		if steps[k] = c.all[row.Step]; c.diverges < 0 || row.Step < c.diverges {
 			before = k + 1
 		}
 	}
@@ -395,22 +395,22 @@ func (c *table) time(s *chart.Step) time.Duration { return s.At.Round(max(c.Exac
 
 // legend explains the marks of the table.
 func (c *table) legend() {
-	var parts, turns, cases, waits, arrow bool
+	var diverges, turns, cases, waits, arrow bool
 	c.each(func(i int, s *chart.Step) {
-		parts = parts || i == c.parts
-		turns = turns || i != c.parts && s.Switches > 0 && !s.Takes
-		cases = cases || i != c.parts && s.Switches > 0 && s.Takes
+		diverges = diverges || i == c.diverges
+		turns = turns || i != c.diverges && s.Switches > 0 && !s.Takes
+		cases = cases || i != c.diverges && s.Switches > 0 && s.Takes
 		waits = waits || s.Waits
 		arrow = arrow || strings.Contains(s.Text, " → ")
 	})
-	part := Sign{parts, Mark, "diverges here from the schedule that passes"}
+	here := Sign{diverges, Mark, "diverges here from the schedule that passes"}
 	if c.Forked > 0 {
-		part.Meaning = "here the same decisions gave a different run"
+		here.Meaning = "here the same decisions gave a different run"
 	}
 	Legend(c, c.Indent,
 		Sign{turns, ">", "leaves the plain order: another " + c.one() + " gets the turn before this is done"},
 		Sign{cases, ">", "leaves the plain order: another case would come first"},
-		part, Sign{waits, WaitMark, "waits at the end"}, Sign{arrow, "→", "the result"})
+		here, Sign{waits, WaitMark, "waits at the end"}, Sign{arrow, "→", "the result"})
 }
 
 // marked returns the number of a row with its mark: one > for each switch, or a mark that the schedule diverges.
@@ -419,7 +419,7 @@ func (c *table) marked(i int) string {
 	if s := &c.all[i]; s.Number > 0 {
 		number = strings.Repeat(">", s.Switches) + fmt.Sprint(s.Number)
 	}
-	if i == c.parts {
+	if i == c.diverges {
 		return Mark + strings.TrimLeft(number, ">")
 	}
 	return number
@@ -609,11 +609,11 @@ func (c *table) does(rows []int) string {
 
 // guilty returns the actors that always have a column: those that fail, and those of the row where the schedule
 // diverges.
-func (t *Trace) guilty(all []chart.Step, parts int) (actors []int) {
+func (t *Trace) guilty(all []chart.Step, diverges int) (actors []int) {
 	actors = slices.Clone(t.Failing)
-	if parts >= 0 {
-		actors = append(actors, all[parts].Actor)
-		if i := t.twins(); i >= 0 {
+	if diverges >= 0 {
+		actors = append(actors, all[diverges].Actor)
+		if i := t.twinActor(); i >= 0 {
 			actors = append(actors, i)
 		}
 	}
@@ -621,8 +621,8 @@ func (t *Trace) guilty(all []chart.Step, parts int) (actors []int) {
 	return slices.Compact(actors)
 }
 
-// twins returns the actor of the twin's first different step, or -1 if the schedule has no such actor.
-func (t *Trace) twins() int {
+// twinActor returns the actor of the twin's first different step, or -1 if the schedule has no such actor.
+func (t *Trace) twinActor() int {
 	if t.Twin == nil || t.Twin.There >= len(t.Twin.Steps) {
 		return -1
 	}
@@ -642,11 +642,11 @@ func logged(all []chart.Step, most int) (rows []int) {
 
 // rivals returns what the schedule and its twin both use where they diverge, and the actors that use that, the nearest
 // to the divergence first: a reader needs them to see why the order matters there.
-func (t *Trace) rivals(all []chart.Step, parts int) (contested []string, actors []int) {
-	if t.Twin == nil || t.Twin.There >= len(t.Twin.Steps) || parts < 0 {
+func (t *Trace) rivals(all []chart.Step, diverges int) (contested []string, actors []int) {
+	if t.Twin == nil || t.Twin.There >= len(t.Twin.Steps) || diverges < 0 {
 		return nil, nil
 	}
-	contested = common(all[parts:], t.Twin.Steps[t.Twin.There:])
+	contested = common(all[diverges:], t.Twin.Steps[t.Twin.There:])
 	far := map[int]int{}
 	for i := range all {
 		if s := &all[i]; s.Uses(contested) {
@@ -654,7 +654,7 @@ func (t *Trace) rivals(all []chart.Step, parts int) (contested []string, actors 
 			if !ok {
 				actors = append(actors, s.Actor)
 			}
-			if away := abs(i - parts); !ok || away < before {
+			if away := abs(i - diverges); !ok || away < before {
 				far[s.Actor] = away
 			}
 		}
@@ -672,7 +672,7 @@ func abs(n int) int { return max(n, -n) }
 // those that logged the last texts; of the actors that wait at the end, the last at each line; and those with steps
 // that were cut short. Then it adds the other actors that wait, and others by their last step that has a text; if more
 // than mostColumns actors have a row, it adds them only up to fewColumns.
-func (t *Trace) columns(all []chart.Step, parts int, rivals []int, most int, without map[int]bool) (actors []int) {
+func (t *Trace) columns(all []chart.Step, diverges int, rivals []int, most int, without map[int]bool) (actors []int) {
 	acts, have, n := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0
 	for i := range all {
 		if !acts[all[i].Actor] {
@@ -689,13 +689,13 @@ func (t *Trace) columns(all []chart.Step, parts int, rivals []int, most int, wit
 	for _, i := range t.Failing {
 		add(i)
 	}
-	if parts >= 0 {
-		add(all[parts].Actor)
-		add(t.twins())
+	if diverges >= 0 {
+		add(all[diverges].Actor)
+		add(t.twinActor())
 		for _, i := range rivals {
 			add(i)
 		}
-		add(all[max(parts-1, 0)].Actor)
+		add(all[max(diverges-1, 0)].Actor)
 	}
 	end := len(all)
 	if t.FailedAt > 0 {

@@ -133,7 +133,7 @@ type coirSocket struct {
 	err                          Errno                     // an error that the next operation returns, once
 	options                      [len(coirKept)]coirOption // the values of the options in coirKept
 
-	in, out *coirPipe // the two directions of a stream
+	in, out *coirDirection // the two directions of a stream
 
 	queue, last *coirSocket // the connections that wait for a listener to accept them
 	after       *coirSocket // the next in that queue
@@ -154,8 +154,8 @@ type coirOption struct {
 	value [2]int32
 }
 
-// coirPipe is one direction of a connection: a ring of bytes.
-type coirPipe struct {
+// coirDirection is one direction of a connection: a ring of bytes.
+type coirDirection struct {
 	buf      []byte
 	start, n int
 	room     int
@@ -751,8 +751,8 @@ func (s *coirSocket) pipes(p *coirSocket) {
 	case s.domain == AF_UNIX:
 		room = coirUnixRoom
 	}
-	s.out = &coirPipe{from: s, to: p, room: room}
-	s.in = &coirPipe{from: p, to: s, room: room}
+	s.out = &coirDirection{from: s, to: p, room: room}
+	s.in = &coirDirection{from: p, to: s, room: room}
 	p.in, p.out = s.out, s.in
 }
 
@@ -914,7 +914,7 @@ func (s *coirSocket) writeStream(p []byte) (n int, err error) {
 // grow makes room in the buffer for more bytes, but not for more than c.room.
 //
 //go:norace
-func (c *coirPipe) grow(more int) {
+func (c *coirDirection) grow(more int) {
 	size := min(max(2*len(c.buf), c.n+more, 512), c.room)
 	buf := make([]byte, size)
 	k := coirCopy(buf, c.buf[c.start:min(c.start+c.n, len(c.buf))])

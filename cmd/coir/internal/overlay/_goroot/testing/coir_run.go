@@ -220,7 +220,7 @@ func (x *coirExplorer) waitsForOutside(r *coirRun) bool {
 // runPlain runs the plain schedule, in which the turn passes only when it must.
 func (x *coirExplorer) runPlain() coirRun {
 	return x.run(coirConfig{
-		strategy: search.Stay(), Config: coir.Config{Seed: coirSet.seed, Faults: coirSet.faults, Trace: true},
+		strategy: search.Plain(), Config: coir.Config{Seed: coirSet.seed, Faults: coirSet.faults, Trace: true},
 	})
 }
 
