@@ -410,8 +410,8 @@ func (w *world) stuck() {
 const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's clock"
 
 // interrupt ends every wait of a failed schedule, when no fiber can run and no timer is set. The waits that are left
-// are under contexts that stop does not cancel. It always finds one: a fiber that waits for other fibers to end
-// depends, in the end, on one that waits for something else.
+// are under contexts that stop does not cancel. There is always such a wait: a fiber that waits for other fibers to end
+// depends, in the end, on a fiber that waits for something else.
 //
 // Spec: SM-09 (a failed schedule is brought to its end)
 //
