@@ -140,7 +140,7 @@ func TestStepsLeftOutAddUp(t *testing.T) {
 
 func TestTwinEndsInAnError(t *testing.T) {
 	f := found(t, KindError, readThenWrite)
-	if ends := newReport(f).passing().Ends; !strings.HasPrefix(ends, "the one fails (error) after ") {
+	if ends := newReport(f).passing().Ends; !strings.HasPrefix(ends, "this schedule fails (error) after ") {
 		t.Error(ends)
 	}
 }

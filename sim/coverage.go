@@ -15,8 +15,9 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// The coverage of a test that passes: how many pairs of conflicting operations came in both orders, and which calls of
-// Sometimes were never reached. Neither shows that the program is correct. Both show where the test is weak.
+// This file measures the coverage of a test that passes: how many pairs of conflicting operations came in both orders,
+// and which calls of Sometimes were never reached. Neither shows that the program is correct. Both show where the test
+// is weak.
 
 // pairings counts pairs of operations by two fibers that followed each other on one channel, lock or other object. A
 // pair is the numbers of the two fibers, their operations, and the name of the object.

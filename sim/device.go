@@ -1,6 +1,6 @@
 package sim
 
-// Methods for packages that simulate something outside the process, such as a network: see coir.Simulation.
+// This file is for packages that simulate something outside the process, such as a network: see coir.Simulation.
 
 // devices keeps the values of such packages while a schedule runs. Each key occurs once.
 type devices struct{ states list[state] }

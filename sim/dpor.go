@@ -90,10 +90,10 @@ func (s *dpor) check() {
 		i++
 	}
 	if i < s.search.Forks() {
-		panic("sim: DPOR shares the exploration with another strategy")
+		panic("sim: DPOR cannot be combined with another strategy")
 	}
 	if s.w.forgotten() > 0 {
-		panic("sim: DPOR: the program does more than it can look at before there is a choice")
+		panic("sim: DPOR: too many operations before the first choice")
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 // shrink, and Go's fuzzer, which is guided by coverage. A schedule is a sequence of numbers, so they can generate
 // schedules.
 //
-// Their code panics to stop, calls t.FailNow, and has its own state. But the decision is needed deep inside a schedule,
-// in any fiber or worker, with synchronisation hidden from the race detector. If a strategy called choose there, a
-// panic could reach the scheduler. And the detector would have to know that the calls are ordered, which would order
-// the calling fibers and hide their races. So the goroutine that calls Drawn also calls choose, and the simulation runs
-// in another goroutine. Questions and answers pass between the two hidden from the detector. A panic of choose then
-// continues out of Drawn.
+// The code of such a tool panics to stop, calls t.FailNow, and has its own state. But a decision is needed deep inside
+// a schedule, in any fiber or worker, with synchronisation hidden from the race detector. If a strategy called choose
+// there, a panic could reach the scheduler. And the detector would have to know that the calls are ordered, which would
+// order the calling fibers and hide their races. So the goroutine that calls Drawn also calls choose, and the
+// simulation runs in another goroutine. Questions and answers pass between the two hidden from the detector. A panic of
+// choose then continues out of Drawn.
 
 // Drawn runs fn under one schedule, whose decisions choose makes. Drawn calls choose in the calling goroutine each time
 // there are n > 1 ways to continue, and choose returns a number below n. 0 changes the least, so a tool that prefers

@@ -52,7 +52,7 @@ type Failure struct {
 	marks    []mark     // of Errorf, Logf and Sometimes
 	draws    []decision // of Intn
 	holds    []hold
-	ticking  []bool   // the fibers that only wait for time repeatedly, if the failure is a deadlock of the others
+	ticking  []bool   // the fibers that only wait for time repeatedly, if the other fibers are in a deadlock
 	unsure   bool     // the same decisions have led to another behaviour
 	cut      bool     // shrinking was ended early
 	forked   int      // the step after which the behaviour differs, if that is the failure and is known
@@ -172,7 +172,7 @@ func (f *Failure) Error() string {
 		b.WriteString("  it was too long to be made as small as it could be: choices may be left that do not matter\n")
 	}
 	r.explain(&b)
-	r.parting(&b)
+	r.sayDivergence(&b)
 	var table strings.Builder
 	r.traced().Table(&table)
 	b.WriteString(r.legend(b.String() + table.String()))

@@ -14,9 +14,9 @@ import (
 // the schedule like any other: the strategy makes it, a token repeats it, and shrinking keeps those that the failure
 // needs.
 //
-// There are two decisions. On its first visit to a site a schedule decides whether it has the fault at all. If it does,
-// each visit decides whether the fault happens now. So there are schedules without the fault, with few and with many
-// occurrences, which one coin toss for each visit would not give.
+// There are two decisions. On its first visit to a site, a schedule decides whether it has the fault at all. If it
+// does, each visit decides whether the fault happens now. So there are schedules in which the fault never happens, or
+// seldom, or often. A coin toss for each visit alone would rarely give a schedule without the fault.
 
 // WithFaults sets the faults that may happen. A site with another name never fires, so the same program runs with and
 // without faults. Result.Never lists faults that fired in no schedule. If the program did not reach one of them, whose

@@ -6,9 +6,9 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// The labels of fibers: their names, with a number if several fibers of the failing schedule or of its twin have the
-// name. In the twin, fibers may begin in another order. A reader takes two fibers of one label for the same, so a label
-// stands for the same fiber in both: see report.Births.
+// This file makes the labels of fibers: their names, with a number if several fibers of the failing schedule or of its
+// twin have the name. In the twin, fibers may begin in another order. A reader assumes that fibers with the same label
+// are the same, so a label stands for the same fiber in both schedules: see report.Births.
 
 // births returns the births of the fibers, each as a number that it has in all schedules; 0 if it is not known.
 func (r *findings) births(known report.Births) []int {

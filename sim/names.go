@@ -11,8 +11,9 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// The names that a report uses for channels, locks and other objects. A channel that has no name is called by the line
-// that made it. If two have the same name, a number distinguishes them, and the report says where each was made.
+// This file finds the names that a report uses for channels, locks and other objects. A channel without a name is named
+// after the line that made it. If two objects have the same name, a number distinguishes them, and the report says
+// where each was made.
 
 // thing is an object that fibers use, and that is neither a fiber nor a nursery.
 type thing struct {

@@ -20,8 +20,8 @@ import (
 	"github.com/coir-go/coir/internal/source"
 )
 
-// Functions that find places in the user's files on stacks that mostly contain functions of the library, and goroutines
-// that use objects of the simulation although sim does not control them.
+// This file finds goroutines that use objects of the simulation although sim does not control them. It also finds the
+// user's own places on stacks that mostly contain functions of the library.
 
 // exposed is the part of a world that goroutines outside use: those that watch whether a schedule makes progress (see
 // watch), those that use objects of the simulation, and the one that called Explore. So all fields are atomic, or

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -33,29 +34,41 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 		if w.left() {
 			return
 		}
-		f = g
-		if h := w.hash; f != nil {
-			h = f.hash
-			switch {
-			case f.Kind == KindDiverged:
-				f.Text += "; the operations differ " + r.differs(f.hashes, f.Steps) + s.faults.unnamed()
-			case fold(h) != r.hash:
-				f = &Failure{Kind: KindDiverged, Text: changedText + "it fails, but the operations are not those that " +
-					"were recorded; they differ " + r.differs(g.hashes, g.Steps) + s.faults.unnamed() + ": " + f.Text}
-				f.freeze(w)
-			}
-		} else if fold(h) != r.hash {
-			f = &Failure{Kind: KindDiverged}
-			f.freeze(w)
-			f.Text = changedText + "it does not fail under this schedule, and the operations are not " +
-				"those that were recorded; they differ " + r.differs(f.hashes, f.Steps) + s.faults.unnamed()
-		}
+		f = r.compared(w, s, g)
 		w.tellStrays(f)
 	})
 	if left != nil {
 		return left, nil
 	}
 	return f, nil
+}
+
+// compared returns the failure f of a replay, which may be nil, or a failure of KindDiverged if the operations were not
+// the recorded ones.
+func (r *recording) compared(w *world, s *Sim, f *Failure) *Failure {
+	hash := w.hash
+	if f != nil {
+		hash = f.hash
+	}
+	diverged := f != nil && f.Kind == KindDiverged // a decision did not fit
+	if !diverged && fold(hash) == r.hash {
+		return f
+	}
+	d := &Failure{Kind: KindDiverged}
+	d.freeze(w)
+	now := cmp.Or(f, d)
+	differ := "differ " + r.differs(now.hashes, now.Steps) + s.faults.unnamed()
+	if diverged {
+		f.Text += "; the operations " + differ
+		return f
+	}
+	const others = "the operations are not those that were recorded; they "
+	if f == nil {
+		d.Text = changedText + "it does not fail under this schedule, and " + others + differ
+	} else {
+		d.Text = changedText + "it fails, but " + others + differ + ": " + f.Text
+	}
+	return d
 }
 
 // changedText begins the text of each replay that diverges.

@@ -9,9 +9,9 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 )
 
-// The operations of a failure in order, as rows of the table and of the chart. Between them are rows that are not
-// operations: texts that the program reported, and numbers that were drawn. If a function of the library performs
-// several operations for one call of the program, they are one row, which has the name of the function.
+// This file makes the rows of the table and of the chart: the operations of a failure, in order. Between them are rows
+// that are not operations: texts that the program reported, and numbers that were drawn. If a function of the library
+// performs several operations for one call of the program, these are one row, which has the name of the function.
 
 // rows returns the rows, and for each operation of the trace its row, or -1.
 func (r *findings) rows() (all []chart.Step, rowOf []int) {

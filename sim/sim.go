@@ -349,86 +349,141 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 	w.strategy = set.strategy(set.seed)
 	w.options = set.replayed()
 	_, w.whole = w.strategy.(*dpor)
-	s := &Sim{w: w, faults: planFaults(set.faults)}
-	var res Result
-	began := time.Now()
+	x := &exploration{settings: set, w: w, s: &Sim{w: w, faults: planFaults(set.faults)}, fn: fn, began: time.Now()}
+	x.told = x.began
 	w.quit = func(f *Failure) {
-		if f.Schedule, f.Strategy, f.Seed = res.Schedules+1, w.strategy.Name(), set.seed; set.quit != nil {
+		if x.found(f, x.res.Schedules+1); set.quit != nil {
 			set.quit(f)
 		}
 	}
-	left := w.inside(func(ctx context.Context) {
-		told := began
-		for res.Schedules < set.schedules {
-			if !w.strategy.Begin(res.Schedules) {
-				if res.Complete = complete(w.strategy); res.Complete {
-					res.Covered = coveredBy(w.strategy)
-				}
-				break
-			}
-			f := w.attended(ctx, s, fn, res.Schedules, set.schedules == 1)
-			if f == nil && res.Schedules%guardEvery == guardEvery-1 {
-				f = w.again(ctx, s, fn)
-			}
-			if w.left() {
-				return // Explore has returned
-			}
-			res.Schedules++
-			res.Steps += w.nsteps
-			if f == nil && set.covers {
-				res.orders.look(w, res.Schedules)
-			}
-			w.ran.Store(int64(res.Schedules))
-			w.did.Store(int64(res.Steps))
-			outside := f == nil && set.failed != nil && set.failed()
-			if outside {
-				f = &Failure{Kind: KindError, Text: outsideText(race.Enabled)}
-				f.freeze(w)
-				f.Token = encode(w.mode, f.script, f.hash, f.hashes)
-			}
-			if f != nil {
-				f.Schedule, f.Strategy, f.Seed = res.Schedules, w.strategy.Name(), set.seed
-				if f.over {
-					f = w.told(ctx, s, fn, f)
-				} else if f.Kind != KindBlocked && f.Kind != KindEmpty && !outside { // a blocked schedule takes real time
-					if w.confirm(ctx, s, fn, f); !f.unsure {
-						f = w.shrink(ctx, s, fn, f)
-						f = w.told(ctx, s, fn, f)
-						f.twin = w.twin(ctx, s, fn, f)
-					}
-				}
-				if w.left() {
-					return
-				}
-				res.Failure = f
-				w.tellStrays(res.Failure)
-				break
-			}
-			if now := time.Now(); now.Sub(told) > 5*time.Second {
-				told = now
-				fmt.Fprintf(os.Stderr, "sim: %d schedules, %.0f a second, %d steps\n", res.Schedules,
-					float64(res.Schedules)/now.Sub(began).Seconds(), res.Steps)
-			}
-		}
-	})
-	if left != nil {
-		left.Schedule, left.Strategy, left.Seed = int(w.ran.Load())+1, w.strategy.Name(), set.seed
+	if left := w.inside(x.run); left != nil {
+		x.found(left, int(w.ran.Load())+1)
 		steps := int(w.did.Load()) + left.Steps
-		return Result{Schedules: left.Schedule, Steps: steps, Failure: left, Elapsed: time.Since(began)}
+		return Result{Schedules: left.Schedule, Steps: steps, Failure: left, Elapsed: time.Since(x.began)}
 	}
-	res.Elapsed = time.Since(began)
-	for x := s.sights; x != nil; x = x.next {
-		if !x.seen {
-			res.Never = append(res.Never, x.name)
+	x.res.Elapsed = time.Since(x.began)
+	x.res.Never = x.never()
+	return x.res
+}
+
+// exploration is a running Explore.
+type exploration struct {
+	settings
+	w     *world
+	s     *Sim
+	fn    func(ctx context.Context, s *Sim)
+	res   Result
+	began time.Time
+	told  time.Time // when progress was last printed
+}
+
+// run runs schedules until one fails or none is left. If the world was left meanwhile, Explore has returned, and run
+// must not report anything.
+func (x *exploration) run(ctx context.Context) {
+	w := x.w
+	for x.res.Schedules < x.schedules {
+		if !w.strategy.Begin(x.res.Schedules) {
+			if x.res.Complete = complete(w.strategy); x.res.Complete {
+				x.res.Covered = coveredBy(w.strategy)
+			}
+			return
+		}
+		f := x.runOne(ctx)
+		if w.left() {
+			return
+		}
+		x.count(f)
+		if f == nil && x.failed != nil && x.failed() {
+			f = x.outside()
+		} else if f != nil {
+			f = x.explained(ctx, f)
+		}
+		if w.left() {
+			return
+		}
+		if f != nil {
+			w.tellStrays(f)
+			x.res.Failure = f
+			return
+		}
+		x.progress()
+	}
+}
+
+// runOne runs the next schedule, and some schedules twice.
+func (x *exploration) runOne(ctx context.Context) *Failure {
+	f := x.w.attended(ctx, x.s, x.fn, x.res.Schedules, x.schedules == 1)
+	if f == nil && x.res.Schedules%guardEvery == guardEvery-1 {
+		f = x.w.again(ctx, x.s, x.fn)
+	}
+	return f
+}
+
+// count adds the last schedule to the result.
+func (x *exploration) count(f *Failure) {
+	x.res.Schedules++
+	x.res.Steps += x.w.nsteps
+	if f == nil && x.covers {
+		x.res.orders.look(x.w, x.res.Schedules)
+	}
+	x.w.ran.Store(int64(x.res.Schedules))
+	x.w.did.Store(int64(x.res.Steps))
+}
+
+// outside returns the failure of a schedule during which the test has failed by other means than Errorf.
+func (x *exploration) outside() *Failure {
+	f := &Failure{Kind: KindError, Text: outsideText(race.Enabled)}
+	f.freeze(x.w)
+	f.Token = encode(x.w.mode, f.script, f.hash, f.hashes)
+	x.found(f, x.res.Schedules)
+	return f
+}
+
+// found records in a failure which schedule it is, and of which strategy and seed.
+func (x *exploration) found(f *Failure, schedule int) {
+	f.Schedule, f.Strategy, f.Seed = schedule, x.w.strategy.Name(), x.seed
+}
+
+// explained repeats and shrinks a failure, and adds what a report needs.
+func (x *exploration) explained(ctx context.Context, f *Failure) *Failure {
+	w := x.w
+	x.found(f, x.res.Schedules)
+	switch {
+	case f.over:
+		return w.told(ctx, x.s, x.fn, f)
+	case f.Kind == KindBlocked || f.Kind == KindEmpty: // a blocked schedule takes real time
+		return f
+	}
+	if w.confirm(ctx, x.s, x.fn, f); !f.unsure {
+		f = w.shrink(ctx, x.s, x.fn, f)
+		f = w.told(ctx, x.s, x.fn, f)
+		f.twin = w.twin(ctx, x.s, x.fn, f)
+	}
+	return f
+}
+
+// progress prints now and then how many schedules have been run.
+func (x *exploration) progress() {
+	if now := time.Now(); now.Sub(x.told) > 5*time.Second {
+		x.told = now
+		fmt.Fprintf(os.Stderr, "sim: %d schedules, %.0f a second, %d steps\n", x.res.Schedules,
+			float64(x.res.Schedules)/now.Sub(x.began).Seconds(), x.res.Steps)
+	}
+}
+
+// never returns the names of Sometimes that were never true or never reached, and the faults that never fired.
+func (x *exploration) never() (names []string) {
+	for at := x.s.sights; at != nil; at = at.next {
+		if !at.seen {
+			names = append(names, at.name)
 		}
 	}
-	for i, name := range set.sometimes {
-		if !s.reached(name) && !slices.Contains(set.sometimes[:i], name) {
-			res.Never = append(res.Never, name+" (this call of Sometimes was never reached)")
+	for i, name := range x.sometimes {
+		if !x.s.reached(name) && !slices.Contains(x.sometimes[:i], name) {
+			names = append(names, name+" (this call of Sometimes was never reached)")
 		}
 	}
-	res.Never = append(res.Never, s.faults.never()...)
-	return res
+	return append(names, x.s.faults.never()...)
 }
 
 const (

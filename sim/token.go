@@ -61,7 +61,7 @@ type recording struct {
 func decode(token string) (r recording, err error) {
 	letters, ok := strings.CutPrefix(token, tokenVersion)
 	if !ok {
-		return r, fmt.Errorf("sim: token %q is not of this version, which begins with %s", token, tokenVersion)
+		return r, fmt.Errorf("sim: cannot read %q: a token of this version begins with %s", token, tokenVersion)
 	}
 	r.script, err = replay.Parse(letters, func(b []byte) (rest []byte, ok bool) {
 		if len(b) < 5 {
@@ -84,7 +84,7 @@ func decode(token string) (r recording, err error) {
 		return b, true
 	})
 	if err != nil {
-		return recording{}, fmt.Errorf("sim: token %q %w", token, err)
+		return recording{}, fmt.Errorf("sim: cannot read %q: %w", token, err)
 	}
 	return r, nil
 }

@@ -163,7 +163,7 @@ func (r *findings) passing() *chart.Twin {
 	}
 	q, step := newReportBeside(t.passed, r), int(r.branches[t.At].step)
 	c := q.drawing()
-	here, there := parted(r.drawing().Steps, c.Steps, step)
+	here, there := diverging(r.drawing().Steps, c.Steps, step)
 	why := fmt.Sprintf("after step %d %s; in the schedule that passes, %s", step, r.way(t.At), q.way(t.At))
 	return report.Twin(c, here, there, why, string(r.Kind), r.Steps, q.Steps)
 }
@@ -192,9 +192,9 @@ func (r *findings) failedAt() (step int) {
 	return r.Steps
 }
 
-// parted returns the first rows that two schedules do not have in common, given the step after which they diverge. The
-// operation of that step is one of these rows if its outcome differs.
-func parted(here, there []chart.Step, step int) (i, j int) {
+// diverging returns the first rows that two schedules do not have in common, given the step after which they diverge.
+// The operation of that step is one of these rows if its outcome differs.
+func diverging(here, there []chart.Step, step int) (i, j int) {
 	first := func(rows []chart.Step, number int) int {
 		for i := range rows {
 			if rows[i].Number >= number {
@@ -211,15 +211,15 @@ func parted(here, there []chart.Step, step int) (i, j int) {
 	return first(here, step+1), first(there, step+1)
 }
 
-// parting writes where the schedule diverges from one that passes.
+// sayDivergence writes where the schedule diverges from one that passes.
 //
 // Guarded by TestTwins.
-func (r *findings) parting(b *strings.Builder) {
+func (r *findings) sayDivergence(b *strings.Builder) {
 	t := r.twin
 	if t == nil {
 		return
 	}
-	p := &report.Parting{Tried: t.Tried, Sure: t.Sure, What: "program", Decisions: len(r.script)}
+	p := &report.Divergence{Tried: t.Tried, Sure: t.Sure, What: "program", Decisions: len(r.script)}
 	if t.Twin != nil {
 		q := r.traced().Twin
 		if q == nil {
@@ -233,5 +233,5 @@ func (r *findings) parting(b *strings.Builder) {
 		p.Fails = report.Listing{Of: r.told.Of, Steps: r.told.Steps[q.Here:]}
 		p.Passes = report.Listing{Of: q.Of, Steps: q.Steps[q.There:]}
 	}
-	r.traced().SayParting(b, p)
+	r.traced().SayDivergence(b, p)
 }

@@ -250,9 +250,9 @@ func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *
 	return w.strangers(ctx, s, fn, w.schedule(ctx, s, fn))
 }
 
-// strangers is called after a schedule with the result was. If the schedule passed or was empty, and goroutines were
-// started meanwhile, strangers runs it again. If a fiber has started one of the goroutines, it returns a failure, and
-// otherwise was.
+// strangers is called after a schedule, whose result is was. If the schedule passed or was empty, and goroutines were
+// started meanwhile, strangers runs the schedule again. If a fiber has started one of the goroutines, strangers returns
+// a failure, and otherwise was.
 //
 // Other parts of the process may start goroutines at any time. So strangers continues only while there is a step in
 // which each run starts one, except for mayMiss. Such a goroutine may end before the step does, and is then not found.

@@ -194,7 +194,7 @@ func (w *world) Next() policy.Fiber {
 		}
 		if w.nready == 0 {
 			if w.idle != nil && w.running && w.fail == nil {
-				if w.unsettled() {
+				if w.takeUnsettled() {
 					return nil
 				}
 				w.idle()
@@ -219,7 +219,7 @@ func (w *world) Next() policy.Fiber {
 					w.collect()
 				}
 			}
-			if w.unsettled() || w.nready == 0 {
+			if w.takeUnsettled() || w.nready == 0 {
 				return nil
 			}
 		}
@@ -235,7 +235,7 @@ func (w *world) Next() policy.Fiber {
 			return w.run(to)
 		}
 		w.advance()
-		if w.unsettled() {
+		if w.takeUnsettled() {
 			return nil
 		}
 	}
@@ -263,13 +263,13 @@ func (w *world) lineUp(n int, i int32) int {
 	return n
 }
 
-// unsettled reports whether the fiber that ran last may still be on its way to sleep. If that fiber has been woken, it
-// is not in ready yet. The worker must then settle it, and call Next again.
+// takeUnsettled reports whether the fiber that ran last may still be on its way to sleep, and sets settled. If that
+// fiber has been woken, it is not in ready yet. The worker must then settle it, and call Next again.
 //
 // Guarded by TestExhaustiveCounts.
 //
 //go:norace
-func (w *world) unsettled() bool {
+func (w *world) takeUnsettled() bool {
 	was := w.settled
 	w.settled = true
 	return !was
@@ -410,8 +410,8 @@ func (w *world) stuck() {
 const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's clock"
 
 // interrupt ends every wait of a failed schedule, when no fiber can run and no timer is set. The waits that are left
-// are under contexts that stop does not cancel. It always finds one: a fiber that waits for other fibers to end
-// depends, in the end, on one that waits for something else.
+// are under contexts that stop does not cancel. There is always such a wait: a fiber that waits for other fibers to end
+// depends, in the end, on a fiber that waits for something else.
 //
 // Spec: SM-09 (a failed schedule is brought to its end)
 //

@@ -501,7 +501,7 @@ func TestExplain(t *testing.T) {
 			waiting(1, "a", recv(1), recv(2), recv(3), recv(4), recv(5)), waiting(2, "b", end(1)), waiting(3, "c", end(2)),
 			waiting(4, "d", end(3)), waiting(5, "e", end(4)), waiting(6, "f", end(4)),
 		}}, nil, []string{"all-waiting: every fiber waits, the oldest for 3.1s: a waits in a select to receive from " +
-			"something, or to receive from something, or to receive from something, or for 2 cases more; b waits for a to " +
+			"something, or to receive from something, or to receive from something, or 2 more cases; b waits for a to " +
 			"end; c waits for b to end; d waits for c to end; and 2 fibers more; only a goroutine outside of coir could end " +
 			"that"}},
 		{"all wait, and some are in line", lonely, edit(func(s *Snapshot) {

@@ -294,7 +294,7 @@ func (p *pair) waitsFor(f *Fiber, its string) (text string) {
 			text += ", or"
 		}
 		if k == mostCases {
-			return fmt.Sprintf("%s for %s more", text, count(len(f.Wait)-k, "case"))
+			return fmt.Sprintf("%s %s", text, count(len(f.Wait)-k, "more case"))
 		}
 		text += " " + p.waitText(w, its)
 	}

@@ -146,7 +146,7 @@ func TestEachAtomicIsAPoint(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := explored(t, append(flags, "-atomics", "-strategy=stay", "-schedules=1", ".")...)
+		got := explored(t, append(flags, "-atomics", "-strategy=plain", "-schedules=1", ".")...)
 		if o := got[""]; o.FailedBuild != "" || len(got) < 10 {
 			t.Fatalf("%q: %s", flags, o.Output)
 		}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 )
 
-// The names of goroutines. A report compares two schedules, in which goroutines may begin in another order and so have
-// other numbers in the record. A reader takes two goroutines of one name for the same, so a name must stand for the
-// same goroutine in both schedules: see report.Births. The goroutine of a request is its own parent.
+// This file names goroutines. A report compares two schedules. Their goroutines may begin in different orders, and then
+// have different numbers in the two records. A reader assumes that goroutines with the same name are the same, so a
+// name must stand for the same goroutine in both schedules: see report.Births. The goroutine of a request is its own
+// parent.
 
 // births returns the births of the goroutines of a schedule, each as a number that it has in all schedules.
 func (n *naming) births(r *record) map[int]int {

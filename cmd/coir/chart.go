@@ -248,8 +248,8 @@ func (r *record) drawn(s *step, column int, dir string) chart.Step {
 	return d
 }
 
-// starts reports whether a step starts a goroutine or a server, or is a part of that: it counts the goroutines, or the
-// library prepares itself.
+// starts reports whether a step starts a goroutine or a server, or belongs to such a start: counting the goroutines, or
+// preparing the library.
 func starts(s *step) bool {
 	switch s.op {
 	case coir.OpGo, coir.OpAdd, coir.OpListen:
@@ -260,7 +260,7 @@ func starts(s *step) bool {
 	return false
 }
 
-// arrow leads from a step to another step that it let continue.
+// arrow leads from a step to a step that could continue because of it.
 type arrow struct {
 	from, to *step
 	kind     chart.Relation
@@ -270,7 +270,8 @@ type arrow struct {
 // shows reports whether a step is shown: it is not part of another step, and does not involve only coir.
 func (r *record) shows(s *step) bool { return s.inner == "" && !coirsOwn(s.place, s.via) }
 
-// happened reports whether an operation was completed: it does not wait at the end, and has not panicked.
+// happened reports whether an operation was completed, which means that it does not wait at the end and has not
+// panicked.
 func (r *record) happened(s *step) bool {
 	a := r.actors[s.g]
 	return !s.last || a == nil || a.state != coir.Waiting

@@ -107,19 +107,19 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 	if err := os.WriteFile(script, []byte(text), 0o666); err != nil {
 		return err
 	}
-	q := j.process()
+	proc := j.process()
 	if j.eachAlone() {
-		q = j.schedule(0)
+		proc = j.schedule(0)
 	}
-	q.debug, q.timeout, q.pattern, q.saved = true, 0, r.pattern(o.run), nil
+	proc.debug, proc.timeout, proc.pattern, proc.saved = true, 0, r.pattern(o.run), nil
 	if r.onKernel != "" {
-		q.network = onKernelNet
+		proc.network = onKernelNet
 	}
 	stop()
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // Delve handles the signal
 	c := exec.Command(dlv, append([]string{"exec", "--allow-non-terminal-interactive", "--init", script, "--wd", p.Dir,
-		binary, "--"}, q.args()...)...)
-	c.Env = q.env(tool, record)
+		binary, "--"}, proc.args()...)...)
+	c.Env = proc.env(tool, record)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, out, errs
 	return c.Run()
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 )
 
-// What coir test does is in three types. The options are what the user gave. A job is what follows from them for one
-// test: what to explore, and how much. A process is one process of the test binary, which does all of the job, or a
-// part of it. A runner (see runner.go) runs one process after another: the results of the processes so far decide about
-// the next.
+// Three types say what coir test does. The options are what the user gave. A job is what follows from the options for
+// one test: what to explore, and how much. A process is one process of the test binary, which does all of the job, or a
+// part of it. A runner (see runner.go) runs one process after another, and decides from their results what the next one
+// does.
 
-// job is a test to explore, and how. Nothing changes a job: inRound returns another one.
+// job is a test to explore, and how to explore it. A job does not change; inRound returns a new one.
 type job struct {
 	options *options
 	p       *pkg
@@ -49,7 +49,7 @@ func (j *job) inRound(round int, left time.Duration, dir string) *job {
 }
 
 // eachAlone reports whether each schedule has a process of its own from the beginning: because of -fresh, or because
-// the failure of the token was found so.
+// the failure of the token was found that way.
 func (j *job) eachAlone() bool {
 	h, _ := readToken(j.options.replay)
 	return j.options.fresh || h.Alone
@@ -64,7 +64,7 @@ func (j *job) inOrder() bool {
 	return s.inOrder
 }
 
-// exploring is the number of schedules of a process that does not run only one.
+// exploring is the value of only for a process that runs many schedules.
 const exploring = -1
 
 // process is one process of the test binary. Its values become the settings that the overlay reads, and the flags of
@@ -99,51 +99,51 @@ func (j *job) process() process {
 
 // schedule returns the process that runs only the schedule with a number, or the schedule of -replay.
 func (j *job) schedule(n int) process {
-	q := j.process()
-	q.only = n
-	return q
+	proc := j.process()
+	proc.only = n
+	return proc
 }
 
 // plain returns the process that runs only the plain schedule.
 func (j *job) plain() process {
-	q := j.schedule(0)
-	q.strategy = plainOrder
-	return q
+	proc := j.schedule(0)
+	proc.strategy = plainOrder
+	return proc
 }
 
 // savedAgain returns the process that runs the schedule of a token that was saved.
 func (j *job) savedAgain(token string) process {
-	q := j.schedule(0)
-	q.replay = token
-	return q
+	proc := j.schedule(0)
+	proc.replay = token
+	return proc
 }
 
 // foundAgain returns the process that runs the schedule of a token again, after another process of the job has found
 // it. The pattern selects the test, or the explored part of it.
 func (j *job) foundAgain(token, pattern string) process {
-	q := j.process()
-	q.replay, q.pattern = token, pattern
-	return q
+	proc := j.process()
+	proc.replay, proc.pattern = token, pattern
+	return proc
 }
 
-// after returns the process that continues the job. all is the result of the processes before.
-func (j *job) after(all *result) process {
-	q := j.process()
-	q.from = max(all.next, 0)
-	q.schedules = j.schedules - all.schedules - all.racing
-	q.budget = j.budget - all.used
-	q.patience = all.patience()
-	return q
+// after returns the process that continues the job. sofar is the result of the processes before.
+func (j *job) after(sofar *result) process {
+	proc := j.process()
+	proc.from = max(sofar.next, 0)
+	proc.schedules = j.schedules - sofar.schedules - sofar.racing
+	proc.budget = j.budget - sofar.used
+	proc.patience = sofar.patience()
+	return proc
 }
 
 // exhausted reports whether nothing is left to do for the process.
-func (q *process) exhausted() bool { return q.schedules <= 0 || q.budget <= 0 }
+func (proc *process) exhausted() bool { return proc.schedules <= 0 || proc.budget <= 0 }
 
 // args returns the arguments of the process. They have the form -flag=value that go test uses, because a test may check
 // its arguments.
-func (q *process) args() []string {
-	o := q.job.options
-	args := []string{"-test.paniconexit0", "-test.timeout=" + q.timeout.String(), "-test.run=" + q.pattern}
+func (proc *process) args() []string {
+	o := proc.job.options
+	args := []string{"-test.paniconexit0", "-test.timeout=" + proc.timeout.String(), "-test.run=" + proc.pattern}
 	if o.skip != "" {
 		args = append(args, "-test.skip="+o.skip)
 	}
@@ -161,22 +161,23 @@ func (q *process) args() []string {
 
 // settings returns the value of COIR_TEST, which coirParse in the overlay reads. base is the virtual time at which each
 // schedule begins.
-func (q *process) settings(base time.Time) string {
-	o := q.job.options
+func (proc *process) settings(base time.Time) string {
+	o := proc.job.options
 	faults, _ := faultBits(o.faults) // parse has checked them
 	return fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
 		"atomics=%v,fresh=%d,from=%d,base=%d,patience=%d,faults=%d,debug=%v",
-		q.strategy, q.job.seed, q.schedules, q.budget, o.bound, o.racing, q.replay, q.network, o.leaks, o.atomicPoints(),
-		q.only, q.from, base.Unix(), q.patience, faults, q.debug)
+		proc.strategy, proc.job.seed, proc.schedules, proc.budget, o.bound, o.racing, proc.replay, proc.network, o.leaks,
+		o.atomicPoints(), proc.only, proc.from, base.Unix(), proc.patience, faults, proc.debug)
 }
 
 // env returns the environment of the process. record is the file to write to.
-func (q *process) env(t *tool, record string) []string {
-	env := append(t.plainEnv(q.job.p), "COIR_TEST="+q.settings(t.base), "COIR_RECORD="+record, "COIR_KEPT="+q.job.kept,
+func (proc *process) env(t *tool, record string) []string {
+	env := append(t.plainEnv(proc.job.p), "COIR_TEST="+proc.settings(t.base), "COIR_RECORD="+record,
+		"COIR_KEPT="+proc.job.kept,
 		setting(t.env, "GODEBUG", ",", "asynctimerchan=0"),
 		setting(t.env, "GORACE", " ", "suppress_equal_stacks=0 suppress_equal_addresses=0 atexit_sleep_ms=0"))
-	if s, _ := strategyNamed(q.strategy); !s.inOrder {
-		env = append(env, "COIR_FAILED="+strings.Join(q.saved, " "))
+	if s, _ := strategyNamed(proc.strategy); !s.inOrder {
+		env = append(env, "COIR_FAILED="+strings.Join(proc.saved, " "))
 	}
 	return env
 }
@@ -186,11 +187,11 @@ func (t *tool) plainEnv(p *pkg) []string {
 	return append(t.env[:len(t.env):len(t.env)], "PWD="+p.Dir, "GOTMPDIR="+t.temp)
 }
 
-// goesOn reports whether another process should run the remaining schedules of the job. all is the result so far.
-func (j *job) goesOn(all *result) bool {
-	if all.outcome == coir.VerdictMore {
+// goesOn reports whether another process should run the remaining schedules of the job. sofar is the result so far.
+func (j *job) goesOn(sofar *result) bool {
+	if sofar.outcome == coir.VerdictMore {
 		return true
 	}
-	return all.outcome == coir.VerdictUncontrolled &&
-		(all.uncontrolled < fewUncontrolled || all.waited() < min(j.budget/2, mostWaited))
+	return sofar.outcome == coir.VerdictUncontrolled &&
+		(sofar.uncontrolled < fewUncontrolled || sofar.waited() < min(j.budget/2, mostWaited))
 }

@@ -54,10 +54,10 @@ func TestSequencesOfProcesses(t *testing.T) {
 		{name: "a failure", records: []string{aFailure("3", "true")}, want: []string{""}, verdict: coir.VerdictFail},
 		{name: "a failure of the plain order, alone too",
 			records: []string{aFailure("0", "true"), aFailure("0", "true")},
-			want:    []string{"", "fresh=0 strategy=stay"}, verdict: coir.VerdictFail},
+			want:    []string{"", "fresh=0 strategy=plain"}, verdict: coir.VerdictFail},
 		{name: "a failure of the plain order, but not alone", flags: "-schedules=2 -budget=1h",
 			records: []string{aFailure("0", "true"), pass, pass, pass},
-			want: []string{"budget=1h0m0s schedules=2", "budget=1h0m0s fresh=0 schedules=2 strategy=stay",
+			want: []string{"budget=1h0m0s schedules=2", "budget=1h0m0s fresh=0 schedules=2 strategy=plain",
 				"budget=1h0m0s fresh=0 schedules=2", "budget=1h0m0s fresh=1 schedules=2"}, verdict: coir.VerdictPass},
 		{name: "a failure that does not repeat", flags: "-schedules=3 -budget=1h",
 			records: []string{aFailure("3", "false"), pass, aFailure("3", "true")},
@@ -186,8 +186,8 @@ func TestArgumentsOfAProcess(t *testing.T) {
 		"-short -v -timeout=1s":        "-test.paniconexit0 -test.timeout=1s -test.run=^TestX$ -test.short=true -test.v=true",
 		"-json -fullpath . -args -v x": "-test.paniconexit0 -test.timeout=10m0s -test.run=^TestX$ -test.v=true -test.fullpath=true -v x",
 	} {
-		q := fakeJob(t, "x.test", strings.Fields(flags)...).process()
-		if got := strings.Join(q.args(), " "); got != want {
+		proc := fakeJob(t, "x.test", strings.Fields(flags)...).process()
+		if got := strings.Join(proc.args(), " "); got != want {
 			t.Errorf("%s: %s, want %s", flags, got, want)
 		}
 	}

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// The report that -junit writes. JUnit has no standard; this is the part of it that CI systems agree on. A package is a
-// testsuite and a test a testcase. A test with a result other than success has one of the elements failure and skipped,
-// or error if it has no result. Package xml replaces characters that XML does not allow.
+// This file writes the report of -junit. The format of JUnit has no standard; the elements below are those that CI
+// systems agree on. A package is a testsuite, and a test is a testcase. A test with a result other than success has one
+// of the elements failure and skipped, or error if it has no result. Package xml replaces characters that XML does not
+// allow.
 
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`

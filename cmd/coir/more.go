@@ -25,57 +25,57 @@ const fewUncontrolled, mostWaited = 3, 30 * time.Second
 // inTurn explores a test in one process, or in several if schedules are not controlled.
 func (x *runner) inTurn(ctx context.Context) *result {
 	j := x.job
-	q := j.process()
-	var all *result
+	proc := j.process()
+	var sofar *result
 	for {
-		r := x.run(ctx, q)
+		r := x.run(ctx, proc)
 		if r.outcome == coir.VerdictUncontrolled && r.next < 0 {
 			r.schedules = 1 // the plain one; the process runs it a few times first
 		}
-		r.mergeProcesses(all)
-		all = r
-		q = j.after(all)
-		all.timeUp = all.timeUp || q.budget <= 0
+		r.mergeProcesses(sofar)
+		sofar = r
+		proc = j.after(sofar)
+		sofar.timeUp = sofar.timeUp || proc.budget <= 0
 		switch {
-		case !j.goesOn(all) || q.exhausted() || ctx.Err() != nil || j.replays():
-			return all.settled()
+		case !j.goesOn(sofar) || proc.exhausted() || ctx.Err() != nil || j.replays():
+			return sofar.settled()
 		case j.inOrder():
-			all.stopped = true
-			return all.settled()
-		case all.next < 0:
-			all.outcome = coir.VerdictStateful
-			return all
+			sofar.stopped = true
+			return sofar.settled()
+		case sofar.next < 0:
+			sofar.outcome = coir.VerdictStateful
+			return sofar
 		}
 	}
 }
 
-// mergeProcesses adds the results of the earlier processes of the job. all may be nil. Package testing of the overlay
-// counts anew in each process.
-func (r *result) mergeProcesses(all *result) {
+// mergeProcesses adds the results of the earlier processes of the job. before may be nil. Package testing of the
+// overlay counts anew in each process.
+func (r *result) mergeProcesses(before *result) {
 	if r.outcome == coir.VerdictUncontrolled {
 		waiting := r.record
 		waiting.twin, waiting.failure = nil, nil
 		r.uncontrolled, r.waiting = 1, &waiting
 	}
-	if all == nil {
+	if before == nil {
 		return
 	}
-	r.mergeRounds(all)
-	r.decided = r.decided || all.decided
-	r.used += all.used
+	r.mergeRounds(before)
+	r.decided = r.decided || before.decided
+	r.used += before.used
 	h := fnv.New64a()
-	_, _ = io.WriteString(h, all.trace+r.trace)
+	_, _ = io.WriteString(h, before.trace+r.trace)
 	r.trace = strconv.FormatUint(h.Sum64(), 16)
 }
 
 // mergeRounds adds the results of earlier rounds of a test: their schedules, their time, and what they found. Each
 // round has a budget and a trace of its own, and these are not added.
-func (r *result) mergeRounds(all *result) {
-	r.tally.add(all.tally)
-	r.elapsed += all.elapsed
-	r.slow, r.waiting = cmp.Or(r.slow, all.slow), cmp.Or(r.waiting, all.waiting)
+func (r *result) mergeRounds(before *result) {
+	r.tally.add(before.tally)
+	r.elapsed += before.elapsed
+	r.slow, r.waiting = cmp.Or(r.slow, before.slow), cmp.Or(r.waiting, before.waiting)
 	if r.failure != nil {
-		r.failure.schedule += all.schedules + all.racing
+		r.failure.schedule += before.schedules + before.racing
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// The names of objects. The record of a schedule identifies locks, channels and other objects by numbers. A reader
+// This file names objects. The record of a schedule identifies locks, channels and other objects by numbers. A reader
 // knows them by their names in the program, so a report takes the expression from the source line of each operation,
 // such as s.mu of s.mu.Lock():
 //

@@ -232,7 +232,7 @@ func TestFaultsThatDoNotMatter(t *testing.T) {
 		}
 		causes, _, _ := strings.Cut(o.Failure.Report, "diverges here")
 		for line := range strings.Lines(causes) {
-			if strings.Contains(line, "fault: ") && !strings.Contains(line, "did nothing for the failure") {
+			if strings.Contains(line, "fault: ") && !strings.Contains(line, "is not needed for the failure") {
 				t.Errorf("with seed %s it names a fault:\n%s", seed, o.Output)
 			}
 		}
@@ -249,13 +249,13 @@ func TestListOfFaults(t *testing.T) {
 	}
 	names := map[int]string{2: "TestX"}
 	reset := "fault: reset conn#1, in TestX, at a_test.go:9, at step 3\n"
-	delay := "fault: delay conn#1, in TestX, at a_test.go:7, at step 1, did nothing for the failure: " +
+	delay := "fault: delay conn#1, in TestX, at a_test.go:7, at step 1, is not needed for the failure: " +
 		"the test fails in the same way without its effect\n"
 	if got := r.faults(names, "/m"); got != reset+delay {
 		t.Errorf("got\n%swant\n%s", got, reset+delay)
 	}
 	r.failure.token = "f1.AAAA"
-	want := reset + "the schedule could not be made smaller, so some of these faults may do nothing for the failure\n" + delay
+	want := reset + "the schedule could not be made smaller, so some of these faults may not be needed for the failure\n" + delay
 	if got := r.faults(names, "/m"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

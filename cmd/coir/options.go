@@ -17,7 +17,7 @@ import (
 )
 
 // options are the flags and the arguments of coir test and coir debug, as the user gave them. Nothing changes them
-// after parse. What follows from them is in methods, and in the job of each test.
+// after parse. Methods, and the job of each test, say what follows from them.
 type options struct {
 	schedules int
 	budget    time.Duration // see limit
@@ -70,7 +70,8 @@ var strategies = []strategy{
 	{name: "default", doc: "several of those below in turn"},
 	{name: "random", doc: "at random: each choice is equally likely"},
 	{name: "uniform", doc: "at random: each order is equally likely"},
-	{name: "pct", doc: "at random: by priorities that change a few times"},
+	{name: "pct", doc: "at random: runs the goroutine with the highest random priority, and " +
+		"changes a few priorities"},
 	{name: "exhaustive", inOrder: true, doc: "all schedules with at most `-bound` preemptions. When all have run, the " +
 		"last line says so: all of its schedules \"with at most 2 preemptions\". The default strategy also does that, and " +
 		"reports it with `-v`"},
@@ -83,7 +84,7 @@ var strategies = []strategy{
 }
 
 // plainOrder is the strategy with only the plain schedule.
-const plainOrder = "stay"
+const plainOrder = "plain"
 
 // strategyNames returns the names of all strategies, in words.
 func strategyNames() string {
@@ -118,16 +119,16 @@ func (o *options) table() []flagOfCoir {
 	return []flagOfCoir{
 		{&o.schedules, "schedules", 10000, "run at most `n` schedules per test (default {}); for a test with timers, the " +
 			"last fifth simulates a slow machine, and is counted separately"},
-		{&o.budget, "budget", time.Second, "spend at most this time per test, such as 10s: a duration `d` (default {}; " +
+		{&o.budget, "budget", time.Second, "spend at most `duration` on each test, such as 10s (default {}; " +
 			"unlimited if -schedules is given, so that the result is the same on every machine)"},
-		{&o.strategy, "strategy", strategies[0].name, "how to choose the schedules, `s`: " + strategyNames()},
+		{&o.strategy, "strategy", strategies[0].name, "choose schedules by `strategy`: " + strategyNames()},
 		{&o.bound, "bound", 2, "at most `n` preemptions in a schedule of the exhaustive strategy (default {})"},
 		{&o.seed, "seed", uint64(1), "the seed `n` of the random choices (default {})"},
 		{&o.racing, "racing", false, "let time pass even while goroutines can run: finds bugs that need a timeout at a bad " +
 			"moment, and fails tests that rely on time"},
 		{&o.replay, "replay", "", "run one schedule again, by its `token`"},
 		{&o.atomics, "atomics", false, "also switch goroutines at atomic operations"},
-		{&o.network, "network", networks[0], "where Unix sockets, and sockets on loopback addresses, are: `n` is " +
+		{&o.network, "network", networks[0], "the `network` for Unix and loopback sockets: " +
 			strings.Join(networks, " or ") + ". In memory, coir controls them and time is virtual (default {}; kernel on " +
 			"systems other than Linux)"},
 		{&o.faults, "faults", "", "the `kinds` of faults that schedules may have, separated by commas: reset, refused, " +
@@ -185,7 +186,7 @@ func (d *flagOfCoir) define(f *flag.FlagSet) {
 }
 
 // flagColumn and flagWidth are the width of the names of flags in the help, and that of their texts.
-const flagColumn, flagWidth = 17, 95
+const flagColumn, flagWidth = 19, 93
 
 // flagTexts returns the lines of the help about the flags of coir.
 func flagTexts() string {
@@ -281,8 +282,11 @@ func (o *options) checkValues() error {
 	if o.schedules < 1 || o.processes < 1 {
 		return errors.New("-schedules and -p must be above 0")
 	}
-	if o.budget <= 0 || o.total < 0 {
-		return errors.New("-budget and -for must be above 0")
+	if o.budget <= 0 {
+		return errors.New("-budget must be above 0")
+	}
+	if o.total < 0 {
+		return errors.New("-for must not be below 0; with 0, which is the default, there are no rounds")
 	}
 	return nil
 }

@@ -71,13 +71,13 @@ func TestExplorerHasTheDefaults(t *testing.T) {
 // The help names each flag of coir with its default, in lines that fit into a terminal.
 func TestHelpOfTheFlags(t *testing.T) {
 	for _, want := range []string{
-		"\n\t-schedules n     run at most n schedules per test (default 10000); ",
-		"\n\t-budget d        spend at most this time per test, such as 10s: a duration d (default 1s; ",
-		"\n\t-strategy s      how to choose the schedules, s: default, random, uniform, pct, exhaustive, dpor or stay\n",
-		"\n\t-bound n         at most n preemptions in a schedule of the exhaustive strategy (default 2)\n",
-		"\n\t-racing          let time pass",
-		"\n\t-leaks=false     do not fail a test that leaves goroutines behind; -v shows them\n",
-		"\n\t-network n       where Unix sockets, and sockets on loopback addresses, are: n is memory or kernel. ",
+		"\n\t-schedules n       run at most n schedules per test (default 10000); ",
+		"\n\t-budget duration   spend at most duration on each test, such as 10s (default 1s; ",
+		"\n\t-strategy strategy choose schedules by strategy: default, random, uniform, pct, exhaustive, dpor or plain\n",
+		"\n\t-bound n           at most n preemptions in a schedule of the exhaustive strategy (default 2)\n",
+		"\n\t-racing            let time pass",
+		"\n\t-leaks=false       do not fail a test that leaves goroutines behind; -v shows them\n",
+		"\n\t-network network   the network for Unix and loopback sockets: memory or kernel. ",
 	} {
 		if !strings.Contains(testUsage, want) {
 			t.Errorf("the help does not contain %q:\n%s", want, testUsage)

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// Where goroutines come from. A report is for the author of a module: it names a goroutine by the nearest line of that
-// module, even if the go statement is in the standard library or in a dependency.
+// This file finds out where goroutines come from. A report is for the author of a module. So it names a goroutine after
+// the nearest line of that module, even if the go statement is in the standard library or in a dependency.
 
 // origin says where a goroutine comes from.
 type origin struct {
@@ -57,11 +57,11 @@ func (t *tested) mine(p place) bool {
 	return err == nil && filepath.IsLocal(in) && !strings.HasPrefix(filepath.ToSlash(in), "vendor/")
 }
 
-// starts reports whether the line has the go statement, or passes a function to one that starts it, such as
-// WaitGroup.Go. Then the line is enough as a name.
+// starts reports whether the line has the go statement, or calls a method such as WaitGroup.Go, which starts the
+// function that it is given. Then the line is enough as a name.
 func (o origin) starts() bool { return o.called == "" || strings.HasSuffix(o.called, ").Go") }
 
-// String returns the name of goroutines from there: hub.go:88, or client_test.go:31 (transport.go:1994).
+// String returns the name of goroutines of this origin: hub.go:88, or client_test.go:31 (transport.go:1994).
 func (o origin) String() string {
 	if o.starts() || o.made.file == "" {
 		return o.line()

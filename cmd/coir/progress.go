@@ -14,7 +14,7 @@ import (
 // The first build of a kind (with -race, with -atomics, for a platform) compiles the standard library, which takes
 // about a minute. A message on standard error explains the delay.
 
-// The time after which a build is shown: one that compiles the standard library, and any other.
+// A message appears if a build takes longer than this: slowFirst if it compiles the standard library, else slowOther.
 const slowFirst, slowOther = time.Second, 10 * time.Second
 
 const firstBuild = "building; the first build compiles the standard library with coir's overlay, which takes about a minute"

@@ -14,7 +14,7 @@ import (
 // reader reads the record of a process, which package testing of the overlay has written: see coir_record.go there.
 type reader struct {
 	r      *result
-	of     *record // the schedule of the lines that describe one: that of r, or its twin
+	of     *record // the schedule that the present lines describe: that of r, or its twin
 	stacks map[int][]place
 	fields
 }
@@ -139,8 +139,8 @@ func (d *reader) part(what string) {
 	}
 }
 
-// stepNumbered reads the number of a step, and returns that step. The record has no step that is older than the newest
-// coir.KeptSteps; then stepNumbered returns a step of no schedule.
+// stepNumbered reads the number of a step, and returns that step. The record has only the newest coir.KeptSteps steps.
+// For an older one, stepNumbered returns a step that belongs to no schedule.
 func (d *reader) stepNumbered() *step {
 	if i := d.int() - d.of.firstStep(); i >= 0 && i < len(d.of.known) {
 		return &d.of.known[i]

@@ -16,7 +16,7 @@ type record struct {
 	*tested
 	part    string   // the name of the explored part of the test; empty: the whole test
 	failure *failure // nil: it does not fail
-	idle    []int    // the indexes of its faults that did nothing for the failure
+	idle    []int    // the indexes of its faults that are not needed for the failure
 	saved   bool     // it is the schedule of an earlier failure, and was run as it was saved
 	twin    *twin    // nil: none was searched
 	log     string   // what the test has logged
@@ -34,7 +34,7 @@ type record struct {
 	end      *report.Trace // see ending and traced
 	columnOf []*actor      // the goroutine of each actor of end
 	rows     map[*step]int // the rows of steps in end
-	parted   *parting      // see diverge
+	diverged *divergence   // see diverge
 }
 
 // failure is a schedule that failed.

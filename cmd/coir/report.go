@@ -13,8 +13,8 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// The report of a failure: what happened, which goroutine waits for what, which goroutine could end each wait, and the
-// last steps with a column for each goroutine.
+// This file writes the report of a failure: what happened, which goroutine waits for what, which goroutine could end
+// each wait, and the last steps with a column for each goroutine.
 
 // channel returns the name of a channel, and where it was made if that is useful: the channel of a context is made when
 // Done is first called. full says that a goroutine waits to send to it.
@@ -99,7 +99,7 @@ func (r *record) report(dir string, width int) string {
 	var b strings.Builder
 	t := r.traced(dir)
 	t.Width = width
-	b.WriteString(r.explain(dir) + r.parting(dir, width))
+	b.WriteString(r.explain(dir) + r.sayDivergence(dir, width))
 	t.Table(&b)
 	return b.String()
 }
@@ -113,7 +113,7 @@ func (r *record) explain(dir string) string {
 		fmt.Fprintf(&b, "%s came from outside (network, system calls, goroutines of other tests): a replay may differ\n",
 			report.Count(f.outside, "wake"))
 	case !f.stable:
-		b.WriteString("the same decisions did not lead to the same end: the test depends on something that lasts from " +
+		b.WriteString("a second run with the same decisions ended differently: the test depends on something that lasts from " +
 			"one schedule to the next\n")
 	}
 	if r.cut() {
@@ -121,7 +121,7 @@ func (r *record) explain(dir string) string {
 			chart.Grouped(len(r.known)))
 	}
 	if f.token == "" {
-		b.WriteString("it has more decisions than are kept, so it cannot be replayed from a token\n")
+		b.WriteString("it made too many decisions to record, so it cannot be replayed from a token\n")
 	}
 	b.WriteString(r.faults(names, dir))
 	if a := r.actors[f.panicked]; f.kind == coir.KindPanic && a != nil {
@@ -146,14 +146,14 @@ func (r *record) faults(names map[int]string, dir string) string {
 		text := fmt.Sprintf("%s, in %s%s, at step %s", r.words(s), names[r.by(s.g, s.n)], s.place.said(", at %s", dir),
 			chart.Grouped(s.n))
 		if slices.Contains(r.idle, n) {
-			idle.WriteString(text + ", did nothing for the failure: the test fails in the same way without its effect\n")
+			idle.WriteString(text + ", is not needed for the failure: the test fails in the same way without its effect\n")
 		} else {
 			matter.WriteString(text + "\n")
 		}
 		n++
 	}
 	if h, _ := readToken(r.failure.token); matter.Len() > 0 && (!r.failure.stable || h.Alone) {
-		matter.WriteString("the schedule could not be made smaller, so some of these faults may do nothing for the failure\n")
+		matter.WriteString("the schedule could not be made smaller, so some of these faults may not be needed for the failure\n")
 	}
 	return matter.String() + idle.String()
 }

@@ -19,8 +19,8 @@ type runner struct {
 	tool *tool
 	job  *job
 
-	// The network of the next processes, and the reason if it is the kernel's although the user did not ask for that. It
-	// changes once, when a schedule turns out to need the kernel's network.
+	// The network of the next processes, and why it is the kernel's if the user did not ask for the kernel's. The network
+	// changes at most once, when a schedule turns out to need the kernel's.
 	network  string
 	onKernel string
 }
@@ -41,8 +41,8 @@ func (t *tool) runTest(ctx context.Context, j *job) *result {
 // test explores a test. It begins with one process for all schedules. If the test depends on earlier runs, each
 // schedule gets a process of its own.
 func (x *runner) test(ctx context.Context) *result {
-	var all *result  // the result of earlier processes
-	var once *record // a failure that did not happen again
+	var sofar *result // the result of earlier processes
+	var once *record  // a failure that did not happen again
 	if !x.job.eachAlone() {
 		r := x.together(ctx)
 		if ctx.Err() != nil || r.outcome != coir.VerdictStateful {
@@ -52,7 +52,7 @@ func (x *runner) test(ctx context.Context) *result {
 			once = &r.record
 		}
 		if r.uncontrolled > 0 {
-			all = r
+			sofar = r
 		}
 	}
 	if !x.job.replays() {
@@ -60,7 +60,7 @@ func (x *runner) test(ctx context.Context) *result {
 			return r
 		}
 	}
-	return x.alone(ctx, all, once)
+	return x.alone(ctx, sofar, once)
 }
 
 // together explores a test in few processes. The outcome is VerdictStateful if the result is not to be trusted, because
@@ -91,24 +91,24 @@ func (x *runner) together(ctx context.Context) *result {
 	return r
 }
 
-// alone explores a test with a process for each schedule. all is the result of earlier processes, or nil, and once a
+// alone explores a test with a process for each schedule. sofar is the result of earlier processes, or nil, and once a
 // failure that did not happen again, or nil.
-func (x *runner) alone(ctx context.Context, all *result, once *record) *result {
+func (x *runner) alone(ctx context.Context, sofar *result, once *record) *result {
 	began := time.Now()
-	first := all.from()
+	first := sofar.from()
 	timeUp := false
 	for n := first; n < x.job.schedules && ctx.Err() == nil; n++ {
-		if timeUp = n > first && time.Since(began)-all.waited() >= x.job.budget; timeUp {
+		if timeUp = n > first && time.Since(began)-sofar.waited() >= x.job.budget; timeUp {
 			break
 		}
-		q := x.job.schedule(n)
-		q.patience = all.patience()
-		r := x.run(ctx, q)
-		if r.outcome == coir.VerdictEnd && all != nil {
+		proc := x.job.schedule(n)
+		proc.patience = sofar.patience()
+		r := x.run(ctx, proc)
+		if r.outcome == coir.VerdictEnd && sofar != nil {
 			break
 		}
-		r.mergeProcesses(all)
-		all = r
+		r.mergeProcesses(sofar)
+		sofar = r
 		if r.outcome != coir.VerdictPass && !x.job.goesOn(r) || x.job.replays() {
 			break
 		}
@@ -116,13 +116,13 @@ func (x *runner) alone(ctx context.Context, all *result, once *record) *result {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if all.outcome == coir.VerdictSimulates {
+	if sofar.outcome == coir.VerdictSimulates {
 		return x.plainly(ctx)
 	}
-	all.elapsed = time.Since(began)
-	all.stopped = !x.job.replays() && x.job.inOrder() // a process does not know the schedules of other processes
-	all.once, all.timeUp = once, timeUp
-	return all.settled()
+	sofar.elapsed = time.Since(began)
+	sofar.stopped = !x.job.replays() && x.job.inOrder() // a process does not know the schedules of other processes
+	sofar.once, sofar.timeUp = once, timeUp
+	return sofar.settled()
 }
 
 // plainly runs a test as go test does, because the test itself explores schedules with package sim.
@@ -136,8 +136,8 @@ func (x *runner) plainly(ctx context.Context) *result {
 // runOnce runs a test in a process as go test does.
 func (x *runner) runOnce(ctx context.Context, r *result) error {
 	began := time.Now()
-	q := x.job.process()
-	c := exec.CommandContext(ctx, x.job.binary, q.args()...)
+	proc := x.job.process()
+	c := exec.CommandContext(ctx, x.job.binary, proc.args()...)
 	c.Dir = x.job.p.Dir
 	c.Env = x.tool.plainEnv(x.job.p)
 	var out bytes.Buffer
@@ -147,9 +147,9 @@ func (x *runner) runOnce(ctx context.Context, r *result) error {
 	return err
 }
 
-// dependsOnEarlier reports whether a test may have failed because of earlier schedules of its process. Either the same
-// decisions did not lead to the same end, or the test failed in the plain order, but does not fail in the same way in a
-// process that runs only the plain order.
+// dependsOnEarlier reports whether a test may have failed because of earlier schedules of its process. Either a second
+// run with the same decisions ended differently, or the test failed in the plain order, but does not fail in the same
+// way in a process that runs only the plain order.
 func (x *runner) dependsOnEarlier(ctx context.Context, f *failure) bool {
 	if f.outside > 0 || f.stable && f.switches > 0 {
 		return false
@@ -169,9 +169,9 @@ const beginOutput, endOutput = "\x16coir begin\n", "\x16coir end\n"
 
 // run runs a process that explores a test. If a schedule needs the kernel's network, run runs another process on that
 // network, and so do later calls.
-func (x *runner) run(ctx context.Context, q process) *result {
+func (x *runner) run(ctx context.Context, proc process) *result {
 	began := time.Now()
-	q.network = x.network
+	proc.network = x.network
 	r := &result{record: record{tested: x.tested()}}
 	record := fmt.Sprint(x.job.binary, ".", x.job.n, ".record")
 	// The process appends to its record. Another process of the test may have used the same file.
@@ -180,9 +180,9 @@ func (x *runner) run(ctx context.Context, q process) *result {
 		return r
 	}
 	defer func() { _ = os.Remove(record) }()
-	c := exec.CommandContext(ctx, x.job.binary, q.args()...)
+	c := exec.CommandContext(ctx, x.job.binary, proc.args()...)
 	c.Dir = x.job.p.Dir
-	c.Env = q.env(x.tool, record)
+	c.Env = proc.env(x.tool, record)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	err := runCommand(c)
@@ -191,7 +191,7 @@ func (x *runner) run(ctx context.Context, q process) *result {
 		r.broken = readErr.Error()
 	}
 	if r.read(string(text)); r.failure != nil {
-		r.failure.replayed = q.replay != "" || q.only != exploring
+		r.failure.replayed = proc.replay != "" || proc.only != exploring
 	}
 	r.elapsed = time.Since(began)
 	r.output = out.String()
@@ -206,7 +206,7 @@ func (x *runner) run(ctx context.Context, q process) *result {
 		r.outcome, r.failure, r.slow = coir.VerdictPass, nil, &slow
 	case r.outcome == coir.VerdictKernel && x.network != onKernelNet && ctx.Err() == nil:
 		x.network, x.onKernel = onKernelNet, r.onKernel
-		return x.run(ctx, q)
+		return x.run(ctx, proc)
 	}
 	r.onKernel = x.onKernel
 	return r

@@ -17,10 +17,10 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
-// The directory testdata/coir keeps the schedules of failures, by the name of the test, as go test keeps the inputs
-// of fuzz tests: a file for each schedule, with its token. coir test runs these schedules first. If the program has
-// changed, a token may no longer fit, so coir test also runs schedules that begin in the same way. A saved schedule
-// that still fails is reported as it is: it was shrunk before it was saved.
+// The directory testdata/coir keeps the schedules of failures: below the name of the test, a file for each schedule,
+// with its token. go test keeps the inputs of fuzz tests in the same way. coir test runs these schedules first. If the
+// program has changed, a token may no longer fit, so coir test also runs schedules that begin in the same way. A saved
+// schedule that still fails is reported as it is: it was shrunk before it was saved.
 
 // saved returns the tokens of earlier failures of a test, and the files that contain them.
 func saved(dir, test string) (tokens, files []string) {

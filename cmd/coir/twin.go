@@ -10,17 +10,17 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// Comparing the failure with its twin: a schedule that passes, and has as many of its first decisions as possible in
-// common with the failure. Package replay finds the twin in the process of the test; see also package sim.
+// This file compares the failure with its twin: a schedule that passes, and has as many of its first decisions as
+// possible in common with the failure. Package replay finds the twin in the process of the test; see also package sim.
 
-// parting has the operations of a failure and of its twin from the first difference on, in the order in which they
+// divergence has the operations of a failure and of its twin from the first difference on, in the order in which they
 // began.
-type parting struct{ here, there []*step }
+type divergence struct{ here, there []*step }
 
-// diverge returns the parting of the failure and its twin, or nil if it is not known. Both have been traced.
-func (r *record) diverge() *parting {
-	if r.parted != nil || r.cut() || r.twin.cut() {
-		return r.parted
+// diverge returns the divergence of the failure and its twin, or nil if it is not known. Both have been traced.
+func (r *record) diverge() *divergence {
+	if r.diverged != nil || r.cut() || r.twin.cut() {
+		return r.diverged
 	}
 	here, there := r.begun(), r.twin.begun()
 	same := 0
@@ -29,9 +29,9 @@ func (r *record) diverge() *parting {
 		same++
 	}
 	if same < len(here) && same < len(there) {
-		r.parted = &parting{here[same:], there[same:]}
+		r.diverged = &divergence{here[same:], there[same:]}
 	}
-	return r.parted
+	return r.diverged
 }
 
 // choice reports whether the schedules differ in the case that a select took.
@@ -51,21 +51,21 @@ func (r *record) begun() (all []*step) {
 	return slices.DeleteFunc(all, func(s *step) bool { _, ok := r.rows[s]; return !ok })
 }
 
-// parting says where the schedule diverges from one that passes, in a table of a width.
-func (r *record) parting(dir string, width int) string {
+// sayDivergence says where the schedule diverges from one that passes, in a table of a width.
+func (r *record) sayDivergence(dir string, width int) string {
 	r.traced(dir)
-	t, p := r.twin, r.parted
+	t, p := r.twin, r.diverged
 	if t == nil || t.record != nil && p == nil {
 		return ""
 	}
 	var b strings.Builder
-	q := &report.Parting{Tried: t.tried, Sure: t.sure, What: "test", Decisions: t.decisions}
+	d := &report.Divergence{Tried: t.tried, Sure: t.sure, What: "test", Decisions: t.decisions}
 	if p != nil {
-		q.Why, q.Verdict, q.Later = r.why(p, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
-		q.Own = r.mine(p.here[0].place)
-		q.Fails, q.Passes = r.listed(p.here), t.listed(p.there)
+		d.Why, d.Verdict, d.Later = r.why(p, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
+		d.Own = r.mine(p.here[0].place)
+		d.Fails, d.Passes = r.listed(p.here), t.listed(p.there)
 	}
-	(&report.Trace{Width: width}).SayParting(&b, q)
+	(&report.Trace{Width: width}).SayDivergence(&b, d)
 	return b.String()
 }
 
@@ -102,7 +102,7 @@ func (r *record) listed(steps []*step) report.Listing {
 }
 
 // why describes what the failure and its twin did where they diverge.
-func (r *record) why(p *parting, dir string) string {
+func (r *record) why(p *divergence, dir string) string {
 	first := " first"
 	if p.here[0].n == p.there[0].n && p.here[0].g == p.there[0].g {
 		first = ""
@@ -208,11 +208,11 @@ func (r *record) passing(dir string) *chart.Twin {
 	if r.twin == nil || r.twin.record == nil {
 		return nil
 	}
-	q := r.twin.traced(dir)
+	d := r.twin.traced(dir)
 	p := r.diverge()
 	if p == nil {
 		return nil
 	}
-	return report.Twin(q.Chart, r.rows[p.here[0]], r.twin.rows[p.there[0]], r.why(p, dir), kinds[r.failure.kind],
+	return report.Twin(d.Chart, r.rows[p.here[0]], r.twin.rows[p.there[0]], r.why(p, dir), kinds[r.failure.kind],
 		r.steps, r.twin.steps)
 }

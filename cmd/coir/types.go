@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// The types of variables, as far as the source of a file says them where it declares the variables: as a receiver, as a
-// parameter, by var, or with a composite literal, new, or a function of the file. Package go/types would know all of
-// them, but it needs the sources of all imports, and so seconds, and a report needs only a name to tell two locks
-// apart.
+// This file finds the types of variables, as far as the source file says them where it declares the variables: as a
+// receiver, as a parameter, by var, or with a composite literal, new, or a function of the file. Package go/types would
+// find all types, but it needs the sources of all imports, which takes seconds. A report needs only a name that tells
+// two locks apart.
 
 // variables are the variables that are known at a place, with the names of their types: those of the file, and of the
 // functions around the place, from outside to inside. The type is empty if it is unknown, or if a function has several

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// Which goroutine waits for what at the end of a schedule, and which goroutine could end the wait. Package report makes
-// the wait-for graph of it; see there why package snapshot has another one.
+// This file finds out which goroutine waits for what at the end of a schedule, and which goroutine could end the wait.
+// Package report makes the wait-for graph from that; graph.go there says why package snapshot has another graph.
 
 // panicsToo describes a goroutine that panics after the first one.
 const panicsToo = "panics too"
@@ -123,8 +123,8 @@ func (r *record) asks(s *step) bool {
 	return ok
 }
 
-// describe returns what a goroutine waits for in words, such as "waits to lock s.mu", the steps by which others hold
-// that, and how they do.
+// describe returns in words what a goroutine waits for, such as "waits to lock s.mu"; the steps by which other
+// goroutines hold it; and how they hold it, such as "held by".
 func (r *record) describe(a *actor, locks map[int]*lock, dir string) (what, how string, by []*step) {
 	op, object, name, last := a.op, a.object, a.name, r.lastStep(a.id)
 	if last != nil {

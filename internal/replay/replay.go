@@ -37,17 +37,22 @@ func Switches(script []int) (n int) {
 	return n
 }
 
-// mostZeros is the largest number of zeros that one number may stand for, so that a damaged token cannot use all
-// memory.
-const mostZeros = 1 << 20
+// MostDecisions is the largest number of decisions that a token may have. Each decision takes 8 bytes when the token is
+// read, and a number of a few bytes stands for any number of zeros. So without this limit, a damaged token could use
+// all memory. `coir test` records 1<<18 decisions of a schedule, and sim makes a few for each of at most 10,000
+// operations, unless WithSteps allows more.
+const MostDecisions = 1 << 22
 
 // Token encodes a script as text: the head, and in base64 the fields and the decisions that are not 0, each with the
-// number of zeros before it.
+// number of zeros before it. It returns "" if the script has more than MostDecisions, because Parse would refuse it.
 func Token(head string, fields []byte, script []int) string {
+	if len(script) > MostDecisions {
+		return ""
+	}
 	b := fields
 	zeros := uint64(0)
 	for _, d := range script {
-		if d == 0 && zeros < mostZeros {
+		if d == 0 {
 			zeros++
 			continue
 		}
@@ -59,7 +64,7 @@ func Token(head string, fields []byte, script []int) string {
 }
 
 // ErrDamaged is the error of a token that cannot be decoded.
-var ErrDamaged = errors.New("is damaged")
+var ErrDamaged = errors.New("the token is damaged")
 
 // Parse decodes a token without its head. It calls fields with the decoded bytes; fields returns the bytes that follow
 // the fields.
@@ -72,14 +77,33 @@ func Parse(letters string, fields func(b []byte) (rest []byte, ok bool)) (script
 	if !ok {
 		return nil, ErrDamaged
 	}
-	for len(b) > 0 {
-		zeros, n := binary.Uvarint(b)
-		d, m := binary.Uvarint(b[max(n, 0):])
-		if n <= 0 || m <= 0 || zeros > mostZeros || d > math.MaxInt {
+	length := 0 // at most MostDecisions, before any memory is allocated
+	for rest := b; len(rest) > 0; {
+		zeros, d, size := pair(rest)
+		if size == 0 || d > math.MaxInt || zeros >= uint64(MostDecisions-length) {
 			return nil, ErrDamaged
 		}
-		script = append(append(script, make([]int, zeros)...), int(d))
-		b = b[n+m:]
+		length += int(zeros) + 1
+		rest = rest[size:]
+	}
+	script = make([]int, 0, length)
+	for len(b) > 0 {
+		zeros, d, size := pair(b)
+		script = append(script[:len(script)+int(zeros)], int(d))
+		b = b[size:]
 	}
 	return script, nil
+}
+
+// pair decodes a decision and the number of zeros before it, and returns their size: 0 if they are damaged.
+func pair(b []byte) (zeros, d uint64, size int) {
+	zeros, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, 0, 0
+	}
+	d, m := binary.Uvarint(b[n:])
+	if m <= 0 {
+		return 0, 0, 0
+	}
+	return zeros, d, n + m
 }

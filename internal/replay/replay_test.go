@@ -1,7 +1,10 @@
 package replay
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -14,7 +17,7 @@ func fields(b []byte) ([]byte, bool) {
 }
 
 func TestTokensComeBack(t *testing.T) {
-	for _, script := range [][]int{nil, {1}, {0, 0, 3, 0, 1}, append(make([]int, 3*mostZeros+5), 2)} {
+	for _, script := range [][]int{nil, {1}, {0, 0, 3, 0, 1}, append(make([]int, MostDecisions-1), 2)} {
 		token := Token("x1.", []byte{7}, script)
 		if token[:3] != "x1." {
 			t.Errorf("the token is %.20s", token)
@@ -23,6 +26,28 @@ func TestTokensComeBack(t *testing.T) {
 		if err != nil || !slices.Equal(back, script) {
 			t.Errorf("%d decisions of %d, %v", len(back), len(script), err)
 		}
+	}
+}
+
+// A short text can stand for very many zeros. Reading it must not use all memory.
+func TestTokensHaveABoundedSize(t *testing.T) {
+	var b []byte
+	for range 400 { // 400 times 1<<20 zeros and a 1, in 2 kB
+		b = binary.AppendUvarint(binary.AppendUvarint(b, 1<<20), 1)
+	}
+	letters := base64.RawURLEncoding.EncodeToString(append([]byte{7}, b...))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	script, err := Parse(letters, fields)
+	runtime.ReadMemStats(&after)
+	if err == nil {
+		t.Errorf("a token of %d bytes became %d decisions", len(letters), len(script))
+	}
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 256 {
+		t.Errorf("a token of %d bytes used %d MB", len(letters), used)
+	}
+	if token := Token("x1.", []byte{7}, append(make([]int, MostDecisions), 1)); token != "" {
+		t.Errorf("a script that is too long became the token %.20s", token)
 	}
 }
 

@@ -16,8 +16,8 @@ const (
 	twinWidth  = 62 // characters of each, if there is room
 )
 
-// Parting describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
-type Parting struct {
+// Divergence describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
+type Divergence struct {
 	Why           string // the decision, in words, with both ways; empty: there is no twin
 	Fails, Passes Listing
 	Verdict       string // how the schedule fails
@@ -29,8 +29,8 @@ type Parting struct {
 	Decisions     int    // the number of decisions in the failing schedule
 }
 
-// SayParting writes where the schedule diverges from one that passes.
-func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
+// SayDivergence writes where the schedule diverges from one that passes.
+func (t *Trace) SayDivergence(b *strings.Builder, p *Divergence) {
 	if p.Why == "" {
 		t.line(b, "%s", alone(p.What, p.Decisions, p.Tried, p.Sure))
 		return
@@ -48,7 +48,7 @@ func (t *Trace) SayParting(b *strings.Builder, p *Parting) {
 // and its twin diverge, and why describes the divergence. fails says how the schedule fails; it does so after the given
 // number of steps. passes is the number of steps after which the twin passes.
 func Twin(c *chart.Chart, here, there int, why, fails string, steps, passes int) *chart.Twin {
-	ends := fmt.Sprintf("the one fails (%s) after %s, the other passes after %s", fails, Count(steps, "step"),
+	ends := fmt.Sprintf("this schedule fails (%s) after %s; the other passes after %s", fails, Count(steps, "step"),
 		chart.Grouped(passes))
 	return &chart.Twin{Chart: c, Here: here, There: there, Why: why, Ends: ends}
 }
@@ -61,7 +61,7 @@ type Listing struct {
 
 // beside writes the steps of a failing schedule and of its twin side by side, from where they diverge. Each line
 // begins with indent. width is the width of each.
-func beside(w io.Writer, indent string, p *Parting, width int) {
+func beside(w io.Writer, indent string, p *Divergence, width int) {
 	var contested []string
 	if len(p.Fails.Steps) > 0 && len(p.Passes.Steps) > 0 {
 		contested = common(p.Fails.Steps, p.Passes.Steps)
@@ -97,7 +97,7 @@ const farAway = 50
 // The bug is not always at the divergence: in a library, the two schedules may diverge because other actors run in
 // another order, which only matters much later. A line of the user's own module is a decision of the user's program, so
 // there the sentence does not leave that open.
-func found(p *Parting) string {
+func found(p *Divergence) string {
 	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", Count(p.Tried, "schedule"))
 	if p.Sure {
 		text = "no schedule that passes has more in common with this one"
@@ -118,7 +118,7 @@ func alone(what string, decisions, tried int, sure bool) string {
 	case decisions == 0:
 		return "there was nothing to decide: the " + what + " fails in its only schedule"
 	case sure:
-		return fmt.Sprintf("no schedule passes: all %s of them were tried", chart.Grouped(tried+1))
+		return fmt.Sprintf("no schedule passes: all %s were tried", Count(tried+1, "schedule"))
 	}
 	return fmt.Sprintf("each of %s that were tried instead fails too",
 		Count(tried, "other schedule"))

@@ -61,7 +61,7 @@ func (t *Trace) flowOf(object int) *flow {
 	return t.flows[object]
 }
 
-// pass counts the effect of an operation on a channel. It pairs the sends and the receives of a channel in their order.
+// pass counts the effect of an operation on a channel. It pairs the sends and the receives of a channel in order.
 // The pairs are certain unless an operation takes effect after its step, or a value may have been dropped.
 func (t *Trace) pass(e *Event) {
 	if e.Did < 0 || e.Out < Closed && !e.Guess || e.Out == Closed && e.Uses[e.Did].What != chart.Get {

@@ -13,7 +13,7 @@ import (
 	"github.com/coir-go/coir/internal/chart"
 )
 
-// Trace is a failed schedule.
+// Trace is a failed schedule. The exported fields are what is known about it; the methods find out the rest.
 type Trace struct {
 	*chart.Chart
 
@@ -35,13 +35,17 @@ type Trace struct {
 	Exact    time.Duration           // the unit to which times are rounded; 0: times are not rounded
 	Long     func() string           // the text above a long table; nil: none
 
-	users   map[int][]user // the users of objects; nil: not known yet
-	waits   []*Wait        // the waits of actors; nil: not known yet
-	way     []Edge         // the edges of Cycle
-	flows   map[int]*flow  // the flows of channels; nil: not known yet
-	flowing []*flow        // the same, in order
+	facts
+}
 
-	searched bool // whether the cycle was searched
+// facts are what methods of a Trace have found out, and keep for later calls.
+type facts struct {
+	users    map[int][]user // the users of objects; nil: not known yet
+	waits    []*Wait        // the waits of actors; nil: not known yet
+	searched bool           // whether the cycle was searched
+	way      []Edge         // the edges of the cycle
+	flows    map[int]*flow  // the flows of channels; nil: not known yet
+	flowing  []*flow        // the same, in order
 }
 
 // one returns the word for one actor: fiber.

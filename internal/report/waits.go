@@ -56,7 +56,7 @@ func (t *Trace) Need(w *Wait) string {
 			text += ", or"
 		}
 		if k == mostWishes {
-			return fmt.Sprintf("%s for %d cases more", text, len(w.Wishes)-k)
+			return text + " " + Count(len(w.Wishes)-k, "more case")
 		}
 		if x.Text != "" {
 			text += " " + x.Text

@@ -8,14 +8,14 @@ import "math/bits"
 // sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014):
 //
 //   - After each schedule, look for races: two transitions of different actors that conflict, with nothing in between
-//     that orders them. At the fork where the first was chosen, an actor must be tried that lets the second go first:
-//     one of the initials of the transitions that followed the first but were not caused by it. If one of these actors
-//     was tried or is marked to be tried, nothing is left to do.
+//     that orders them. At the fork where the first transition was chosen, an actor must be tried that lets the second
+//     go first. Such actors are the initials of the transitions that followed the first one and were not caused by it.
+//     If one of the initials was tried or is marked to be tried, nothing is left to do.
 //   - A way that was tried at a fork then sleeps while other ways are tried there, until a transition happens that
 //     conflicts with it.
 //
-// Trying only the actor of the second transition looks right but is not: if that actor sleeps, or needs another actor
-// to get there, the schedule is missed.
+// Trying only the actor of the second transition looks right, but it misses schedules in which that actor sleeps, or
+// needs another actor to get there.
 //
 // A transition is the work of an actor between two points: its announced operation and the code up to the next one, or,
 // if the actor was woken, the code after the wait.

@@ -1,17 +1,17 @@
 package search
 
-// Stay lets the running actor continue as long as it can. It has one schedule.
-func Stay() Strategy { return new(stay) }
+// Plain lets the running actor continue as long as it can. It has one schedule, the plain one.
+func Plain() Strategy { return new(plain) }
 
 // Methods have pointer receivers because the compiler would wrap others, and the race detector sees the wrapper.
-type stay struct{}
+type plain struct{}
 
-func (*stay) Name() string            { return "stay" }
-func (*stay) Begin(schedule int) bool { return schedule == 0 }
-func (*stay) steady() bool            { return true }
+func (*plain) Name() string            { return "plain" }
+func (*plain) Begin(schedule int) bool { return schedule == 0 }
+func (*plain) steady() bool            { return true }
 
 //go:norace
-func (*stay) Choose(*Fork) int { return 0 }
+func (*plain) Choose(*Fork) int { return 0 }
 
 // RoundRobin lets the actors take turns of one operation each. It has one schedule.
 func RoundRobin() Strategy { return new(roundRobin) }
@@ -62,12 +62,12 @@ func (s *Script) Choose(f *Fork) int {
 	return s.Rest.Choose(f)
 }
 
-// Rule returns the strategy of a rule by which a schedule continues after a script; see replay.Twin. Rule 0 is Stay,
+// Rule returns the strategy of a rule by which a schedule continues after a script; see replay.Twin. Rule 0 is Plain,
 // rule 1 is RoundRobin, and all others are random, each different.
 func Rule(rule int) Strategy {
 	switch rule {
 	case 0:
-		return Stay()
+		return Plain()
 	case 1:
 		return RoundRobin()
 	}

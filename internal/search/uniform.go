@@ -1,7 +1,7 @@
 package search
 
 // A coin toss at each point does not give schedules the same probability. An actor with one operation left is chosen as
-// often as one with a hundred, so the short one almost always ends early, and bugs that need it late are rarely found.
+// often as one with a hundred. So the short one almost always ends early, and bugs that need it late are rarely found.
 // If each way is taken in proportion to the number of operations after it, every interleaving has the same probability.
 // Earlier schedules of the same program show that number: how often each actor was chosen up to its last choice, and
 // the operations of the actors that it starts. The number is exact for actors that start each other and always behave

@@ -12,7 +12,8 @@ type TokenHead struct {
 	Hash   uint32 // the last bits of the hash of what the schedule did: see Outcome
 }
 
-// The prefixes of tokens: alonePrefix if Alone is set, and otherwise tokenPrefix.
+// The prefixes of tokens: alonePrefix if Alone is set, and otherwise tokenPrefix. CutPrefix needs prefixes of the same
+// length.
 const (
 	tokenPrefix = "c1."
 	alonePrefix = "f1."

@@ -109,7 +109,7 @@ func everywhere() (all []edit) {
 	}
 	const kill = "func Kill(pid int, sig Signal) (err error) {\n"
 	replace("deliver a signal to the process itself", kill, kill+"\tif CoirKill(pid, sig) {\n\t\treturn nil\n\t}\n", calls...)
-	replace("one end is passed to another process", "os.Pipe()", "coirPipe()", "os/exec/exec.go")
+	replace("one end is passed to another process", "os.Pipe()", "coirKernelPipe()", "os/exec/exec.go")
 	const numbers = "addresses in keys of maps are hashed by their numbers"
 	replace(numbers, "typ.Hasher(key, m.seed)", "coirHash(typ, key, m.seed)",
 		"internal/runtime/maps/map.go", "internal/runtime/maps/table.go", "internal/runtime/maps/runtime.go")

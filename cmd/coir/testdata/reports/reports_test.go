@@ -128,7 +128,7 @@ func TestPanics(*testing.T) {
 	<-done
 }
 
-// It fails by what is decided after more decisions than are kept.
+// It fails by a decision that comes after the last one that is recorded.
 func TestManyDecisions(t *testing.T) {
 	last, n, twice := -1, 0, false
 	var wg sync.WaitGroup

@@ -14,6 +14,7 @@ import (
 //
 //   - at a point, which is just before an operation that other goroutines can notice (coir_point.go),
 //   - when the goroutine with the turn waits (coirLeave, called by park_m) or ends (coirLeave, called by goexit0),
+//   - when it switches to a coroutine, as functions of iter.Pull do (coirSwap, called by coroswitch_m),
 //   - when it has been in a system call for long (coirTakeTurn, called by a watcher outside the bubble).
 //
 // Which goroutine gets the turn is a decision, which a strategy of package search makes. A schedule is the list of its
@@ -62,7 +63,7 @@ type coirG struct {
 	pollWrites bool
 	again      bool // the next operation on a socket has no point, because the point was earlier; see coir_net.go
 
-	polls bool // it only polls, which is no progress of the test; see http_coirPolls
+	polls bool // it only polls; its steps do not count as progress: see http_coirPolls
 
 	// For reports about package net/http.
 	note int32  // 1 plus the index in coirNotes of the note about its next step; 0 if there is none
@@ -71,9 +72,9 @@ type coirG struct {
 
 // coirSched is the running schedule. Each embedded struct has its own file, whose comments state its invariants.
 //
-// The goroutine that has the turn uses coirSched, or the root when all goroutines wait. But goroutines outside of the
-// schedule also make goroutines ready, and the watcher takes the turn away. So the turn is passed, and the decisions
-// about it are made, only under mu.
+// Only the goroutine that has the turn uses coirSched; if all goroutines wait, the root does. But goroutines outside of
+// the schedule also make goroutines ready, and the watcher takes the turn away. So the turn is passed, and the
+// decisions about it are made, only under mu. The exception is coirSwap.
 var coirSched struct {
 	mu     mutex
 	run    uint32 // the number of the schedule

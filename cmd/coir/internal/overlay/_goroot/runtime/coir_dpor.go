@@ -12,8 +12,8 @@ import (
 // conflicts with operations on its channels. While a goroutine waits in a select, any two operations on channels
 // conflict, because the first operation on one of its channels decides which case ends the select. Any two operations
 // on sockets in memory conflict. The model does not include other effects between goroutines, such as those through
-// shared memory, the length of a channel, a sync.Pool, or a timer that both stop. A program without data races accesses
-// shared memory under a lock or by atomics.
+// shared memory, the length of a channel, a sync.Pool, or a timer that two goroutines stop. A program without data
+// races accesses shared memory under a lock or by atomics.
 
 // coirTransition is the next transition of a goroutine.
 type coirTransition struct {

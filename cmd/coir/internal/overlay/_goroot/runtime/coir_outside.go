@@ -13,7 +13,7 @@ import (
 //   - seen and seenStep are the turn and the steps at the last call of coirTakeTurn in this schedule.
 type coirBeside struct {
 	before   int32 // the number of goroutines at the beginning of the schedule
-	others   int32 // before, without coir's goroutines, at the beginning of the first schedule
+	others   int32 // the goroutines of the program at the beginning of the first schedule
 	timers   int   // the number of timers in real time at the beginning of the first schedule
 	signals  bool  // the program waited for signals before the first schedule
 	forked   bool  // the process has started another process
@@ -32,6 +32,8 @@ type coirBeside struct {
 func (b *coirBeside) begin(c *coir.Config, first bool) {
 	b.before = gcount(false)
 	if first {
+		// Three goroutines are not the program's: the one that runs all tests, the explorer, which becomes the root, and the
+		// watcher.
 		b.others, b.signals, b.timers = b.before-3, coirSignals(), coirRealTimers()
 	}
 	b.seen, b.seenStep, b.patience, b.collect, b.givenUp = 0, 0, 20e6, c.Collect, false

@@ -24,9 +24,9 @@ type coirTime struct {
 	ticked    uint64 // moves of the clock since progress last changed
 	last      uint64 // the value of progress when the clock last moved
 	lastTime  int64  // the time when coirTick last saw progress change
-	sleeps    bool   // the test's main goroutine has begun to wait since then
-	lastStep  uint64 // the step at that time
-	hashThen  uint64 // the hash at that time
+	sleeps    bool   // the test's main goroutine has begun to wait since lastTime
+	lastStep  uint64 // the step at lastTime
+	hashThen  uint64 // the hash at lastTime
 	moved     uint64 // the last step of a goroutine that does not run the function of a timer
 	stepsThen uint64 // the value of moved when the clock last moved
 	until     int64  // when only timers seemed to make progress: the latest time for which a timer was set
@@ -55,9 +55,9 @@ func coirMono(bubble *synctestBubble) int64 {
 // In a program that polls, or spins until a certain time, there is no moment at which all goroutines wait. So after
 // coirFreeSteps steps without such a moment a step takes a microsecond, and ten times as long after each million steps.
 // But goroutines that wait for each other do useful work, and a timer may limit the time of that work. So a step takes
-// no more than the microsecond if goroutines wait at least once in a thousand steps. And while steps take that long, no
-// goroutine that can run waits for the turn for more than coirFreeSteps steps, because in reality none would wait for
-// so long.
+// no more than a microsecond if goroutines wait at least once in a thousand steps. While steps take a microsecond or
+// more, no goroutine that can run waits for the turn for more than coirFreeSteps steps, because in reality none would
+// wait for so long.
 const (
 	coirLate      = 1000
 	coirFreeSteps = 20000
@@ -128,7 +128,7 @@ func coirExactly(f func()) {
 //go:linkname coirExact testing.coirExact
 func coirExact() { coirSched.exact = 1 }
 
-// coirYear is a time after which a test that makes progress would have made some.
+// coirYear is so long that a test which makes progress at all has made some by then.
 const coirYear = 365 * 24 * 3600e9
 
 // coirForever is the duration from which a timer counts as one that never fires. gRPC sets timers to the longest
@@ -148,10 +148,10 @@ func coirWakeTime(bubble *synctestBubble) int64 {
 const coirLoop = 1_000_000
 
 // The root calls coirTick before it moves the clock, when all goroutines wait. It reports whether only timers make
-// progress, and always would. It assumes that if there was no progress for many moves of the clock, and also none until
-// all timers that were set by then had fired. A move after which only functions of timers ran counts ten times. A
-// twentieth of the moves is enough if the clock has moved by a year. A test may make many moves and still make progress
-// later, if it sleeps for seconds while other goroutines sleep for milliseconds.
+// progress, and always would. It reports that if there was no progress during many moves of the clock, and then none
+// until all timers that were set had fired. A move after which only functions of timers ran counts ten times. If the
+// clock has moved by a year, a twentieth of the moves is enough. Fewer moves would not be enough for a test that sleeps
+// for seconds while other goroutines sleep for milliseconds: it makes progress only after many moves.
 func coirTick(bubble *synctestBubble) bool {
 	s := &coirSched
 	if s.givenUp {

@@ -248,7 +248,9 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 	}
 }
 
-// coirSwap passes the turn from a goroutine to the coroutine that it switches to. ended says that from has ended.
+// coirSwap passes the turn from a goroutine to the coroutine that it switches to. ended says that from has ended. It
+// makes no decision, and does not lock mu: those who do lock mu look for a schedule in which no goroutine has the turn,
+// or for a turn in a system call, and find neither before nor after coirSwap.
 func coirSwap(from, to *g, ended bool) {
 	s := &coirSched
 	if s.turn.ptr() != from {

@@ -8,11 +8,11 @@ import (
 	"unsafe"
 )
 
-// This file is for system calls whose arguments are descriptors in memory. Of the calls that package syscall makes,
-// only those on socket options get here; it handles the others earlier. Modules such as golang.org/x/sys/unix make the
-// rest, which are not emulated. Arguments of system calls are addresses in the form of numbers. If the stack grew at a
-// point, the numbers would be wrong. So the functions here are go:nosplit and do not allocate until they call
-// coirOnKernel, which does not return.
+// This file is for system calls whose arguments are descriptors in memory. Package syscall handles most of its own
+// calls earlier; only those on socket options get here. All other calls that get here come from modules such as
+// golang.org/x/sys/unix, and are not emulated. Arguments of system calls are addresses in the form of numbers. If the
+// stack grew at a point, the numbers would be wrong. So the functions here are go:nosplit and do not allocate until
+// they call coirOnKernel, which does not return.
 //
 // A socket in memory keeps the values of the options in coirKept. To check a value, setOption sets it on a socket of
 // the kernel of the same kind. To read a value, askOption makes a new socket of the kernel, sets the same options, and

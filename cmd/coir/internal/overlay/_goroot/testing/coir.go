@@ -44,8 +44,8 @@ func coirExplores(t *T) bool {
 	return true
 }
 
-// coirReturned is called when the function of a test has returned. After that the harness uses the goroutine, and its
-// operations have no points.
+// coirReturned is called when the function of a test has returned. From then on the harness uses the goroutine, whose
+// operations then have no points.
 func coirReturned(t *T, was uint32) {
 	if !coir.On || !synctest.IsInBubble() {
 		coirQuiet(was)
@@ -61,7 +61,7 @@ func coirReturned(t *T, was uint32) {
 	t.mu.RUnlock()
 }
 
-// coirSetFailed is hidden from the race detector: nothing orders two parallel subtests.
+// coirSetFailed is hidden from the race detector, because nothing orders the calls of two parallel subtests.
 //
 //go:norace
 func coirSetFailed(failed bool) { coirFailed = failed }

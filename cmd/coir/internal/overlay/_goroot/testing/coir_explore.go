@@ -28,17 +28,32 @@ type coirExplorer struct {
 	complete   bool         // the strategy has run all its schedules
 	all        int          // the number of schedules within the bound, if all were run
 
-	plainSteps    uint64 // the steps of the plain schedule
-	plainHash     uint64
-	shrinksTimers bool // it shrinks a deadlock in which only timers make progress
-	seeksTwin     bool // it searches for the twin of a failure
-	early         bool // searchSlowly runs
-	slowly        bool // the failure that searchSlowly found is only a note
-	repeats       bool // a failure or the plain schedule is run again
-	shrinks       bool // a failure is being shrunk
-	once          int  // failures that did not happen again
+	plainSteps uint64 // the steps of the plain schedule
+	plainHash  uint64
+	purpose    coirPurpose
+	onlyTimers bool // only timers make progress in the deadlock that is run again
+	slow       bool // searchSlowly runs
+	asNote     bool // the failure that searchSlowly found is only a note
+	once       int  // failures that did not happen again
 
 	coirKernel
+}
+
+// coirPurpose says why a schedule is run. Only a schedule that is run to search for a failure counts as explored.
+type coirPurpose uint8
+
+const (
+	coirSearches  coirPurpose = iota // for a failure
+	coirRepeats                      // a failure, or the plain schedule
+	coirShrinks                      // a failure
+	coirSeeksTwin                    // of a failure
+)
+
+// during sets the purpose of the following schedules. The function that it returns sets the purpose before.
+func (x *coirExplorer) during(p coirPurpose) (restore func()) {
+	before := x.purpose
+	x.purpose = p
+	return func() { x.purpose = before }
 }
 
 // explore explores the schedules of the test in four phases. Each phase but the last may end the exploration. If so, it
@@ -270,7 +285,7 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 		return
 	}
 	if x.leftBehind > 0 { // the note says where they wait
-		x.repeats = true
+		x.purpose = coirRepeats
 		r := x.runPlain()
 		x.recordLeft(&r)
 		return
@@ -294,13 +309,13 @@ func (x *coirExplorer) failLeak(s *coirSearch) {
 // may only mean that the test relies on time: for example, the goroutine that a deadlocked one waits for may have timed
 // out. searchSlowly keeps such a failure, and records it as a note if it finds no bug.
 func (x *coirExplorer) searchSlowly() bool {
-	x.early = true
+	x.slow = true
 	var kept *coirFailure
 	for n := 0; x.count < coirSet.schedules && time.Since(x.began) < coirSet.budget; n++ {
 		r := x.run(coirSet.racingConfig(n))
 		switch {
 		case r.kind == coir.KindPanic, r.kind == coir.KindDeadlock && x.inCycle():
-			if x.slowly = r.logsLate(); x.fail(&r, x.count) {
+			if x.asNote = r.logsLate(); x.fail(&r, x.count) {
 				return true
 			}
 			continue
@@ -309,10 +324,9 @@ func (x *coirExplorer) searchSlowly() bool {
 				continue
 			}
 			kept = newFailure(&r, x.count)
-			x.repeats = true
+			restore := x.during(coirRepeats)
 			stop := kept.outside || x.isSpoiled()
-			x.repeats = false
-			if stop {
+			if restore(); stop {
 				return x.reportNote(kept)
 			}
 			continue
@@ -334,7 +348,7 @@ func (r *coirRun) logsLate() bool {
 
 // reportNote reports f, if not nil, as a note.
 func (x *coirExplorer) reportNote(f *coirFailure) bool {
-	x.slowly = true
+	x.asNote = true
 	return f != nil && x.report(f)
 }
 
@@ -367,7 +381,7 @@ func (x *coirExplorer) alone() {
 func (x *coirExplorer) replay(token string) {
 	c, hash, err := coirDecode(token)
 	if err != "" {
-		x.recordError("the token " + token + " " + err)
+		x.recordError("cannot read " + token + ": " + err)
 		x.t.Fail()
 		return
 	}
@@ -378,7 +392,7 @@ func (x *coirExplorer) replay(token string) {
 			x.recordKernel(&r)
 			return
 		}
-		x.shrinksTimers = r.OnlyTimers                 // as when the failure was found
+		x.onlyTimers = r.OnlyTimers                    // as when the failure was found
 		if r.Hash&0xffffffff == hash && !r.touched() { // so that the report is the same
 			x.leaks(&r)
 			x.twin(&rec, c, r.kind)

@@ -187,7 +187,7 @@ func (x *coirExplorer) giveUp(what int) {
 }
 
 // inCycle reports whether goroutines of the running or last schedule wait for each other's locks, so that nothing
-// outside can end their waits. It reports false for a test in which a goroutine unlocks a lock that another one locked.
+// outside can end their waits. It reports false for a test in which one goroutine unlocks what another has locked.
 func (x *coirExplorer) inCycle() bool {
 	l := x.locks()
 	return !x.handed.Load() && !l.handed && l.cycle() != nil

@@ -10,9 +10,9 @@ import (
 // This file is for explore.Test of module coir, which explores only a part of a test. The code around the part runs
 // once, as under go test: not in a bubble, and in real time.
 //
-// Only when a test calls explore.Test is it known to have such a part. The first schedule, which does not count, runs
-// the whole test in a bubble. If it reaches a part, it ends there. Then the test runs as under go test, and its parts
-// are explored one after another.
+// A test is known to have such a part as soon as it calls explore.Test. The first schedule, which does not count, runs
+// the whole test in a bubble. If it reaches a part, the schedule ends there. Then the test runs as under go test, and
+// its parts are explored one after another.
 
 // coirPart is the state of the parts of the test.
 var coirPart coirParts
@@ -42,7 +42,7 @@ func (t *T) CoirExplore(fn func(*T)) bool {
 // CoirReplay is like CoirExplore, but runs only the schedule of a token and some similar ones.
 func (t *T) CoirReplay(token string, fn func(*T)) bool {
 	if _, _, err := coirDecode(token); err != "" {
-		t.Fatalf("the token %s %s", token, err)
+		t.Fatalf("cannot read %s: %s", token, err)
 	}
 	return t.coirExplorePart(&coirExplorer{fn: fn, only: token})
 }

@@ -128,7 +128,7 @@ func (x *coirExplorer) recordLeft(run *coirRun) {
 func (x *coirExplorer) recordFailure(r *coirRecord, run *coirRun, kind coir.Kind, found int, stable bool) {
 	r.failure(run, kind, found, stable)
 	verdict := coir.VerdictFail
-	if x.slowly {
+	if x.asNote {
 		verdict = coir.VerdictSlow
 	}
 	x.summary(r, verdict)

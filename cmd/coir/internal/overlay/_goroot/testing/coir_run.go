@@ -87,7 +87,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	coirTest, coirFailed = nil, false
 	x.count++
 	switch {
-	case x.repeats:
+	case x.purpose != coirSearches:
 		x.repeated++
 	case c.Racing > 0:
 		x.racing++
@@ -110,12 +110,13 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 func (x *coirExplorer) setLimits(c *coirConfig) {
 	c.MostBusy, c.MostSteps = coirMostBusy, coirMostSteps
 	c.MostTicks, c.TickSpan = coirMostTicks, int64(coirSpan)
-	c.Atomics, c.Collect, c.Sweeps = coirSet.atomics, coirSet.leaks, !x.shrinks && !x.seeksTwin
+	// While a failure is shrunk, a schedule that deadlocked does so without more garbage collections.
+	c.Atomics, c.Collect, c.Sweeps = coirSet.atomics, coirSet.leaks, x.purpose <= coirRepeats
 	c.CountNews, c.InMemory = coirSet.kept != "", !coirSet.kernel
-	if x.shrinksTimers {
+	if x.onlyTimers {
 		c.MostTicks, c.TickSpan = c.MostTicks/20, 0 // fewer, so that all steps of the deadlock are recorded
 	}
-	if x.seeksTwin {
+	if x.purpose == coirSeeksTwin {
 		c.MostTicks, c.TickSpan = coirBriefTicks, 0
 	}
 }
@@ -147,7 +148,7 @@ func (x *coirExplorer) inBubble(try *coirTry) func() {
 
 // finish ends the schedule in package runtime, and fills in r. p is the value with which synctest.Run panicked, or nil.
 func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
-	if p != nil && !try.ended && !x.seeksTwin { // a goroutine outside of the bubble may still wake a waiting one
+	if p != nil && !try.ended && x.purpose != coirSeeksTwin { // a goroutine outside of the bubble may still wake a waiting one
 		time.Sleep(20 * time.Millisecond)
 	}
 	coirFinish(&r.Outcome)
@@ -160,7 +161,7 @@ func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
 	if r.leftBehind {
 		x.leftBehind++
 	}
-	ordinary := r.config.Racing == 0 && !x.repeats
+	ordinary := r.config.Racing == 0 && x.purpose == coirSearches
 	if r.skipped && r.kind == coir.KindPass && ordinary {
 		x.skips++
 	}
@@ -220,7 +221,7 @@ func (x *coirExplorer) waitsForOutside(r *coirRun) bool {
 // runPlain runs the plain schedule, in which the turn passes only when it must.
 func (x *coirExplorer) runPlain() coirRun {
 	return x.run(coirConfig{
-		strategy: search.Stay(), Config: coir.Config{Seed: coirSet.seed, Faults: coirSet.faults, Trace: true},
+		strategy: search.Plain(), Config: coir.Config{Seed: coirSet.seed, Faults: coirSet.faults, Trace: true},
 	})
 }
 

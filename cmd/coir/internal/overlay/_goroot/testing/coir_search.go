@@ -11,8 +11,8 @@ import (
 func (set *coirSettings) search() search.Strategy {
 	seed := set.seed
 	switch set.strategy {
-	case "stay":
-		return search.Stay()
+	case "plain":
+		return search.Plain()
 	case "random":
 		return search.Random(seed, 0)
 	case "uniform":
@@ -27,7 +27,7 @@ func (set *coirSettings) search() search.Strategy {
 	}
 	set.all = search.Exhaustive(set.bound)
 	return search.Portfolio(
-		search.Stay(),
+		search.Plain(),
 		search.Random(seed, 0), set.all, search.PCT(seed, 2), search.Random(seed+1, 50), search.PCT(seed+1, 3),
 		search.Random(seed+2, 90), search.Random(seed+3, 0), search.PCT(seed+2, 1), search.Random(seed+4, 50),
 	)
@@ -80,7 +80,7 @@ func coirDecode(token string) (c coirConfig, hash uint64, err string) {
 	var h coir.TokenHead
 	letters, ok := h.CutPrefix(token)
 	if !ok {
-		return c, 0, "does not begin with " + coir.TokenPrefixes
+		return c, 0, "a token begins with " + coir.TokenPrefixes
 	}
 	script, e := replay.Parse(letters, h.Parse)
 	if e != nil {

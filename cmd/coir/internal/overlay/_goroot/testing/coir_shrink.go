@@ -33,9 +33,9 @@ func newFailure(r *coirRun, found int) *coirFailure {
 
 func (x *coirExplorer) report(f *coirFailure) bool {
 	var rec coirRecord
-	x.shrinksTimers = f.OnlyTimers
-	x.repeats = true
-	defer func() { x.repeats, x.shrinksTimers = false, false }()
+	x.onlyTimers = f.OnlyTimers
+	defer func() { x.onlyTimers = false }()
+	defer x.during(coirRepeats)()
 	if f.outside {
 		x.keep(f.coirRun, f.found)
 	} else if x.isSpoiled() {
@@ -68,7 +68,7 @@ func (x *coirExplorer) isSpoiled() bool {
 
 // runElsewhere asks the command to run the failing schedule in another process.
 func (x *coirExplorer) runElsewhere(f *coirFailure) bool {
-	if x.slowly {
+	if x.asNote {
 		return false
 	}
 	x.recordAgain(coirEncode(f.config, f.script, 0), f.found)
@@ -98,8 +98,7 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 
 // shrink searches for a shorter script that fails in the same way.
 func (x *coirExplorer) shrink(f *coirFailure) {
-	x.shrinks = true // a schedule that deadlocked does so without more garbage collections
-	defer func() { x.shrinks = false }()
+	defer x.during(coirShrinks)()
 	var course search.Course
 	began, used := time.Now(), coirUsed()
 	x.withoutFaults(f)
@@ -154,7 +153,7 @@ func (x *coirExplorer) withoutFaults(f *coirFailure) {
 	f.script = replay.Script(f.decided)
 }
 
-// idleFaults records the faults of a failing schedule that did nothing for the failure: if they happen without an
+// idleFaults records the faults of a failing schedule that are not needed for the failure: if they happen without an
 // effect, the schedule fails in the same way. c is the configuration of the schedule, which fails with kind.
 func (x *coirExplorer) idleFaults(rec *coirRecord, c coirConfig, kind coir.Kind) {
 	if _, ok := c.strategy.(*search.Script); !ok || c.Faults == 0 {
@@ -202,11 +201,11 @@ func (x *coirExplorer) recordShown(f *coirFailure, rec *coirRecord, c coirConfig
 		x.t.Fail()
 		return true
 	}
-	if x.early && !f.stable {
+	if x.slow && !f.stable {
 		return false
 	}
 	x.recordFailure(rec, &last, f.kind, f.found, f.stable)
-	if !x.slowly {
+	if !x.asNote {
 		x.t.Fail()
 	}
 	return true

@@ -17,8 +17,7 @@ func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind coir.Kind) {
 	if !ok || kind == coir.KindPass || kind == coir.KindRace || coirSet.fresh >= 0 {
 		return
 	}
-	x.seeksTwin = true
-	defer func() { x.seeksTwin = false }()
+	defer x.during(coirSeeksTwin)()
 	run := func(ways []int, rule int, trace bool) (coirRun, replay.Run) {
 		s := &search.Script{Ways: ways, Rest: search.Rule(rule)}
 		s.Begin(0)

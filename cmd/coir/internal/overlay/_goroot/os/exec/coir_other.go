@@ -4,5 +4,5 @@ package exec
 
 import "os"
 
-// coirPipe makes a pipe whose ends can be passed to another process.
-func coirPipe() (r, w *os.File, err error) { return os.Pipe() }
+// coirKernelPipe makes a pipe whose ends can be passed to another process.
+func coirKernelPipe() (r, w *os.File, err error) { return os.Pipe() }
