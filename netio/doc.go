@@ -1,4 +1,5 @@
-// Package netio provides network connections for fibers. A fiber that waits for one parks, and its worker runs others.
+// Package netio provides network connections for fibers. A fiber that waits for a connection parks, and its
+// worker runs other fibers.
 //
 //	l, err := netio.Listen("tcp", "localhost:7")
 //	...
