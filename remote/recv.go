@@ -158,8 +158,8 @@ func (c *Chan[T]) recvError(err error) error {
 	return fmt.Errorf("remote: receive: %w", err)
 }
 
-// whileHeld calls f under the lock of the channel, if the value is held. Otherwise it returns the error of an operation
-// that would settle it. It also returns the delivery, unless the item was not received.
+// whileHeld calls f under the lock of the channel, if the value is held. Otherwise it returns ErrSettled. It also
+// returns the delivery, unless the item was not received.
 func (it *Item[T]) whileHeld(f func()) (Delivery, error) {
 	c := it.c
 	if c == nil {
@@ -174,7 +174,7 @@ func (it *Item[T]) whileHeld(f func()) (Delivery, error) {
 	return it.d, nil
 }
 
-// settle is for whileHeld.
+// settle marks the item as settled. Call it under c's lock.
 func (it *Item[T]) settle() { it.state = itemSettled }
 
 // Hold binds the value to the calling fiber and to ctx: when one of them ends, the value is given back. Recv does this
@@ -288,8 +288,8 @@ func (c *Chan[T]) removed() {
 	}
 }
 
-// begin starts the fibers that receive, unless they have been started before or the end was left. It reports whether
-// they have been started. calls is 1 for a receiving call, and 0 for a case.
+// begin starts the fibers that receive, unless they were started before or the end was left. It reports whether
+// the fibers have been started. calls is added to c.calls: it is 1 for Recv, and 0 for RecvCase.
 func (c *Chan[T]) begin(calls int) (begun bool) {
 	c.cond.Lock()
 	c.calls += calls
@@ -425,7 +425,7 @@ func (c *Chan[T]) ping(ctx context.Context) {
 	if !c.sight.trouble.Is() {
 		return
 	}
-	err := attempt.Within(ctx, attempt.Short, func(ctx context.Context) error {
+	err := attempt.Ask(ctx, attempt.Short, func(ctx context.Context) error {
 		_, err := c.t.Len(ctx, c.name)
 		return err
 	})
