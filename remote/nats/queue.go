@@ -44,7 +44,7 @@ type queue struct {
 	subject  string
 
 	doubt  atomic.Bool  // the queue may have been ended
-	number atomic.Int64 // of the consumer that has the queue, starting at 1; 0 if unknown
+	number atomic.Int64 // 1 + the number of the consumer that has the queue; 0 if unknown
 
 	cond  coir.Cond   // guards the fields below
 	until time.Time   // when the doubt ends
@@ -52,7 +52,7 @@ type queue struct {
 	in    *intake     // nil if this process does not pull from the queue
 	joins int         // running calls of takeIn: messages may arrive before in is set
 	wants int         // messages wanted by waiting Pulls
-	asked int         // those of them that in asks for; 0 without in
+	asked int         // how many of the wanted messages in asks for; 0 without in
 	ready []*delivery // messages that were fetched, and not pulled
 }
 
@@ -124,7 +124,7 @@ func (t *Transport) Open(ctx context.Context, name string, capacity int) error {
 	return nil
 }
 
-// listed returns the message that stores the capacity of a queue, unless the queue has one.
+// listed returns the message that stores the queue's capacity. The server refuses it if one is already stored.
 func (t *Transport) listed(name string, capacity int) *client.Msg {
 	return &client.Msg{
 		Subject: t.subject("m", token(name)), Data: strconv.AppendInt(nil, int64(capacity), 10),
@@ -136,7 +136,7 @@ func (t *Transport) newQueue(name string, capacity int) *queue {
 	return &queue{t: t, name: name, capacity: capacity, subject: t.subject("q", strconv.Itoa(capacity), token(name))}
 }
 
-// openStream makes a stream, unless it exists, and checks what it promises.
+// openStream makes a stream, unless it exists, and checks what the stream guarantees.
 func (t *Transport) openStream(ctx context.Context, config jetstream.StreamConfig) error {
 	t.mu.Lock()
 	known := t.streams[config.Name]
@@ -152,7 +152,7 @@ func (t *Transport) openStream(ctx context.Context, config jetstream.StreamConfi
 		return err
 	}
 	if m < t.meaning {
-		return fmt.Errorf("nats: the stream %s is only %v, not %v", config.Name, m, t.meaning)
+		return fmt.Errorf("nats: stream %s guarantees %v; %v is required", config.Name, m, t.meaning)
 	}
 	t.mu.Lock()
 	t.streams[config.Name] = true
@@ -182,7 +182,7 @@ func (q *queue) message(m remote.Msg) *client.Msg {
 	return &client.Msg{Subject: q.subject, Data: m.Data, Header: client.Header{jetstream.MsgIDHeader: {id}}}
 }
 
-// codeError is an error of the server that has a code.
+// codeError is an error of the server, with its code.
 type codeError struct {
 	*jetstream.APIError
 }
@@ -192,7 +192,7 @@ func isCode(err error, code jetstream.ErrorCode) bool {
 	return errors.As(err, &c) && c.ErrorCode == code
 }
 
-// isNotFirst reports whether a message was refused because its subject already has one.
+// isNotFirst reports whether a message was refused because its subject already has a message.
 func isNotFirst(err error) bool {
 	return isCode(err, jetstream.JSErrCodeStreamWrongLastSequence) ||
 		isCode(err, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
@@ -202,7 +202,7 @@ func isNotFirst(err error) bool {
 const (
 	codeMaxPerSubject = 10077
 	codeInProcess     = 10158 // a message with the same ID is being stored
-	codeNotUnique     = 10100 // another consumer has a subject of this one
+	codeNotUnique     = 10100 // another consumer has one of the subjects
 )
 
 // store stores a message in a stream.
@@ -261,7 +261,7 @@ func (q *queue) checkEnd(ctx context.Context) error {
 	if q.doubt.Load() {
 		_, found, err := q.t.last(ctx, q.t.listConfig().Name, q.endSubject())
 		if err != nil {
-			return fmt.Errorf("nats: look for the end of %s: %w", q.name, before(err))
+			return fmt.Errorf("nats: look for the end of %s: %w", q.name, notSent(err))
 		}
 		q.cond.Lock()
 		if q.ended = q.ended || found; q.ended || time.Now().After(q.until) {
@@ -277,8 +277,8 @@ func (q *queue) checkEnd(ctx context.Context) error {
 	return nil
 }
 
-// before returns the error for a request that was not made, because the request before it failed.
-func before(err error) error {
+// notSent converts the error of a preliminary request: the main request was not sent, so its outcome is not unknown.
+func notSent(err error) error {
 	if errors.Is(err, remote.ErrUnknown) {
 		return fmt.Errorf("%w: %v", remote.ErrUnavailable, err)
 	}
@@ -445,7 +445,7 @@ func (t *Transport) empty(ctx context.Context, queues []*queue, n int) (some []*
 	return some, nil
 }
 
-// emptyOf is empty for a few queues. It asks about all of them at the same time.
+// emptyOf implements empty for at most maxFilters queues. It asks about all of them at the same time.
 func (t *Transport) emptyOf(ctx context.Context, queues []*queue) (some []*queue, err error) {
 	ctx, cancel := coir.WithTimeout(ctx, countTime)
 	defer cancel()
@@ -494,7 +494,7 @@ func (t *Transport) askCount(q *queue) (*request, error) {
 // countTime is the time limit for counting the messages of queues.
 const countTime = 5 * time.Second
 
-// count returns the number of messages of the subject. The request asks for the state of the stream.
+// count returns the number of messages of the subject, from the answer to a request of askCount.
 func (r *request) count(ctx context.Context, subject string) (uint64, error) {
 	out, err := r.wait(ctx)
 	if err != nil {
@@ -587,7 +587,7 @@ func (t *Transport) consumerName(number int) string {
 // list has the queues of one capacity that wait to be added to a consumer. It is guarded by the lock of the transport.
 //
 // A goroutine of the transport adds all waiting queues together. It continues when their callers give up, because it
-// may take longer than one of them waits; a later call finds the result.
+// may take longer than any of them waits; a later call finds the result.
 type list struct {
 	runs  bool // the goroutine runs
 	waits map[*queue]*coir.Promise[int]
@@ -659,7 +659,7 @@ func (t *Transport) addAll(l *list) {
 }
 
 // filter adds queues of one capacity to consumers of the group. Other processes may do so at the same time, and the
-// last to change a consumer wins. So filter checks afterwards that the queues are there.
+// last change of a consumer wins. So filter checks afterwards that the consumers have the queues.
 //
 // A consumer never moves back: when it gets a queue, it delivers only messages after its position. So only an empty
 // queue is added to an existing consumer, while that consumer is paused. The other queues get a new consumer, which
@@ -706,7 +706,7 @@ func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 // pauseTime is the longest pause of a consumer, in case the process that changes it fails.
 const pauseTime = 30 * time.Second
 
-// extend adds empty queues to a consumer, as many as it takes. It reports whether it has changed the consumer.
+// extend adds empty queues to a consumer, as many as it has room for. It reports whether it has changed the consumer.
 //
 // The consumer is paused, so that its position stays where it is. A message that is added to an empty queue meanwhile
 // has a later position. If another process has ended the pause, extend takes out the queues that are no longer empty.
