@@ -118,12 +118,12 @@ type view struct {
 	states  map[snapshot.State]int
 	waits   map[snapshot.WaitKind]waited
 	looked  int  // how many fibers were read
-	cut     bool // there were more
+	cut     bool // there were more fibers
 	omitted int
 
-	goroutines int // that are not fibers, and wait
+	goroutines int // how many goroutines that are not fibers wait
 
-	open, cancelled int // nurseries
+	open, cancelled int // how many nurseries are open, and how many are cancelled
 	told            map[explanation]int
 	groups          []*group
 }

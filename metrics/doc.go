@@ -13,7 +13,7 @@
 // at most 100,000 fibers; coir_fibers_omitted counts the others. Scrapes within half a second share their numbers, and
 // no two snapshots are taken at the same time.
 //
-// An explanation ([snapshot.Explain]) needs two snapshots, so a scrape takes a small one first. So a deadlock is
+// An explanation ([snapshot.Explain]) needs two snapshots, so a scrape takes a small one first. Therefore a deadlock is
 // counted by the first scrape after it began. A problem that must last for some time, such as a fiber that does not
 // yield, is counted when two scrapes have seen it. A [Collector] keeps at most 10,000 fibers of each snapshot.
 //

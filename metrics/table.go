@@ -218,7 +218,7 @@ var table = []row{
 		"Deliveries to this process from the remote channels with this name.", []string{"name"}},
 		remoteTotal(received)},
 	{Metric{"coir_remote_redelivered_total", KindCounter, "{value}",
-		"Of these: of values that had been delivered before, to any process.", []string{"name"}},
+		"Deliveries to this process of values that had been delivered before, to any process.", []string{"name"}},
 		remoteTotal(redelivered)},
 	{Metric{"coir_remote_dead_letters_total", KindCounter, "{value}",
 		"Values of the remote channels with this name that this process has made dead letters.", []string{"name"}},

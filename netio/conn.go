@@ -224,7 +224,7 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if c.sim != nil {
 		return nil, c.failed("raw", c.sim.raw())
 	}
-	if err := c.d.open(); err != nil {
+	if err := c.d.checkOpen(); err != nil {
 		return nil, c.failed("raw", err)
 	}
 	return &rawConn{c.d, c, c.failed}, nil

@@ -25,10 +25,10 @@ import (
 //
 // Invariants, under the lock of the side:
 //
-//	D1 turn:  if busy is false, all waiters on cond wait for the turn; otherwise one of them may be the holder of the
-//	          turn, which waits for an event.
-//	D2 event: if ready and drained are as end has left them, and ready is false, then data that arrives later sets
-//	          ready. So a read that finds drained set and ready not set waits without an attempt.
+//	D1 turn:  a waiter on cond waits for the turn, with two exceptions: the holder of the turn, while busy is set,
+//	          waits for an event; and on the reading side, after closed is set, free waits until freed is set.
+//	D2 event: if drained is set and ready is not, the last operation took all data that had arrived, and later data
+//	          causes an event, which sets ready. So a read that finds this waits without an attempt.
 //	D3 close: the number is closed when closed is set and holds becomes 0. Operations in progress when closed was set
 //	          are counted in holds. So no system call uses a number that now belongs to another file.
 //
@@ -128,12 +128,7 @@ func (d *descriptor) begin(ctx context.Context, s *side, eager bool) error {
 	if s.drained && !eager {
 		s.inARow = 0
 		if err := s.event(ctx); err != nil {
-			s.busy = false
-			closed := s.closed
-			s.pass()
-			if closed {
-				d.release()
-			}
+			d.giveUp(s)
 			return err
 		}
 	}
@@ -186,6 +181,16 @@ func (d *descriptor) await(ctx context.Context, s *side) error {
 	return err
 }
 
+// giveUp gives up the turn, and unlocks the side. If close has come meanwhile, it has counted this operation in holds.
+func (d *descriptor) giveUp(s *side) {
+	s.busy = false
+	closed := s.closed
+	s.pass()
+	if closed {
+		d.release()
+	}
+}
+
 // pass unlocks the side after the caller has given up the turn, or has not taken it. The next operation in the queue
 // continues.
 func (s *side) pass() {
@@ -198,18 +203,13 @@ func (s *side) pass() {
 // end passes the turn on. drained says that the operation took all available data.
 func (d *descriptor) end(ctx context.Context, s *side, drained bool) {
 	s.cond.Lock()
-	s.busy = false
 	s.drained = drained && !s.ended && d.armed.Load()&s.watch != 0
-	closed := s.closed
 	s.inARow++
 	long := s.inARow == fair
 	if long {
 		s.inARow = 0
 	}
-	s.pass()
-	if closed {
-		d.release()
-	}
+	d.giveUp(s)
 	if long {
 		_ = coir.Yield(ctx) // the operation has succeeded, even if ctx has ended
 	}
@@ -401,7 +401,7 @@ func (d *descriptor) read(ctx context.Context, p []byte, kind kind) (n int, err 
 		return 0, err
 	}
 	if len(p) == 0 {
-		return 0, d.open()
+		return 0, d.checkOpen()
 	}
 	if err := d.begin(ctx, s, false); err != nil {
 		return 0, err
@@ -517,8 +517,8 @@ func (d *descriptor) control(f func(fd int) error) error {
 	return f(d.fd)
 }
 
-// open returns net.ErrClosed if the descriptor has been closed.
-func (d *descriptor) open() error {
+// checkOpen returns net.ErrClosed if the descriptor has been closed.
+func (d *descriptor) checkOpen() error {
 	d.r.cond.Lock()
 	defer d.r.cond.Unlock()
 	if d.r.closed {
@@ -536,7 +536,7 @@ func (d *descriptor) waitReady(ctx context.Context, s *side) error {
 	if err := d.begin(ctx, s, false); err != nil {
 		return err
 	}
-	err := d.look(s.watch)
+	err := d.arm(s.watch)
 	if err == nil {
 		s.cond.Lock()
 		err = s.event(ctx)
@@ -569,7 +569,7 @@ func (d *descriptor) onReadable(f func()) error {
 	if !look {
 		return nil
 	}
-	if err = d.look(s.watch); err != nil {
+	if err = d.arm(s.watch); err != nil {
 		s.cond.Lock()
 		d.callback = nil
 		s.cond.Unlock()
@@ -577,15 +577,12 @@ func (d *descriptor) onReadable(f func()) error {
 	return err
 }
 
-// arm makes the poller report the events of a side.
+// arm makes the poller report the events of a side. If the side is ready now, the poller reports that as an event.
 func (d *descriptor) arm(watch uint32) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.armLocked(d.armed.Load() | watch)
 }
-
-// look is like arm, but the poller also reports whether the side is ready now.
-func (d *descriptor) look(watch uint32) error { return d.arm(watch) }
 
 func (d *descriptor) armLocked(watches uint32) error {
 	if d.poll == nil {
@@ -605,7 +602,7 @@ func (d *descriptor) armLocked(watches uint32) error {
 	return nil
 }
 
-// disarm is called when no operation is left.
+// disarm ends the reports of the poller. It is called when no operation is left.
 func (d *descriptor) disarm() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// shortIsAll: see kernel_epoll.go. It is not known whether the condition holds here.
+// shortIsAll is false here, because it is not known whether the systems with kqueue do what kernel_epoll.go describes.
 const shortIsAll = false
 
 // kernel is a kqueue, and a pipe that ends its wait. The systems with kqueue have different types for the user data of
-// a filter, so kernel keeps the slots itself, by number. An event of a number that was closed and reused causes a
-// spurious wake.
+// a filter, so kernel keeps the slots itself, by number. If a number was closed and reused, an event of
+// the earlier file may wake the waiters of the new one, which then try in vain.
 type kernel struct {
 	kq    int
 	pipe  [2]int

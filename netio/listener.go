@@ -116,7 +116,7 @@ func (l *Listener) Close() error {
 	if l.sim != nil {
 		return l.failed("close", l.sim.close())
 	}
-	if err := l.d.open(); err == nil {
+	if err := l.d.checkOpen(); err == nil {
 		if path := l.unlink.Swap(nil); path != nil {
 			_ = syscall.Unlink(*path)
 		}
@@ -141,7 +141,7 @@ func (l *Listener) SyscallConn() (syscall.RawConn, error) {
 	if l.sim != nil {
 		return nil, l.failed("raw", l.sim.raw())
 	}
-	if err := l.d.open(); err != nil {
+	if err := l.d.checkOpen(); err != nil {
 		return nil, l.failed("raw", err)
 	}
 	return &rawConn{l.d, l, l.failed}, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// On systems with neither epoll nor kqueue, the connections are those of package net, and a fiber that has to wait does
-// so in coir.Blocking, so that another worker takes over. Features that need a descriptor are missing.
+// On systems with neither epoll nor kqueue, the connections are those of package net. A fiber that has to wait does so
+// in coir.Blocking, so that another worker takes over. Features that need a descriptor are missing.
 
 // Conn is a connection, as a [net.Conn].
 type Conn struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// A poller is one fiber that is blocked in the kernel until a descriptor has an event. It wakes the waiters. The only
-// other code that it runs are callbacks, which are short.
+// A poller is one fiber that is blocked in the kernel until a descriptor has an event. Then it wakes the waiters. Apart
+// from that, it runs only callbacks, which are short.
 //
 // The first descriptor that has to wait starts the poller. When the last one is closed, the poller ends and closes its
 // own descriptors. So a program without open connections has no goroutine and no descriptor of this package.
@@ -171,7 +171,7 @@ func (p *poller) run() {
 // deliver delivers events until the poller is stopped, or ctx ends.
 //
 // After it has woken fibers it yields to them. Then it checks for more events without blocking, which is cheap, and
-// only if there are none it blocks. A thread that is blocked in the kernel resumes even when all processors are busy;
+// it blocks only if there are none. A thread that is blocked in the kernel resumes even when all processors are busy;
 // Go checks its own poller only every ten milliseconds then.
 func (p *poller) deliver(ctx context.Context) error {
 	block := func() (int, error) { return p.kernel.wait(&p.events, true), nil }

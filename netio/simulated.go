@@ -53,7 +53,7 @@ type simNet struct {
 	names     int                 // number of names chosen for Unix sockets
 }
 
-// The ports for callers that do not ask for one.
+// The ports for callers that do not ask for a particular port.
 const firstPort, lastPort = 49152, 65535
 
 type simNetKey struct{}

@@ -57,15 +57,15 @@ type Chan[T any] struct {
 	buf     []*Item[T]           // of a volatile channel: the values that no receiver has taken
 }
 
-// Time limits. Package attempt limits single attempts, and the context of the caller limits the whole operation.
+// These are time limits. Package attempt limits single attempts, and the caller's context limits the whole operation.
 const (
 	onceTime = 5 * time.Second        // of a request that cannot be repeated: a late answer is better than none
 	openTime = 5 * time.Second        // of one request that makes or ends a queue
 	pullTime = 5 * time.Second        // of one request for values, which waits at the broker
 	pollMin  = 50 * time.Millisecond  // shortest time after which the first waiting send tries without credit
-	pollMax  = time.Second            // the longest
-	lateMin  = 200 * time.Microsecond // the same for a send that had credit: room may come late
-	lateMax  = 5 * time.Millisecond   // the same for a send that had spare credit
+	pollMax  = time.Second            // longest time after which it does so
+	lateMin  = 200 * time.Microsecond // the same for a send that had credit and was refused: room may come late
+	lateMax  = 5 * time.Millisecond   // the same for a send that had spare credit and was refused
 	failTime = 250 * time.Millisecond // first redelivery delay after a failure
 )
 
@@ -237,7 +237,7 @@ type Stats struct {
 	Credits uint64 // waiting sends that credit from a receiver has woken
 
 	Received    uint64 // values that were handed to receivers of this process
-	Redelivered uint64 // of these: had been delivered before, here or elsewhere
+	Redelivered uint64 // received values that had been delivered before, here or elsewhere
 	Acked       uint64 // values that were removed
 	Duplicates  uint64 // deliveries not handed over, because the value was held or its effect was done
 	Dead        uint64 // values that became dead letters
@@ -325,8 +325,8 @@ func (c *Chan[T]) hasLeft() error {
 	return c.left
 }
 
-// All iterates over the values until the channel is closed, like [coir.Chan.All]. If it stops for another reason, the
-// last pair has the error.
+// All iterates over the values until the channel is closed, like [coir.Chan.All]. If the iteration ends for another
+// reason, the last pair has the error.
 func (c *Chan[T]) All(ctx context.Context) iter.Seq2[*Item[T], error] {
 	return func(yield func(*Item[T], error) bool) {
 		for {
@@ -341,7 +341,7 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[*Item[T], error] {
 	}
 }
 
-// ofContext reports whether an operation has failed because a context has ended.
+// ofContext reports whether an operation has failed because its context has ended.
 func ofContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -18,12 +18,12 @@ import (
 // the first send of the line, which tries again.
 //
 // A removal that finds no want leaves spare credit: a want that comes later gets credit immediately. Otherwise a want
-// that crosses the last removal would wait for the next one, which may never come. The number of such removals does not
-// matter, because other senders use the room. So spare credit means "more": a send that succeeds with it wakes the next
-// send of its line, until one is refused. If the line is empty, the credit goes back to the receivers, for another
-// sender. So does the credit of a send that gives up. Credit that finds an empty line is dropped: with several
-// receivers, a want gets credit from each of them, and unused credit would circulate for as long as the channel is
-// full.
+// that crosses the last removal would wait for another removal, which may never come. The number of such removals does
+// not matter, because other senders use the room. So spare credit means "more": a send that succeeds with it wakes the
+// next send of its line, until a send is refused. When the line has become empty, the credit goes back to the
+// receivers, for another sender. So does the credit of a send that gives up. Credit that finds an empty line is
+// dropped: with several receivers, a want gets credit from each of them, and unused credit would circulate for as long
+// as the channel is full.
 //
 // A receiver announces itself when it begins ("hello"), and ends whose line is not empty send it their wants.
 //
@@ -53,7 +53,7 @@ type line struct {
 // place is a place in the line.
 type place struct {
 	turn   *coir.Event // set when the place has credit
-	credit bool        // the same; line.credit writes it before it sets turn; read after the place has left the line
+	credit bool        // the place has credit; written before turn is set, and read after the place has left the line
 	more   bool        // another send may try after this one
 }
 

@@ -41,7 +41,7 @@ type sight struct {
 	silent bool   // in a simulation: nothing is asked outside of the schedule
 
 	trouble  trouble.Record
-	full     atomic.Bool  // the last answer to a send was ErrFull; for a volatile channel only known while a send waits
+	full     atomic.Bool  // the last send got ErrFull; on a volatile channel this is valid only while a send waits
 	buffered atomic.Int64 // values in the buffer of a volatile channel
 
 	mu      sync.Mutex // guards the fields below; not held while anything waits
@@ -177,11 +177,16 @@ const (
 
 // ask asks the broker how many values the channel holds, which also shows whether the broker can be reached.
 func (c *Chan[T]) ask() {
-	n, ctx := 0, context.Background()
-	err := attempt.Within(ctx, askTime, func(ctx context.Context) (err error) {
+	n, err := 0, ErrUnknown               // if Len calls runtime.Goexit
+	defer func() { c.answered(n, err) }() // in that case too
+	err = attempt.Ask(context.Background(), askTime, func(ctx context.Context) (err error) {
 		n, err = c.t.Len(ctx, c.name)
 		return err
 	})
+}
+
+// answered records the answer to a question, or the error if there was none.
+func (c *Chan[T]) answered(n int, err error) {
 	s := &c.sight
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +196,8 @@ func (c *Chan[T]) ask() {
 	case err == nil:
 		s.full.Store(n >= c.cap)
 		s.trouble.Clear()
-	case errors.Is(err, ErrUnavailable): // if no answer comes, the question may not be permitted
-		c.heard(ctx, err)
+	case errors.Is(err, ErrUnavailable): // not ErrUnknown: if no answer comes, the question may not be permitted
+		c.heard(context.Background(), err)
 	}
 	if err != nil {
 		s.backlog = -1
@@ -208,7 +213,7 @@ type questions struct {
 	waiting []func()
 }
 
-// add has a question asked. It does not wait.
+// add makes a goroutine call f, which asks a question. It does not wait.
 func (q *questions) add(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -219,14 +224,21 @@ func (q *questions) add(f func()) {
 	}
 }
 
-// run asks questions until there are none.
+// run asks questions until there are none. If a question calls runtime.Goexit, another goroutine continues.
 func (q *questions) run() {
+	done := false
+	defer func() {
+		if !done {
+			go q.run()
+		}
+	}()
 	for {
 		q.mu.Lock()
 		if len(q.waiting) == 0 {
 			q.waiting = nil
 			q.running--
 			q.mu.Unlock()
+			done = true
 			return
 		}
 		f := q.waiting[0]

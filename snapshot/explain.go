@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Explain compares two snapshots, because one is not atomic. Two show which fibers have not moved between them, and the
-// rest follows from that. explain_cycles.go finds the cycles of waits, explain_signs.go the other signs of trouble, and
-// explain_words.go puts them into words.
+// Explain compares two snapshots, because the parts of one are from different moments. Two snapshots show which fibers
+// have not moved between them, and the rest follows from that. explain_cycles.go finds the cycles of waits,
+// explain_signs.go finds the other signs of trouble, and explain_words.go puts both into words.
 //
 // Why a cycle is certain: each of its fibers is in the same wait in both snapshots, so it waited during the whole time
 // between them. The earlier snapshot read each object after all fibers. So a fiber that it names as a holder was in
@@ -21,19 +21,20 @@ import (
 type Explanation struct {
 	Kind Problem `json:"kind"`
 
-	// Certain says that the two snapshots prove the problem; otherwise it is likely. Only a deadlock can be certain: its
-	// fibers wait until one of the waits is cancelled, or until another fiber unlocks a lock that it has not locked.
+	// Certain says that the two snapshots prove the problem; otherwise the problem is likely. Only a deadlock can be
+	// certain: its fibers wait until one of the waits is cancelled, or until a fiber unlocks a lock that another fiber
+	// has locked.
 	Certain bool `json:"certain"`
 
 	// Text is a sentence that names fibers, objects and lines. Whatever the names contain, it has no control characters
 	// and a bounded length. It is not escaped for HTML.
 	Text string `json:"text"`
 
-	Fibers  []uint64 `json:"fibers"`            // the fibers concerned; the fibers of a cycle come first, in its order
+	Fibers  []uint64 `json:"fibers"`            // the fibers concerned; those of a cycle come first, in its order
 	Objects []uint64 `json:"objects,omitempty"` // the objects concerned
 
 	// Since is the time when the oldest of the waits began. For a deadlock, it is the time when the last wait of the cycle
-	// began: since then nothing in the cycle moves. It is zero if not known.
+	// began, because nothing in the cycle has moved since then. It is zero if that time is not known.
 	Since time.Time `json:"since,omitzero"`
 }
 
@@ -44,8 +45,8 @@ type Problem string
 const (
 	// ProblemDeadlock: fibers wait for each other in a cycle.
 	ProblemDeadlock Problem = "deadlock"
-	// ProblemAllWaiting: every fiber waits, and none of them for a time. Only a goroutine outside of coir, or the deadline
-	// of the Run, could end that.
+	// ProblemAllWaiting: every fiber waits, and no wait has a time limit. Only a goroutine outside of coir, or the
+	// deadline of the Run, could end that.
 	ProblemAllWaiting Problem = "all-waiting"
 	// ProblemCancelIgnored: the context of a nursery has ended, and fibers of the nursery have not.
 	ProblemCancelIgnored Problem = "cancel-ignored"
@@ -57,7 +58,8 @@ const (
 	ProblemStarved Problem = "starved"
 	// ProblemNeverYields: a fiber occupies its worker and does not yield.
 	ProblemNeverYields Problem = "never-yields"
-	// ProblemTrouble: an object reports that something is wrong with it: see [Object.Trouble]. No fiber may wait for it.
+	// ProblemTrouble: an object reports that something is wrong with it: see [Object.Trouble]. Perhaps no fiber waits for
+	// it.
 	ProblemTrouble Problem = "trouble"
 	// ProblemChannelFull: a channel has been full for a long time, and nothing is received from it.
 	ProblemChannelFull Problem = "channel-full"
@@ -82,7 +84,7 @@ const (
 	leastTrouble = time.Second            // of trouble
 )
 
-// leastCrowd is the least number of explanations that are reported as one, if they differ only in names.
+// leastCrowd is the number of explanations from which on they are reported as one, if they differ only in names.
 const leastCrowd = 3
 
 // Explain compares two snapshots of one runtime, and explains what is wrong. It returns certain explanations before
@@ -115,8 +117,8 @@ func Explain(earlier, later *Snapshot) []Explanation {
 type pair struct {
 	earlier, later *Snapshot
 	gap            time.Duration // from the end of the earlier to the beginning of the later
-	quiet          bool          // every fiber waits, and none for a time
-	ends           time.Time     // if every fiber has waited for long: the deadline of the Run, which ends that; else zero
+	quiet          bool          // every fiber waits, and no wait has a time limit
+	ends           time.Time     // if every fiber has waited for long, the deadline of the Run, which ends that; else zero
 
 	// Each slice is sorted by number. The slice after it has the numbers, for a binary search.
 	fibers    []both // the fibers of the later snapshot
@@ -128,7 +130,7 @@ type pair struct {
 
 	before    []Fiber // the fibers of the earlier snapshot
 	beforeIDs []uint64
-	ended     int // how many of them are not in the later snapshot
+	ended     int // how many fibers of the earlier snapshot are not in the later one
 
 	hogs  map[int]bool // fibers with ProblemNeverYields
 	still bool         // no worker has run another fiber between the snapshots
@@ -143,7 +145,7 @@ type both struct {
 	before    *Fiber    // in the earlier snapshot, or nil
 	family    *family   // its nursery; an empty one for a goroutine
 	limit     time.Time // when the wait ends by itself, at the latest; zero if it does not
-	same      bool      // it is in the same wait in both
+	same      bool      // it is in the same wait in both snapshots
 	cancelled bool      // a cancel may be about to end the wait
 	foreign   bool      // the end of a context from outside of coir may end the wait
 }
@@ -152,7 +154,7 @@ type both struct {
 type family struct {
 	*Nursery
 	ended    bool      // its context has ended in both snapshots
-	deadline time.Time // the earliest deadline of it and of the nurseries around it
+	deadline time.Time // the earliest deadline of this nursery and of the nurseries around it
 	run      time.Time // the deadline of the outermost nursery
 	known    bool      // deadline and run are set
 	fibers   []int     // their indexes
@@ -324,7 +326,7 @@ func (f *both) compare() {
 	if f.before != nil {
 		f.limit = first(f.limit, f.before.Until)
 		f.same = f.waits() && f.before.waits() && f.Waits == f.before.Waits &&
-			f.More == 0 && // else another case may end it
+			f.More == 0 && // otherwise a case that is not listed may end it
 			slices.EqualFunc(f.Wait, f.before.Wait, sameWait)
 	}
 	if !slices.ContainsFunc(f.Wait, func(w Wait) bool { return w.Kind != WaitJoin && w.Kind != WaitPlace }) {
@@ -335,13 +337,14 @@ func (f *both) compare() {
 	f.foreign = f.Foreign || f.before != nil && f.before.Foreign
 }
 
-// isGoroutine reports whether f is a goroutine, not a fiber.
+// isGoroutine reports whether f is a goroutine that is not a fiber.
 func (f *Fiber) isGoroutine() bool { return f.State == StateGoroutine }
 
 // waits reports whether f waits for something of coir.
 func (f *Fiber) waits() bool { return f.State == StateWaiting || f.isGoroutine() }
 
-// sameWait reports whether a wait is for the same thing. Its text may differ: it may have a count or a time.
+// sameWait reports whether two waits are for the same thing. Their texts may differ, because a text may contain a count
+// or a time.
 func sameWait(a, b Wait) bool {
 	return a.Kind == b.Kind && a.Object == b.Object && a.Fiber == b.Fiber && a.Nursery == b.Nursery
 }
@@ -349,7 +352,7 @@ func sameWait(a, b Wait) bool {
 // fiber returns the index of a fiber of the later snapshot.
 func (p *pair) fiber(id uint64) (i int, ok bool) { return slices.BinarySearch(p.fiberIDs, id) }
 
-// first returns the earlier of two times. Zero means none.
+// first returns the earlier of two times. A zero time means none.
 func first(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -429,10 +432,11 @@ func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thin
 	return all
 }
 
-// findQuiet finds out whether every fiber is in the same wait in both snapshots, and no wait could end by itself, or
-// none before the deadline of a Run. A wait for something that no fiber ends, such as a timer or the network, could end
-// by itself, and so could a wait for a ticket, whose answer comes from outside. If a fiber has begun or ended since the
-// earlier snapshot, it may have done so during the later one, and may have ended waits that the later one shows.
+// findQuiet finds out whether every fiber is in the same wait in both snapshots, and whether no wait could end by
+// itself, at least not before the deadline of a Run. A wait for something that no fiber ends, such as a timer or the
+// network, could end by itself, and so could a wait for a ticket, whose answer comes from outside. If a fiber has begun
+// or ended since the earlier snapshot, it may have done so during the later one, and may have ended waits that the
+// later one shows.
 //
 // Only the deadline of a Run counts. After the deadline of one wait, or of a nursery inside the Run, a program
 // continues, as after a sleep.
@@ -486,8 +490,9 @@ func (f *both) hasOwnLimit() bool {
 // inLine reports whether a fiber has not begun, because it waits for its first place in a nursery with a limit.
 func (f *Fiber) inLine() bool { return f.Waits == 0 && len(f.Wait) == 1 && f.Wait[0].Kind == WaitPlace }
 
-// mayEnd reports whether a wait may end without another fiber. One for a channel may if a goroutine used the other side
-// last, which may do so again; and one for a lock if a goroutine holds it that does not wait.
+// mayEnd reports whether a wait may end although no fiber ends it. A wait for a channel may end if a goroutine was the
+// last to use the other side, because the goroutine may do so again. A wait for a lock may end if the lock is held by a
+// goroutine that does not wait.
 func (p *pair) mayEnd(w Wait) bool {
 	o := p.object(w.Object)
 	switch w.Kind {
@@ -521,8 +526,8 @@ type span struct {
 	least bool // d is a lower bound
 }
 
-// since returns the time from t until the later snapshot. If t is not known, that is at least the time between the
-// snapshots.
+// since returns the time from t until the later snapshot. If t is not known, since returns the time between the
+// snapshots as a lower bound.
 func (p *pair) since(t time.Time) span {
 	if t.IsZero() {
 		return span{p.gap, true}
@@ -577,7 +582,7 @@ func (p *pair) tell(kind Problem, like, text string, fibers []int, since time.Ti
 	}, like})
 }
 
-// result returns the explanations in order. It joins many similar ones of a kind to one.
+// result returns the explanations in order. It joins explanations of one kind if many of them are similar.
 func (p *pair) result() (all []Explanation) {
 	slices.SortStableFunc(p.told, func(a, b found) int { return before(&a.Explanation, &b.Explanation) })
 	type group struct {
@@ -604,7 +609,7 @@ func (p *pair) result() (all []Explanation) {
 	return all
 }
 
-// together joins several explanations to one.
+// together joins several explanations into one.
 func (p *pair) together(same []int) Explanation {
 	x := p.told[same[0]].Explanation
 	had := len(x.Fibers)

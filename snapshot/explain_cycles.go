@@ -22,9 +22,9 @@ import (
 // All other waits are free. All nodes begin as stuck, and free nodes make others free. What remains is the largest set
 // of fibers in which no fiber can continue before another fiber of the set does. If it is not empty, it has a cycle.
 //
-// The reports of sim and coir test have another wait-for graph, in internal/report. There are two because they know
-// different things: a report has a trace of every operation before a deadlock, and two snapshots of a live program have
-// no operations, but show which waits have lasted.
+// The reports of sim and coir test have a wait-for graph of their own, in internal/report, because they know other
+// things. A report has a trace of every operation before a deadlock. Two snapshots of a live program show no
+// operations, but they show which waits have lasted.
 
 // rule selects the waits that the graph includes.
 type rule int
@@ -54,9 +54,9 @@ type vertex struct {
 	out       []int // the vertices that it waits for; a fiber has one for each of its cases
 	in        []int // the vertices that wait for it
 	free      bool
-	any       bool // it is stuck if one of out is stuck; otherwise if all of them are
-	left      int  // with any: how many of out are not free
-	component int  // the number of the component that it belongs to or waits for; -1: none
+	any       bool // the vertex is stuck if one of out is stuck; without any, if all of out are stuck
+	left      int  // with any, how many of out are not free
+	component int  // the number of the component that it belongs to or waits for, or -1
 }
 
 // target identifies a vertex that is not a fiber.
@@ -71,9 +71,9 @@ type graph struct {
 	*pair
 	rule
 	nodes []int // the fibers of the first vertices
-	node  []int // the vertex of each fiber; -1: none
+	node  []int // the vertex of each fiber, or -1
 	all   []vertex
-	of    map[target]int // the vertex of each target; -1: it is free
+	of    map[target]int // the vertex of each target, or -1 if the target is free
 	some  [3]uint64      // the memory of what enders returns
 }
 
@@ -135,8 +135,8 @@ func (p *pair) graph(r rule) *graph {
 	return g
 }
 
-// isFree reports whether a first look shows that a wait may end. It looks at the fiber that could end the wait, if only
-// one could.
+// isFree reports whether a first look shows that a wait may end. If only one fiber could end the wait, isFree looks at
+// that fiber.
 func (g *graph) isFree(f *both, w Wait) bool {
 	ids, ok := g.enders(f, w)
 	return !ok || w.Kind != WaitJoin && len(ids) == 0 || len(ids) == 1 && g.fiber(ids[0]) < 0
@@ -425,7 +425,7 @@ func (g *graph) tellComponent(component, around []int) {
 	})
 	if start < 0 {
 		if !g.quiet {
-			return // fibers that wait for each other's next message are often just idle
+			return // fibers that wait for each other's next message are often only idle
 		}
 		start = 0
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// This file finds signs of trouble other than cycles of waits. None of them is certain: the program may do so on
-// purpose.
+// This file finds signs of trouble other than cycles of waits. None of them is certain, because a program may do such
+// things on purpose.
 
 // Kinds of objects.
 const (
@@ -81,7 +81,7 @@ func (p *pair) findCancelIgnored() {
 }
 
 // left returns the fibers of a nursery that are in both snapshots. It omits the fiber that only waits for the others,
-// and fibers that could not yet run and see the cancel.
+// and the fibers that have not been able to run and to see the cancel.
 func (p *pair) left(n *family) (left []int) {
 	for _, i := range n.fibers {
 		f := &p.fibers[i]
@@ -193,7 +193,7 @@ func (p *pair) findNeverYields() {
 // busy reports whether a worker runs a fiber that is not in a call that blocks.
 func busy(w *Worker) bool { return w.State == "running" || w.State == "held" }
 
-// holds reports whether a fiber of the program has a worker in both snapshots, judged by its own state.
+// holds reports whether a fiber of the program has a worker in both snapshots, according to the fiber's own state.
 func (p *pair) holds(f *both) bool {
 	on := func(s State) bool { return s == StateRunning || s == StateBlocking }
 	return !f.System && f.before != nil && on(f.State) && on(f.before.State) && f.Waits == f.before.Waits

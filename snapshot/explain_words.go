@@ -34,7 +34,7 @@ func clean(text string, most int) string {
 			letters = quoted[1 : len(quoted)-1]
 		}
 		if n += len([]rune(letters)); n > most {
-			return b.String() + "..."
+			return b.String() + "…"
 		}
 		b.WriteString(letters)
 	}
@@ -232,7 +232,7 @@ func (p *pair) who(fibers []int) string {
 	return p.names(fibers) + spawned(site)
 }
 
-// waitText returns a wait in words that follow "waits". It uses the words of the snapshot if it has no better ones.
+// waitText returns a wait in words that follow "waits". If waitText has no better words, it uses those of the snapshot.
 func (p *pair) waitText(w Wait, its string) string {
 	switch w.Kind {
 	case WaitSend, WaitRecv:
@@ -325,13 +325,14 @@ func (p *pair) does(fibers []int) string {
 	return strings.Join(texts, "; ")
 }
 
-// verb says what fibers do that all do the same.
+// verb says what several fibers do, all of which do the same.
 func (p *pair) verb(same []int) string {
 	one, many := p.doing(p.fibers[same[0]].Fiber)
 	return pick(same, one, many)
 }
 
-// lasts says how long fibers have waited, in words that follow others: "for 12s", or for several "the oldest for 12s".
+// lasts says how long fibers have waited, in words that follow others: "for 12s", or, for several fibers, "the oldest
+// for 12s".
 func (p *pair) lasts(since time.Time, fibers []int) string {
 	age := p.since(since)
 	if age.d == 0 {

@@ -68,15 +68,15 @@ const (
 	StateWaiting  State = "waiting"  // it waits for what Wait says
 	StateOutside  State = "outside"  // it runs on a goroutine of its own, and waits for nothing of coir
 
-	// StateGoroutine is that of a goroutine that is not a fiber, and waits for what Wait says. Goroutines that wait for
-	// nothing of coir are not in a snapshot.
+	// StateGoroutine is the state of a goroutine that is not a fiber and waits for what Wait says. Goroutines that wait
+	// for nothing of coir are not in a snapshot.
 	StateGoroutine State = "goroutine"
 )
 
 // FirstGoroutine plus the number of a goroutine is the ID by which a snapshot knows the goroutine.
 const FirstGoroutine = 1 << 52
 
-// Fiber is a fiber, or the body of a Run; or a goroutine that is not a fiber, if it waits for an object of coir. Such a
+// Fiber is a fiber, the body of a Run, or a goroutine that is not a fiber but waits for an object of coir. Such a
 // goroutine has State [StateGoroutine], no nursery, and a name that ends with its number: goroutine[34], or
 // handler=/orders[34] if it has labels of package [runtime/pprof].
 type Fiber struct {
@@ -89,7 +89,7 @@ type Fiber struct {
 	Spawned string    `json:"spawned"`           // the place, as file:line; empty for the body of a Run
 	Wait    []Wait    `json:"wait,omitempty"`    // what it waits for: any one of them ends the wait
 	More    int       `json:"more,omitempty"`    // how many cases of a select are not in Wait, which has 64 at most
-	Waits   uint64    `json:"waits"`             // the number of this wait: no two of a fiber have the same
+	Waits   uint64    `json:"waits"`             // the number of this wait: no two waits of a fiber have the same number
 	Until   time.Time `json:"until,omitzero"`    // when the wait ends by itself; zero if it does not
 	Foreign bool      `json:"foreign,omitempty"` // it waits with a context from outside of coir, whose end also ends the wait
 	Stack   string    `json:"stack,omitempty"`   // see Options.Stacks
@@ -154,8 +154,8 @@ type Nursery struct {
 	Cause    string    `json:"cause,omitempty"` // the cause of the end: the result of its Error method
 }
 
-// Object is something that fibers and goroutines wait for, or hold. It is in the snapshot if one of the snapshot waits
-// for it, or if the program lists its objects.
+// Object is something that fibers and goroutines wait for, or hold. It is in the snapshot if a fiber or a goroutine of
+// the snapshot waits for it, or if the program lists its objects.
 type Object struct {
 	ID   uint64 `json:"id"`
 	Kind string `json:"kind"` // "channel", "mutex", "event", ...
@@ -177,7 +177,7 @@ type Object struct {
 	Dropped  uint64 `json:"dropped,omitempty"`
 	Closed   bool   `json:"closed,omitempty"`
 
-	Redelivered uint64 `json:"redelivered,omitempty"` // of those received: had been delivered before, by a remote channel
+	Redelivered uint64 `json:"redelivered,omitempty"` // received values of a remote channel that had been delivered before
 	Dead        uint64 `json:"dead,omitempty"`        // values of a remote channel that became dead letters
 
 	Sender   uint64 `json:"sender,omitempty"`   // the last fiber that has sent to it, or waits to send
@@ -186,12 +186,12 @@ type Object struct {
 	SenderBefore   uint64 `json:"senderBefore,omitempty"`   // the fiber that was Sender before
 	ReceiverBefore uint64 `json:"receiverBefore,omitempty"` // the fiber that was Receiver before
 
-	// A goroutine, not a fiber, was the last to use it to send, or to receive; or another process may do so.
+	// The last to send, or to receive, was a goroutine that is not a fiber; or another process may do so.
 	FromOutside bool `json:"fromOutside,omitempty"`
 	ToOutside   bool `json:"toOutside,omitempty"`
 
-	// Holders are the fibers and goroutines that hold it, if they are known, and Ends is what they do to end a wait:
-	// unlock. On a processor of 32 bits, the goroutines are not known.
+	// Holders are the fibers and goroutines that hold the object, if they are known, and Ends is what they do to end a
+	// wait, such as "unlock". On a processor of 32 bits, the goroutines are not known.
 	Holders []uint64 `json:"holders,omitempty"`
 	Ends    string   `json:"ends,omitempty"`
 

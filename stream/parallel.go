@@ -17,10 +17,12 @@ import (
 //
 // Invariants, under mu:
 //
-//	P1 window: put - taken <= window, and each element between has one place: in ready, behind another of its key, at a
-//	           worker, or as a result. The rings have room for all: they grow when an element is put in, up to window.
+//	P1 window: put - taken <= window, and each element that was put in and not taken is in one place: in ready, behind
+//	           another element of its key, at a worker, or among the results. The rings have room for all of them: they
+//	           grow when an element is put in, up to window.
 //	P2 order:  if ordered, the number of a result is that of its element; otherwise results are numbered as they end.
-//	P3 key:    of the elements with one key, at most one is in ready or at a worker; busy has the last of each key.
+//	P3 key:    of the elements with the same key, at most one is in ready or at a worker; busy has the last element of
+//	           each key.
 //	P4 wake:   if a party waits, there is nothing for it to do, or a wake is on its way to it. The input waits until
 //	           half of the window is free.
 //

@@ -9,17 +9,17 @@ import (
 	"github.com/coir-go/coir"
 )
 
-// Retry runs s again from its source if it fails, up to times times. Before the first retry it waits for about first,
-// and before each further retry twice as long, but at most for most. A part of each wait is random, so that many
-// streams do not retry at the same time. Each element resets the count. The consumer gets the elements of all runs: if
-// the source starts over, it repeats elements. If the context ends, Retry returns the context's error instead of that
-// of the last run.
+// Retry runs s again from its source if it fails; times is the largest number of retries in a row. Before the first
+// retry it waits for about first, and before each further retry twice as long as before, but never longer than most. A
+// part of each wait is random, so that many streams do not retry at the same time. Each element resets the count. The
+// consumer gets the elements of all runs: if the source starts over, it repeats elements. If the context ends, Retry
+// returns the context's error instead of that of the last run.
 //
 //	                a-b-X     a-b-c-|
 //	Retry(3, ...)   a-b-------a-b-c-|
 func Retry[T any](s Stream[T], times int, first, most time.Duration) Stream[T] {
 	if times < 0 {
-		panic(fmt.Sprintf("stream: Retry(%d): the number of retries is 0 or more", times))
+		panic(fmt.Sprintf("stream: Retry(%d): the number of retries must be 0 or more", times))
 	}
 	return stage(fused(s.plan, "Retry(%d)", times), func(ctx context.Context, d *demand, push func([]T) bool) error {
 		left, wait, on := times, first, true

@@ -169,7 +169,7 @@ func FromFunc[T any](next func(ctx context.Context) (T, error)) Stream[T] {
 //	Ticks(time.Second)   ---1---1---1...
 func Ticks(period time.Duration) Stream[int] {
 	if period <= 0 {
-		panic("stream: Ticks: the period is positive")
+		panic("stream: Ticks: the period must be positive")
 	}
 	return source("Ticks", func(ctx context.Context, _ *demand, push func([]int) bool) error {
 		t := pace.NewTicker(period, coir.WithName("ticks"))

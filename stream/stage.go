@@ -117,7 +117,7 @@ func Enumerate[T, U any](s Stream[T], f func(i int, v T) U) Stream[U] {
 //	Take(2)   a-b|
 func Take[T any](s Stream[T], n int) Stream[T] {
 	if n < 0 {
-		panic(fmt.Sprintf("stream: Take(%d): a number of elements is 0 or more", n))
+		panic(fmt.Sprintf("stream: Take(%d): the number of elements must be 0 or more", n))
 	}
 	return stage(fused(s.plan, "Take(%d)", n), func(ctx context.Context, d *demand, push func([]T) bool) error {
 		left := n
@@ -140,7 +140,7 @@ func Take[T any](s Stream[T], n int) Stream[T] {
 //	Skip(2)   ----c-d-|
 func Skip[T any](s Stream[T], n int) Stream[T] {
 	if n < 0 {
-		panic(fmt.Sprintf("stream: Skip(%d): a number of elements is 0 or more", n))
+		panic(fmt.Sprintf("stream: Skip(%d): the number of elements must be 0 or more", n))
 	}
 	return stage(fused(s.plan, "Skip(%d)", n), func(ctx context.Context, d *demand, push func([]T) bool) error {
 		left := n

@@ -65,7 +65,7 @@ func WithName(name string) Option { return func(v *Supervisor) { v.name = name }
 // WithStrategy sets the strategy. The default is [StrategyOneForOne].
 func WithStrategy(s Strategy) Option {
 	if s > StrategyRestForOne {
-		panic("supervise: WithStrategy: no such strategy")
+		panic(fmt.Sprintf("supervise: WithStrategy(%d): there is no such strategy", s))
 	}
 	return func(v *Supervisor) { v.strategy = s }
 }
@@ -74,8 +74,8 @@ func WithStrategy(s Strategy) Option {
 // default is 10 within a minute.
 func WithIntensity(restarts int, within time.Duration) Option {
 	if restarts < 0 || within <= 0 {
-		panic(fmt.Sprintf("supervise: WithIntensity(%d, %v): the number is not negative, and the period is positive",
-			restarts, within))
+		panic(fmt.Sprintf("supervise: WithIntensity(%d, %v): the number must not be negative, and the period "+
+			"must be positive", restarts, within))
 	}
 	return func(v *Supervisor) { v.most, v.within = restarts, within }
 }
@@ -86,7 +86,7 @@ func WithIntensity(restarts int, within time.Duration) Option {
 // milliseconds and longest 10 seconds. If both are 0, there is no wait.
 func WithBackoff(first, longest time.Duration) Option {
 	if first < 0 || longest < first {
-		panic(fmt.Sprintf("supervise: WithBackoff(%v, %v): the first wait is not negative, and not longer than the longest",
+		panic(fmt.Sprintf("supervise: WithBackoff(%v, %v): the first wait must not be negative, nor longer than the longest",
 			first, longest))
 	}
 	return func(v *Supervisor) { v.first, v.longest = first, longest }
@@ -117,8 +117,11 @@ func New(children []Child, opts ...Option) *Supervisor {
 		first: 100 * time.Millisecond, longest: 10 * time.Second,
 	}
 	for i, c := range children {
-		if c.Run == nil || c.Restart > RestartTemporary {
-			panic(fmt.Sprintf("supervise: New: child %d, %q, has no function to run, or no such restart", i, c.Name))
+		if c.Run == nil {
+			panic(fmt.Sprintf("supervise: New: child %d, %q, has no function to run", i, c.Name))
+		}
+		if c.Restart > RestartTemporary {
+			panic(fmt.Sprintf("supervise: New: child %d, %q, has Restart(%d): there is no such policy", i, c.Name, c.Restart))
 		}
 	}
 	for _, o := range opts {
@@ -151,7 +154,7 @@ func (s *Supervisor) String() string {
 // since Run may be called again.
 func (s *Supervisor) Events() *coir.Reader[Event] { return s.reader }
 
-// errRunning is the error of a second Run.
+// errRunning is the error of a call of Run while another one runs.
 var errRunning = errors.New("supervise: Run is called while the supervisor runs")
 
 // Run starts the children and supervises them. It returns nil when all have ended for good, a [*GaveUpError] if there

@@ -91,8 +91,8 @@ func (r *results) shared(ops []operation) []operation {
 // wordTable shows what each operation of design/0012 allows on large machines.
 func (r *results) wordTable(ops []operation) string {
 	var b strings.Builder
-	b.WriteString("| operation | full first | full at, 64 cores | full at, 256 cores | of 64 cores, with 10 µs between | of 256 |" +
-		" of 64, with 100 µs | of 256 |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| operation | bottleneck | saturated at, 64 cores | saturated at, 256 cores | busy of 64 cores, 10 µs apart | of 256 |" +
+		" of 64, 100 µs apart | of 256 |\n|---|---|---|---|---|---|---|---|\n")
 	var none []string
 	for _, op := range ops {
 		if len(op.places) == 0 {
@@ -141,7 +141,7 @@ func (r *results) millionTable() string {
 	}{
 		{"cells", "requests / cell", 1, "", true},
 		{"processor time of a request", "work + hops × hop + durable-cpu + volatile-cpu + ticket-cpu", r.cpu(), " µs", false},
-		{"of it outside of the program", "the same without work", 100 * (1 - in["work"]/r.cpu()), " %", false},
+		{"part of that outside of the program", "the same without work", 100 * (1 - in["work"]/r.cpu()), " %", false},
 		{"busy cores", "cell × that time", cores, "", true},
 		{"processes and brokers", "busy cores / (cores × use)", processes, "", true},
 		{"requests that wait", "cell × wait", waiting, "", true},
@@ -149,9 +149,9 @@ func (r *results) millionTable() string {
 		{"durable partitions (streams)", "cell / (durable × use)", streams, "", true},
 		{"bytes to the disk of each of three brokers", "cell × value × copies", in["cell"] * in["value"] * in["copies"] / 1e6, " MB/s", false},
 		{"values in each sync, at least", "cell × sync, if the syncs of a disk follow each other", in["cell"] * in["sync"] / 1e6, "", false},
-		{"network of each of three, both directions", "cell × value × (6 durable + 2 volatile) / 3",
+		{"network of each of three brokers, both directions", "cell × value × (6 durable + 2 volatile) / 3",
 			in["cell"] * in["value"] * 8 / 3 * 8 / 1e9, " Gbit/s", false},
-		{"IDs in each of three", "cell × window × id", in["cell"] * in["window"] * in["id"] / 1e9, " GB", false},
+		{"IDs in each of three brokers", "cell × window × id", in["cell"] * in["window"] * in["id"] / 1e9, " GB", false},
 	} {
 		all := "-"
 		if row.sum {
@@ -190,7 +190,7 @@ func (r *results) walls(ops []operation) []wall {
 
 func (r *results) wallTable(ops []operation) string {
 	var b strings.Builder
-	b.WriteString("| one of | full at, a second | from |\n|---|---|---|\n")
+	b.WriteString("| resource | saturated at (requests/s) | computed from |\n|---|---|---|\n")
 	for _, w := range r.walls(ops) {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", w.what, number(w.most), w.from)
 	}

@@ -45,7 +45,7 @@ const (
 	update    = "update coir-top: go install github.com/coir-go/coir/cmd/coir-top@latest"
 )
 
-var errTooLong = errors.New("it does not end")
+var errTooLong = errors.New("response too long")
 
 // bounded is a reader that fails after left bytes.
 type bounded struct {
@@ -221,7 +221,7 @@ func (p *page) unreadable(err error) *problem {
 	var network net.Error
 	switch {
 	case errors.Is(err, errTooLong):
-		return &problem{"the answer of " + p.name() + " does not end", "is this the address of inspect.Serve?"}
+		return &problem{"the answer of " + p.name() + " is too long", "is this the address of inspect.Serve?"}
 	case errors.As(err, &syntax), errors.As(err, &kind):
 		return &problem{"what " + p.name() + " answers is not a snapshot of coir",
 			"does another program listen there? Write the address of inspect.Serve, or the path of inspect.Handler"}

@@ -217,13 +217,13 @@ func TestEndlessAnswers(t *testing.T) {
 	e := &endless{head: strings.NewReader(`{"version":1,"fibers":[{"name":"`)}
 	p.client.Transport = e
 	_, err = p.snapshot(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "does not end") || e.read > mostBytes {
+	if err == nil || !strings.Contains(err.Error(), "is too long") || e.read > mostBytes {
 		t.Errorf("%v, after %d bytes", err, e.read)
 	}
 	e = &endless{head: strings.NewReader(`{"name":"`)}
 	p.client.Transport = e
 	_, err = p.fiber(t.Context(), 7)
-	if err == nil || !strings.Contains(err.Error(), "does not end") || e.read > oneFiber {
+	if err == nil || !strings.Contains(err.Error(), "is too long") || e.read > oneFiber {
 		t.Errorf("%v, after %d bytes", err, e.read)
 	}
 	e = &endless{head: strings.NewReader("<html>")}

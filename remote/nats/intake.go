@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"sync"
@@ -136,4 +137,64 @@ func (in *intake) came(m *client.Msg) {
 			time.AfterFunc(50*time.Millisecond, in.ask)
 		}
 	}
+}
+
+// takeIn makes this process receive the messages of the queue.
+func (t *Transport) takeIn(ctx context.Context, q *queue) (*intake, error) {
+	if in := q.intake(); in != nil {
+		return in, nil
+	}
+	q.join()
+	defer q.joined()
+	number, err := t.consumerOf(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.life.Err() != nil {
+		return nil, errStopped(q)
+	}
+	key := consumerKey{q.capacity, number}
+	in := t.intakes[key]
+	if in == nil {
+		if in, err = t.newIntake(key); err != nil {
+			return nil, err
+		}
+		t.intakes[key] = in
+	}
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	if q.in == nil {
+		q.in = in
+		in.queues++
+	}
+	return in, nil
+}
+
+// join makes keep accept messages, until joined.
+func (q *queue) join() {
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	q.joins++
+}
+
+// joined ends a join. If this process does not pull from the queue, joined gives back the messages that have arrived.
+func (q *queue) joined() {
+	q.cond.Lock()
+	q.joins--
+	var ds []*delivery
+	if q.in == nil && q.joins == 0 {
+		ds, q.ready = q.ready, nil
+	}
+	q.cond.Unlock()
+	for _, d := range ds {
+		d.Nak(0)
+	}
+}
+
+func (q *queue) intake() *intake {
+	q.cond.Lock()
+	defer q.cond.Unlock()
+	return q.in
 }

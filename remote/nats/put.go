@@ -34,7 +34,7 @@ func (t *Transport) Put(ctx context.Context, key string, data []byte) ([]byte, e
 		if err == nil && stored == nil { // another process is about to store it
 			err = fmt.Errorf("nats: put %s: %w", key, remote.ErrUnavailable)
 		}
-		return stored, before(err)
+		return stored, notSent(err)
 	case err != nil:
 		return nil, fmt.Errorf("nats: put %s: %w", key, err)
 	}
@@ -64,5 +64,5 @@ func (t *Transport) readyToPut(ctx context.Context) error {
 	if weak != nil {
 		return fmt.Errorf("%w: %w", remote.ErrUnavailable, weak)
 	}
-	return before(t.openStream(ctx, t.putConfig()))
+	return notSent(t.openStream(ctx, t.putConfig()))
 }

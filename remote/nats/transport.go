@@ -40,7 +40,7 @@ type Transport struct {
 	reconnected chan struct{} // has a value when a lost connection is back
 
 	mu       sync.Mutex       // guards the fields below; not held during waits
-	weak     map[string]error // streams that now promise less
+	weak     map[string]error // streams that now guarantee less than at first
 	streams  map[string]bool
 	queues   map[string]*queue
 	subjects map[string]*queue // by the subjects of their messages and their ends

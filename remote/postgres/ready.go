@@ -42,8 +42,8 @@ func (t *Transport) Ready(ctx context.Context) error {
 		return fmt.Errorf("postgres: %w: the server is a standby, which stores nothing", remote.ErrUnavailable)
 	}
 	if m := meaningOf(is.settings); m < t.meaning {
-		return fmt.Errorf("postgres: a message is only %v with the settings %q of the server; it was %v", m, is.settings,
-			t.meaning)
+		return fmt.Errorf("postgres: the server's settings are now %q: a message is only %v, and was %v before",
+			is.settings, m, t.meaning)
 	}
 	return nil
 }

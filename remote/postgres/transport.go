@@ -158,8 +158,8 @@ func isMajority(standbys string) bool {
 // strengthen accepts changed settings if their meaning is not weaker than before.
 func (t *Transport) strengthen(settings string) error {
 	if m := meaningOf(settings); m < t.meaning {
-		return fmt.Errorf("postgres: a message is only %v after the settings of the server changed to %q; it was %v: "+
-			"change them back, or make a new transport", m, settings, t.meaning)
+		return fmt.Errorf("postgres: the server's settings are now %q: a message is only %v, and was %v before: "+
+			"change the settings back, or make a new transport", settings, m, t.meaning)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

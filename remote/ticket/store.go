@@ -70,7 +70,7 @@ func (d *Desk[T]) ping(ctx context.Context) {
 	if !d.trouble.Is() {
 		return
 	}
-	err := attempt.Within(ctx, attempt.Short, func(ctx context.Context) error {
+	err := attempt.Ask(ctx, attempt.Short, func(ctx context.Context) error {
 		_, err := d.t.Len(ctx, d.storeName())
 		return err
 	})

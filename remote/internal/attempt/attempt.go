@@ -19,13 +19,24 @@ var (
 // Open reports whether a request that failed with err can be repeated.
 func Open(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable) }
 
-// Within calls f with a time limit. If f fails with the error of the limit and not ErrUnknown, it had no effect.
+// Within calls f, which makes a request, with a time limit. If f fails with the error of the limit and not with
+// ErrUnknown, the request had no effect, and Within returns ErrUnavailable.
 func Within(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	return within(ctx, limit, ErrUnavailable, f)
+}
+
+// Ask calls f, which asks a question that changes nothing, with a time limit. If f fails with the error of the limit,
+// nobody has answered, and Ask returns ErrUnknown: that does not show that the broker cannot be reached.
+func Ask(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	return within(ctx, limit, ErrUnknown, f)
+}
+
+func within(ctx context.Context, limit time.Duration, late error, f func(ctx context.Context) error) error {
 	short, cancel := coir.WithTimeout(ctx, limit)
 	defer cancel()
 	err := f(short)
 	if isLimit(ctx, err) && !Open(err) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", late, err)
 	}
 	return err
 }

@@ -31,20 +31,20 @@ var mutants = []mutant.Mutant{
 		},
 	},
 	{
-		Name: "a value is seen from its delivery on", File: "recv.go", Test: "TestSimEffectsHappenOnce",
+		Name: "a value is seen from its delivery on", File: "pull.go", Test: "TestSimEffectsHappenOnce",
 		Edits: []string{
 			"	c.held[it.ID] = c.order.PushBack(it)\n", "	c.held[it.ID] = c.order.PushBack(it)\n	c.seen.add(it.ID)\n",
 		},
 	},
 	{
-		Name: "a dead letter is stored after the removal", File: "recv.go", Test: "TestSimPoisonBecomesADeadLetter",
+		Name: "a dead letter is stored after the removal", File: "item.go", Test: "TestSimPoisonBecomesADeadLetter",
 		Edits: []string{
 			"	if d != nil {\n		if err := it.c.bury(ctx, d, reason); err != nil {\n			it.Nak(failTime)\n			return err\n		}\n	}\n	return it.Ack(ctx)\n",
 			"	if err := it.Ack(ctx); err != nil {\n		return err\n	}\n	if d != nil {\n		return it.c.bury(ctx, d, reason)\n	}\n	return nil\n",
 		},
 	},
 	{
-		Name: "values are pulled with one that ends the process", File: "recv.go", Test: "TestSimAValueThatEndsItsProcess",
+		Name: "values are pulled with one that ends the process", File: "pull.go", Test: "TestSimAValueThatEndsItsProcess",
 		Edits: []string{"	credit := 1\n", "	credit := c.set.prefetch\n", "		return 1\n	}\n	if len(ds) == 0 {", "		return credit\n	}\n	if len(ds) == 0 {"},
 	},
 	{
@@ -75,7 +75,7 @@ var mutants = []mutant.Mutant{
 		Edits: []string{"		w.spare = true\n", ""},
 	},
 	{
-		Name: "credit overtakes the removal", File: "recv.go", Test: "TestSimCreditIsPrompt",
+		Name: "credit overtakes the removal", File: "item.go", Test: "TestSimCreditIsPrompt",
 		Edits: []string{
 			"	err = attempt.Repeat(ctx, 0, func", "	c.removed()\n	err = attempt.Repeat(ctx, 0, func",
 			"	c.count(func(st *Stats) { st.Acked++ })\n	c.removed()\n", "	c.count(func(st *Stats) { st.Acked++ })\n",
@@ -94,30 +94,30 @@ var mutants = []mutant.Mutant{
 		Edits: []string{"	case i >= 0 && x.number <= w.senders[i].number: // it is old\n", ""},
 	},
 	{
-		Name: "a lease is not renewed", File: "recv.go", Test: "TestSimAHeldValueIsGivenToNoOther",
+		Name: "a lease is not renewed", File: "pull.go", Test: "TestSimAHeldValueIsGivenToNoOther",
 		Edits: []string{"			d.Progress()\n", "			_ = d\n"},
 	},
 	{
-		Name: "a lease is renewed when its fiber has ended", File: "recv.go", Test: "TestSimAnAbandonedValueComesAgain",
+		Name: "a lease is renewed when its fiber has ended", File: "item.go", Test: "TestSimAnAbandonedValueComesAgain",
 		Edits: []string{" || fiber != nil && fiber.State() == coir.StateEnded)", " || fiber == nil && false)"},
 	},
 	{
-		Name: "a value is held when its turn comes", File: "recv.go", Test: "TestSimAHeldValueIsGivenToNoOther",
+		Name: "a value is held when its turn comes", File: "pull.go", Test: "TestSimAHeldValueIsGivenToNoOther",
 		Edits: []string{
 			"		if c.hold(ctx, it) {\n			its = append(its, it)\n		}\n", "		its = append(its, it)\n",
 			"	for i, it := range its {\n		if !c.hand(ctx, it) {\n", "	for i, it := range its {\n		if c.hold(ctx, it) && !c.hand(ctx, it) {\n",
 		},
 	},
 	{
-		Name: "an end keeps values that no fiber receives", File: "recv.go", Test: "TestSimAnEndThatDoesNotReceiveKeepsNothing",
+		Name: "an end keeps values that no fiber receives", File: "pull.go", Test: "TestSimAnEndThatDoesNotReceiveKeepsNothing",
 		Edits: []string{"waits == parts {", "waits < 0 {"},
 	},
 	{
-		Name: "a value that is held is handed over again", File: "recv.go", Test: "TestSimAHeldValueIsHandedOverOnce",
+		Name: "a value that is held is handed over again", File: "pull.go", Test: "TestSimAHeldValueIsHandedOverOnce",
 		Edits: []string{"	if at, ok := c.held[it.ID]; ok {\n		at.Value", "	if at, ok := c.held[it.ID]; ok && false {\n		at.Value"},
 	},
 	{
-		Name: "a value whose acknowledgement was lost is handed over again", File: "recv.go", Test: "TestSimALostAckIsHidden",
+		Name: "a value whose acknowledgement was lost is handed over again", File: "item.go", Test: "TestSimALostAckIsHidden",
 		Edits: []string{"	c.seen.add(it.ID)\n", ""},
 	},
 	{

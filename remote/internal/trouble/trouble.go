@@ -43,7 +43,7 @@ func (r *Record) Heard(ctx context.Context, err error, away string) {
 // set sets the text. The time stays that of the first one.
 func (r *Record) set(text string) {
 	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
+		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
