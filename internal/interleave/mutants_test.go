@@ -283,7 +283,7 @@ var changes = []change{
 	{"only the second of two that race is tried", searchGo,
 		[]string{"	if can := initials & x.can; can != 0 {\n		x.try |= can & -can\n", "	if can := uint32(1) << t & x.can; can != 0 {\n		x.try |= can & -can\n",
 			"	if initials&(x.try|x.asleep) != 0 {", "	if (x.try|x.asleep)>>t&1 != 0 {",
-			`		panic("interleave: no thread can go first there: something is ordered that is not announced")`, "		x.try |= x.can"}, "internal/interleave ReductionSeesEveryTrace"},
+			`		panic("interleave: no thread can run first: an operation synchronises but is not announced")`, "		x.try |= x.can"}, "internal/interleave ReductionSeesEveryTrace"},
 	{"who sleeps goes on sleeping", searchGo,
 		[]string{"!conflict(b.ops[t], r.events[i-1].op)", "true"}, "internal/interleave ReductionSeesEveryTrace"},
 	{"an unlock hides the lock before it", searchGo,
