@@ -71,7 +71,7 @@ func TestSendAsyncKeepsTheOrder(t *testing.T) {
 					return nil
 				})
 				if err != nil || len(got) != n || !slices.IsSorted(got) {
-					t.Errorf("received %v, %v", got, err)
+					t.Errorf("received %v, %v, want %d values in order", got, err, n)
 				}
 				checkNoWaiters(t, c)
 			})
@@ -161,7 +161,7 @@ func TestOnlyTheOperationCompletesItsPromise(t *testing.T) {
 			t.Error("a promise of an operation was completed from outside")
 		}
 		if v, err := c.Recv(ctx); v != 1 || err != nil {
-			t.Errorf("received %d, %v", v, err)
+			t.Errorf("received %d, %v, want 1, nil", v, err)
 		}
 		if _, err := sent.Wait(ctx); err != nil {
 			t.Errorf("the value was received, and the send ended with %v", err)

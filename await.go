@@ -12,8 +12,8 @@ import (
 )
 
 // arm starts a wait of the fiber for on under sc, which is one of the fiber's own scopes or noScope. It records both
-// before it arms the parker, so that they belong to the new ticket. The value of on is a subject. The parameter has
-// type any because package wait, which stores it, cannot import this package.
+// before it arms the parker, so that whoever sees the new ticket sees them too. on is a subject; its type is any
+// because package wait, which stores it, cannot import this package.
 //
 // Spec: PK-47 (a fiber is armed for one ticket at a time)
 //
@@ -24,18 +24,18 @@ func (f *Fiber) arm(sc *scope, on any) park.Ticket {
 	return f.task.Arm()
 }
 
-// waitUnder records the scope whose cancellation ends the next wait. The scope is usually the same as for the previous
-// wait.
+// waitUnder records the scope whose cancellation ends the fiber's next wait. Usually the scope is that of the previous
+// wait, and there is nothing to record.
 //
 //go:norace
 func (f *Fiber) waitUnder(sc *scope) {
-	if f.waiting.Load() != sc {
+	if f.waitScope.Load() != sc {
 		f.changeScope(sc)
 	}
 }
 
-// shouldPark reports whether f, whose wait is armed and published, must park. It returns false if sc was cancelled and
-// shouldPark has disarmed the wait.
+// shouldPark reports whether f, whose wait is armed and published, must park. If sc was cancelled, shouldPark disarms
+// the wait. It returns false if it has done so; if a waker came first, it returns true.
 //
 //go:norace
 func (f *Fiber) shouldPark(sc *scope) bool {
@@ -85,8 +85,8 @@ func (c *caller) arm(w *waiter, on any) park.Ticket {
 	return c.f.arm(noScope, on)
 }
 
-// noScope is the scope of waits that cannot be cancelled. noInterrupt is the same for waits that Interrupt cannot end
-// either, because they end when other fibers end.
+// noScope stands for the scope of a wait that no scope ends without a registration. noInterrupt does so too, for a wait
+// that Interrupt must not end either: such a wait ends when other fibers end.
 var noScope, noInterrupt = new(scope), new(scope)
 
 //go:noinline
@@ -95,7 +95,7 @@ func (f *Fiber) changeScope(sc *scope) {
 	if !f.listed && !f.isMain() && sc == &f.nursery.scope {
 		f.nursery.list(f)
 	}
-	f.waiting.Store(sc)
+	f.waitScope.Store(sc)
 }
 
 // forever is the duration of a wait without a time limit, and never is its deadline.
@@ -137,8 +137,9 @@ func (f *Fiber) armTimer(t park.Ticket, d time.Duration) {
 //go:norace
 func (f *Fiber) stopTimer() { f.nursery.rt.s.Clock().Stop(f.task.Armed()) }
 
-// await parks the caller until its armed and published wait has ended: by its event, because ctx was cancelled, or,
-// unless deadline is never, by timeout. It serves every caller; a fiber under its own scope has a fast path.
+// await parks the caller until its wait t, which is armed and published, has ended: because its event happened, because
+// the context was cancelled, or because the deadline has passed. It serves every caller. For a fiber under its own
+// scope, operations have fast paths.
 //
 //go:norace
 func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
@@ -187,8 +188,9 @@ func (c *caller) await(w *waiter, t park.Ticket, deadline int64) park.Reason {
 }
 
 // parkForeign parks under a context that coir did not make, or that belongs to another bubble. When the context ends, a
-// goroutine is woken through the Done channel, and a fiber through a callback. Under a policy, the next step that finds
-// the context done wakes the fiber. The methods of the context are user code, so their synchronisation is not hidden.
+// goroutine is woken through the Done channel, and a fiber through a callback. With a policy there is no callback: the
+// next step that finds the context done wakes the fiber. The methods of the context are user code, so their
+// synchronisation is not hidden.
 //
 //go:norace
 func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
@@ -216,8 +218,8 @@ func (c *caller) parkForeign(w *waiter, t park.Ticket) park.Reason {
 	return r
 }
 
-// wakeAfter arranges that the end of ctx wakes p from its wait t. It is a separate function so that the variables
-// captured by the callback are allocated only when it is called.
+// wakeAfter arranges that the end of ctx wakes p from its wait t. It is a separate function because the variables that
+// the callback captures are allocated when their function is entered.
 func wakeAfter(ctx context.Context, p *park.Parker, t park.Ticket) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		race.Disable()
@@ -235,7 +237,8 @@ func (f *Fiber) ready(p *park.Parker) {
 	}
 }
 
-// charge counts an operation that did not wait. A fiber that performs only such operations yields from time to time.
+// charge counts an operation that did not wait, so that a fiber that performs only such operations yields from time to
+// time.
 //
 // Spec: SC-20 (a fiber yields after 128 operations)
 //

@@ -318,7 +318,7 @@ func TestRecvBatchAllocatesNothing(t *testing.T) {
 		n := testing.AllocsPerRun(100, func() {
 			_, _ = c.SendMany(ctx, into[:3])
 			if n, err := c.RecvBatch(ctx, into, time.Microsecond); n != 3 || err != nil {
-				t.Errorf("%d, %v", n, err)
+				t.Errorf("RecvBatch returned %d, %v, want 3, nil", n, err)
 			}
 		})
 		if n != 0 {

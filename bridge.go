@@ -13,16 +13,16 @@ import (
 
 // The bridge between scopes and package context, in both directions.
 //
-// From package context to scopes: a scope may be made inside a context of package context. A link ties the scope to
-// that context. Package context reports a cancellation on a separate goroutine, some time after cancel() has returned.
-// That is too late for an operation that starts after the cancellation, so a linked scope polls its context before each
-// operation. A poll is a non-blocking receive from a channel.
+// From package context to scopes: a scope may be made inside a context of package context. A link connects the scope
+// with that context. Package context reports a cancellation on a separate goroutine, some time after cancel() has
+// returned. That is too late for an operation that starts after the cancellation, so a linked scope polls its context
+// before each operation. A poll is a non-blocking receive from a channel.
 //
 // From scopes to package context: contexts that package context derives from a scope are children of a standard context
 // that ends when the scope does. See the method standard, and internal/stdctx.
 
-// A link ties a scope to the context that it was made inside, if that context is not one of coir's and can be
-// cancelled. Scopes inside that scope share the link.
+// A link connects a scope with the context that the scope was made inside, if that context is not one of coir's and can
+// be cancelled. Scopes inside that scope share the link.
 type link struct {
 	sc     *scope // the scope to cancel when ctx ends
 	ctx    context.Context
@@ -40,7 +40,7 @@ func (sc *scope) hangOn(ctx context.Context) {
 	l.until, _ = ctx.Deadline()
 	up := scopeBehind(ctx)
 	if up != nil {
-		up.tie() // before this, up has no link
+		up.tie() // a scope that is not tied has no link yet
 	}
 	if up != nil && up.cold().link != nil {
 		l.behind = up
@@ -64,8 +64,9 @@ func (l *link) detach() {
 	}
 }
 
-// mayBeDone returns false if l.ctx has not been cancelled. It must be fast: every operation under a linked scope calls
-// it, and almost every service runs under a context that can be cancelled.
+// mayBeDone reports whether l.ctx may have been cancelled. If it returns false, l.ctx was certainly alive. It must be
+// fast: every operation under a linked scope calls it, and almost every service runs under a context that can be
+// cancelled.
 //
 //go:norace
 func (l *link) mayBeDone() bool { return l.err == nil || l.err.Load() != nil }
@@ -79,7 +80,7 @@ func (sc *scope) poll() bool {
 	if sc.state.Load() == scopeLinked {
 		l := sc.cold().link
 		if l.behind != nil && l.behind.poll() {
-			l.behind.standard() // returns once l.done is closed, if closing it depends on l.behind
+			l.behind.standard() // l.behind has ended: if that is to close l.done, it has done so when standard returns
 		}
 		if stdctx.IsClosed(l.done) {
 			l.sc.cancel(endingOf(l.ctx), nil) // this also cancels sc

@@ -440,7 +440,7 @@ func TestPanicsOfManyChildren(t *testing.T) {
 	n := newNursery()
 	each := &PanicError{Fiber: "child"}
 	if allocs := testing.AllocsPerRun(1, func() {
-		n.more().panics = nil
+		n.coldPart().panics = nil
 		for range many {
 			n.addPanic(each, false)
 		}
@@ -449,7 +449,7 @@ func TestPanicsOfManyChildren(t *testing.T) {
 	}
 	own := &PanicError{Fiber: "main"}
 	n.addPanic(own, true)
-	panics := n.more().panics
+	panics := n.coldPart().panics
 	if len(panics) != many+1 || panics[0] != error(own) || panics[many] != error(each) {
 		t.Errorf("%d panics are kept, the first of fiber %s", len(panics), panics[0].(*PanicError).Fiber)
 	}

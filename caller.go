@@ -14,9 +14,9 @@ import (
 // caller identifies the caller of an operation: a fiber or a goroutine.
 //
 // A context records the fiber that it was made for, but programs pass contexts on. So the caller is that fiber only if
-// the running goroutine is the fiber's own. Otherwise the registry of frames is asked whether the goroutine belongs to
-// another fiber. If it does not, the caller is a plain goroutine, and the operation blocks it. It is therefore safe to
-// use the context of another fiber.
+// the running goroutine is the fiber's own. Otherwise coir looks the goroutine up in the registry of frames. If the
+// goroutine runs another fiber, that fiber is the caller. If it runs none, the caller is a plain goroutine, and the
+// operation blocks it. It is therefore safe to use the context of another fiber.
 type caller struct {
 	ctx context.Context
 	f   *Fiber // nil for a goroutine
@@ -86,8 +86,8 @@ func ownFiber(ctx context.Context) (*Fiber, *scope) {
 	return f, sc
 }
 
-// scopeOf returns ctx as a scope, and the fiber that may wait under it without registering. It returns nil if ctx is
-// not a scope.
+// scopeOf returns the scope that ctx is, and the fiber that may wait under the scope without registering. It returns
+// nil for both if ctx is not a scope.
 //
 //go:norace
 func scopeOf(ctx context.Context) (f *Fiber, sc *scope) {
@@ -115,7 +115,7 @@ func currentFiber() (f *Fiber) {
 }
 
 // currentWorker returns the worker that runs the calling fiber, near which other fibers should be woken. In a goroutine
-// it returns nil. The lookup is not free: call it only if there is a parker to ready.
+// it returns nil. The lookup takes time, so call it only if there is a parker to ready.
 //
 //go:norace
 func currentWorker() park.Place {
@@ -161,9 +161,13 @@ func (c *caller) worker() park.Place {
 	return c.f.task.Worker()
 }
 
-// ended returns how the caller's context ended, or nil if it has not ended. An operation calls it before it waits. No
-// other function calls the methods of a foreign context: such a method may panic or call runtime.Goexit, so no wait may
-// be published at that time.
+// ended returns how the caller's context ended, or nil if it has not ended. An operation calls it before it waits,
+// because the methods of a foreign context may panic or call runtime.Goexit, and no wait should be published at that
+// time.
+//
+// Other functions call such methods too. resolveForeign and isPlainGoroutine do so before the operation begins, and
+// cancelled does so after its wait has been withdrawn. Only parkForeign does so while the wait is published, to learn
+// of the end of the context. A panic there would leave the wait behind.
 //
 //go:norace
 func (c *caller) ended() *ending {
@@ -181,8 +185,8 @@ func (c *caller) ended() *ending {
 	return c.sc.ending()
 }
 
-// refused is like ended, for an operation that has been announced. If refused does not return nil, the operation must
-// return without doing anything.
+// refused is like ended, for an operation that has been announced. If it returns an ending, the operation must return
+// without doing anything.
 //
 //go:norace
 func (c *caller) refused() *ending {
@@ -204,8 +208,8 @@ func (c *caller) cancelled() *ending {
 	return plainCancel // by Interrupt
 }
 
-// failureReason returns the reason to count for an operation under sc that ended with reason r. If the scope's time ran
-// out, the operation counts as timed out, not as cancelled.
+// failureReason returns the reason with which the channel counts an operation under sc that ended with reason r. If the
+// scope's time ran out, the operation counts as timed out, not as cancelled.
 //
 //go:norace
 func (sc *scope) failureReason(r park.Reason) park.Reason {

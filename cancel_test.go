@@ -103,7 +103,7 @@ func TestCancelWakesEachOnce(t *testing.T) {
 
 // Each wait is for a child that may end at any moment, under a deadline and in a scope that may end at the same moment.
 //
-// Spec: PK-12 (the winner's argument carries reason and index)
+// Spec: PK-12 (the winner's reason carries kind and index)
 // Spec: PK-14 (a wake between arm and commit is not lost)
 // Spec: PK-18 (commit and wake never enqueue twice)
 // Spec: PK-29 (no spurious returns)

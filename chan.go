@@ -15,7 +15,6 @@ import (
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/wait"
 	"github.com/coir-go/coir/internal/xatomic"
-	"github.com/coir-go/coir/snapshot"
 )
 
 // Chan passes values of type T between fibers and goroutines, in any mix. Any number of them may send and receive at
@@ -38,16 +37,16 @@ type Chan[T any] struct {
 // core is the part of a channel that does not depend on the type of its values. Errors and policies use it.
 type core struct {
 	ch    *channel.Core // the same channel's channel.Core
-	rt    *Runtime      // the runtime that the channel was made on, if that runtime has a policy; otherwise nil
+	rt    *Runtime      // the runtime that the channel was made on, or nil if that runtime has no policy
 	name  string
 	cause error // the cause given to Abort; written under the lock, before the state
 	errs  xatomic.Pointer[[2]sideErrors]
-	looks *looks // how reports and snapshots show the channel; nil if Describe and Show were not called
+	looks *looks // how reports and snapshots show the channel; nil if neither Describe nor Show was called
 }
 
 // notMade returns the text of the panic for the use of a zero Chan or Selector. The caller must panic while
 // synchronisation is not hidden, because the panic may be recovered. The fast paths of a Chan do not check for a zero
-// Chan: a zero Chan is not channel.Core.Plain, so they leave it to the slow paths.
+// Chan. They leave it to the slow paths, because channel.Core.Plain returns false for it.
 //
 //go:noinline
 //go:norace
@@ -98,39 +97,6 @@ func newChan[T any](limit int, store flavor.Store[T], over OverflowPolicy, set *
 	return c
 }
 
-// Describe sets the words that reports and snapshots use for a wait to receive, in place of "to receive from". It is
-// for types that are built on a channel. Call it before the channel is first used.
-func (c *Chan[T]) Describe(v *Verb) { c.core.look().recv = (*policy.Verb)(v) }
-
-// Show makes snapshots call f with the object o that describes the channel, so that f can complete it. It is for types
-// that are built on a channel and know more about it, such as a channel to another process. Any goroutine may call f at
-// any time, so it must not wait. Call Show before the channel is first used.
-func (c *Chan[T]) Show(f func(o *snapshot.Object)) {
-	l := c.core.look()
-	l.show = f
-	race.Release(unsafe.Pointer(l)) // what f reads is ordered before its calls
-}
-
-// SendScope returns a scope inside ctx for an operation that sends to c in another way than Send does. In snapshots,
-// each wait of the caller in the scope is a wait to send to c, described by v, since the call of SendScope. So an
-// explanation does not see that a wait, such as [Sleep], ends by itself: if the operation has such waits, the function
-// of Show must set FromOutside and ToOutside, and clear the fields for the last senders and receivers. If a goroutine
-// calls SendScope, no other goroutine may wait in the scope. Like Show, it is for types that are built on a channel.
-// Call end when the operation is done.
-func (c *Chan[T]) SendScope(ctx context.Context, v *Verb) (in context.Context, end context.CancelFunc) {
-	s := &sendScope{as: sendAs{c: &c.core, verb: (*policy.Verb)(v), since: time.Now()}}
-	s.cold.sends = true
-	sc := &s.scope
-	sc.useCold(&s.cold)
-	by := resolve(ctx)
-	sc.init(ctx, by.runtime(), by.sc, by.f)
-	return (*scopeContext)(sc), func() {
-		by := sc.announceCancel()
-		sc.end()
-		by.stepped()
-	}
-}
-
 // Send sends v on the channel. It waits until there is a receiver or room in the buffer, unless [WithOverflow] sets
 // another policy. If the channel is closed, it returns an error that is [ErrClosed]. If ctx is done, it returns the
 // error of ctx.
@@ -149,8 +115,8 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 
 // How a value gets from Send to Recv.
 //
-// send, sendAny and sendGuest, and recv, recvAny and recvGuest, take the same four steps. They differ in the callers
-// that they serve.
+// The functions send, sendAny, sendGuest, recv, recvAny and recvGuest take the same four steps. They differ in the
+// callers that they serve.
 //
 //  1. Try. The caller locks the channel and tries the operation with Put or Take. Either the operation ends, with a
 //     value or because the channel is closed, or nothing has changed. In the second case the caller keeps the lock, so
@@ -180,7 +146,8 @@ func (c *Chan[T]) SendTimeout(ctx context.Context, v T, d time.Duration) error {
 
 // send implements Send and SendTimeout. It waits for at most d, or without limit if d is forever. It is the fast path
 // for a fiber under its own context, on a channel that is neither watched nor timed, if the send succeeds immediately
-// or has to wait. It leaves all other cases to sendAny, which starts over; goroutines go through sendGuest first.
+// or has to wait. It leaves all other cases to sendAny, which starts over. Goroutines go through sendGuest first: see
+// guest.go.
 //
 // Send is inlined into its callers, so send is the only frame between the caller and the switch.
 //
@@ -268,9 +235,9 @@ func (c *Chan[T]) sendFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 	return c.core.opErr(sending, r, sc)
 }
 
-// sendAny implements send for every kind of caller: goroutines, fibers under a context other than their own, fibers of
-// a runtime with a policy, and in race builds all fibers. Without the fast paths send and recv, the rendezvous
-// comparison in bench/ratios takes 1.57 times as long.
+// sendAny implements send for every kind of caller. Those that come here are goroutines, fibers under a context other
+// than their own, fibers of a runtime with a policy, and in race builds all fibers. Without the fast paths send and
+// recv, the rendezvous comparison in bench/ratios takes 1.57 times as long.
 //
 //go:noinline
 //go:norace
@@ -476,8 +443,8 @@ func readySelectors(w *channel.Watch, here park.Place) {
 	}
 }
 
-// finishLocked completes an operation that did not wait, and unlocks the channel. It returns the reason for which the
-// operation ended.
+// finishLocked completes an operation that did not wait, and unlocks the channel. It returns the reason with which the
+// operation ended, in which a timeout replaces None.
 //
 // Spec: CH-43 (a fast operation leaves the scheduler alone)
 //
@@ -497,9 +464,9 @@ func (c *core) finishLocked(by *caller, side channel.Side, r park.Reason, ready 
 	return r
 }
 
-// reclassifyTimeout counts a wait as timed out instead of cancelled if its context has expired. It calls methods of the
-// context, which is foreign code whose synchronisation must stay visible, so it runs only after the wait has been
-// withdrawn.
+// reclassifyTimeout counts a wait as timed out instead of cancelled if its context has expired. It runs only after the
+// wait has been withdrawn, because it calls methods of the context. They are foreign code, whose synchronisation must
+// stay visible.
 //
 //go:norace
 func (c *core) reclassifyTimeout(by *caller, side channel.Side, r park.Reason) {
@@ -617,13 +584,13 @@ func (c *core) finishTryLocked(side channel.Side, r park.Reason, ready *park.Par
 	}
 	if r == park.None {
 		if f := currentFiber(); f != nil && !f.simulated {
-			f.charge() // a fiber that polls must let the fiber that it polls for run
+			f.charge() // a fiber that polls must let other fibers run, one of which it polls for
 		}
 	}
 }
 
-// All returns an iterator over the received values. The iterator ends when the channel is closed and empty. If
-// receiving fails earlier, because ctx has ended or the channel was aborted, the last pair is the zero value and the
+// All returns an iterator over the received values. The iterator ends when the channel is closed and empty. If a
+// receive fails earlier, because ctx has ended or the channel was aborted, the last pair is the zero value and the
 // error. Always use both loop variables: a loop with only the first one compiles, but ignores the error and treats the
 // zero value as a received value.
 //
@@ -701,7 +668,7 @@ func (c *core) end(to channel.State, cause error) bool {
 	was := c.ch.State()
 	if was < to {
 		race.Enable()
-		race.Release(unsafe.Pointer(c)) // only here: closing a closed channel orders nothing
+		race.Release(unsafe.Pointer(c)) // only the first close orders anything
 		race.Disable()
 		if to == channel.Aborted {
 			c.cause = cause
@@ -710,7 +677,7 @@ func (c *core) end(to channel.State, cause error) bool {
 		c.ch.Close(to)
 		c.ch.TellBoth()
 	}
-	for { // wake the waiters; no wait starts after the close
+	for { // wake the waiters in batches; no wait starts after the close
 		var batch channel.Wakes
 		c.ch.EndWaits(&batch)
 		more := batch.Full()

@@ -54,7 +54,7 @@ func TestCloseDeliversWhatThereIs(t *testing.T) {
 		s.drain(nil, coir.ErrClosed)
 		s.loses()
 		if st := s.c.Stats(); st.Recv != (coir.SideStats{Closed: 4}) {
-			s.t.Fatalf("counted as %+v", st.Recv)
+			s.t.Fatalf("counted as %+v, want %+v", st.Recv, coir.SideStats{Closed: 4})
 		}
 	})
 }
@@ -101,7 +101,7 @@ func TestEndWakesReceivers(t *testing.T) {
 				s.allEnded(line, coir.ErrClosed)
 				s.allEnded(line, want)
 				if st := s.c.Stats(); st.Recv != (coir.SideStats{Closed: crowd}) {
-					s.t.Fatalf("counted as %+v", st.Recv)
+					s.t.Fatalf("counted as %+v, want %+v", st.Recv, coir.SideStats{Closed: crowd})
 				}
 				s.loses()
 			})
@@ -147,7 +147,7 @@ func TestAbortDiscardsWhatThereIs(t *testing.T) {
 				st := s.c.Stats()
 				if st.Dropped != uint64(len(held)) || st.Sent != uint64(len(held)) || st.Received != 0 || st.Len != 0 ||
 					st.Send != (coir.SideStats{Closed: uint64(len(line) + 3)}) {
-					s.t.Fatalf("counted as %+v", st)
+					s.t.Fatalf("counted as %+v, want %+v", st, coir.SideStats{Closed: uint64(len(line) + 3)})
 				}
 			})
 		})

@@ -275,7 +275,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 					_ = a.SendTimeout(ctx, i, time.Hour)
 					_, _ = b.Recv(ctx)
 					if v, err := c.RecvTimeout(ctx, time.Hour); err != nil || v[0] != byte(i) {
-						t.Errorf("received %v, %v", v, err)
+						t.Errorf("received %v, %v, want %d first", v, err, byte(i))
 					}
 				}
 			})

@@ -48,10 +48,10 @@ func TestTimeout(t *testing.T) {
 			s.t.Fatalf("returned %v, want ErrTimeout after %v", err, d)
 		}
 		if a.waiting != 0 {
-			s.t.Fatal("the operation has returned and waits")
+			s.t.Fatal("after the return, the operation is still queued")
 		}
 		if st := counts(); st != (coir.SideStats{TimedOut: 1}) {
-			s.t.Fatalf("counted as %+v", st)
+			s.t.Fatalf("counted as %+v, want %+v", st, coir.SideStats{TimedOut: 1})
 		}
 	}
 	t.Run("send", func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestTimeoutsOfNoneAndOfAllTime(t *testing.T) {
 		w := s.start(s.sender, func(ctx context.Context, a *player) { a.err = s.c.SendTimeout(ctx, 7, math.MaxInt64) })
 		s.allEnded([]*player{r, w}, nil)
 		if r.v != 7 {
-			s.t.Fatalf("received %d", r.v)
+			s.t.Fatalf("received %d, want 7", r.v)
 		}
 	})
 }
@@ -160,7 +160,7 @@ func TestCancelEndsAWait(t *testing.T) {
 			s.allEnded([]*player{line[1], line[3]}, nil)
 			s.loses()
 			if st := s.c.Stats(); st.Send != (coir.SideStats{Cancelled: 3}) {
-				s.t.Fatalf("counted as %+v", st.Send)
+				s.t.Fatalf("counted as %+v, want %+v", st.Send, coir.SideStats{Cancelled: 3})
 			}
 		})
 	})
@@ -178,7 +178,7 @@ func TestCancelEndsAWait(t *testing.T) {
 				s.t.Fatalf("those who stayed got %d and %d", line[1].v, line[3].v)
 			}
 			if st := s.c.Stats(); st.Recv != (coir.SideStats{Cancelled: 3}) {
-				s.t.Fatalf("counted as %+v", st.Recv)
+				s.t.Fatalf("counted as %+v, want %+v", st.Recv, coir.SideStats{Cancelled: 3})
 			}
 		})
 	})
@@ -360,7 +360,7 @@ func TestDataComesBeforeALaterCancel(t *testing.T) {
 			then(s, a)
 			s.allEnded([]*player{a}, nil)
 			if a.v != 5 {
-				s.t.Fatalf("received %d", a.v)
+				s.t.Fatalf("received %d, want 5", a.v)
 			}
 		})
 		claim(t, sendersWait, func(s *stage) {
@@ -412,7 +412,7 @@ func TestAll(t *testing.T) {
 		s.allEnded([]*player{sender, receiver}, nil)
 		for i := range n {
 			if len(got) != n || got[i] != i {
-				s.t.Fatalf("received %v", got)
+				s.t.Fatalf("received %v, want 0 to %d in order", got, n-1)
 			}
 		}
 	})

@@ -58,35 +58,6 @@ func (c *fiberContext) String() string { return "coir.Fiber(" + (*Fiber)(c).Name
 // String is defined so that fmt does not read the fields of a scope in use.
 func (c *scopeContext) String() string { return "coir.Scope" }
 
-// sendScope is the scope of an operation that sends to a channel: see Chan.SendScope.
-type sendScope struct {
-	scope // first: see scope.sendAs
-	cold  coldScope
-	as    sendAs
-}
-
-var _ [unsafe.Offsetof(sendScope{}.scope)]struct{} = [0]struct{}{}
-
-// sendAs is what a fiber or goroutine waits for in a sendScope, as a subject.
-type sendAs struct {
-	c     *core
-	verb  *policy.Verb
-	since time.Time
-}
-
-// sendAs returns the subject of the waits of f in the scope, and the scope that it belongs to, if the scope is in a
-// sendScope that f has opened. A goroutine has opened those without an owner.
-//
-//go:norace
-func (sc *scope) sendAs(f *Fiber) (*sendAs, *scope) {
-	for ; sc != nil; sc = sc.parent {
-		if c := sc.rest.Load(); c != nil && c.sends && sc.owner == f {
-			return &(*sendScope)(unsafe.Pointer(sc)).as, sc
-		}
-	}
-	return nil, nil
-}
-
 // timedScope is a scope with a deadline on the runtime's clock.
 type timedScope struct {
 	scopeContext // first: see scope.until

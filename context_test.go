@@ -57,7 +57,7 @@ func usesAsGoroutine(ctx context.Context, t *testing.T, quick *coir.Fiber) {
 		t.Errorf("a goroutine is taken for fiber %s", f.Name())
 	}
 	if err := quick.Wait(ctx); err != nil {
-		t.Errorf("Wait: %v", err)
+		t.Errorf("Wait returned %v, want no error", err)
 	}
 	ran := false
 	blocking(ctx, func() { ran = true })
@@ -98,7 +98,7 @@ func TestFiberContextInAGoroutineWhileTheFiberIsParked(t *testing.T) {
 			short, cancel := coir.WithTimeout(fctx, time.Millisecond)
 			defer cancel()
 			if err := slow.Wait(short); !errors.Is(err, coir.ErrTimeout) {
-				t.Errorf("Wait: %v", err)
+				t.Errorf("Wait returned %v, want ErrTimeout", err)
 			}
 			if s := parked.State(); s != coir.StateWaiting {
 				t.Errorf("the goroutine's waits changed the fiber's: it is %v", s)
@@ -218,7 +218,7 @@ func TestForeignFiberContextCancels(t *testing.T) {
 		theirCtx := <-theirs
 		err := coir.Sleep(theirCtx, time.Hour)
 		if !isCancelIn(theirCtx, err, errB) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want a cancel for %v", err, errB)
 		}
 		if ctx.Err() != nil {
 			t.Error("the cancel went up")
@@ -327,12 +327,12 @@ func TestDerivedContextIsCancelled(t *testing.T) {
 		d, cancel := context.WithCancelCause(context.WithValue(ctx, key("k"), "v"))
 		n.Go("canceller", func(context.Context) error { cancel(errB); return nil })
 		if err := never.Wait(d); !isCancelIn(d, err, errB) {
-			t.Errorf("got %v", err)
+			t.Errorf("Wait returned %v, want a cancel for %v", err, errB)
 		}
 		short, stop := context.WithTimeout(ctx, time.Millisecond)
 		defer stop()
 		if err := coir.Sleep(short, time.Hour); !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+			t.Errorf("Sleep returned %v, want ErrTimeout", err)
 		}
 		if never.State() == coir.StateEnded || ctx.Err() != nil {
 			t.Error("a wait that was given up ended what it waited for")
@@ -449,7 +449,7 @@ func TestWithCancel(t *testing.T) {
 		plain, stop := coir.WithCancelCause(ctx)
 		stop(nil)
 		if err := coir.Yield(plain); err != context.Canceled { //nolint:errorlint // the very value is promised
-			t.Errorf("got %v", err)
+			t.Errorf("Yield returned %v, want Canceled", err)
 		}
 		return coir.Yield(ctx)
 	}, nil)
@@ -467,10 +467,10 @@ func TestWithTimeout(t *testing.T) {
 		var timeout interface{ Timeout() bool }
 		if !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 			!errors.As(err, &timeout) || !timeout.Timeout() {
-			t.Errorf("got %v", err)
+			t.Errorf("Sleep returned %v, want ErrTimeout", err)
 		}
 		if sc.Err() != context.DeadlineExceeded { //nolint:errorlint // the very value is promised
-			t.Errorf("Err is %v", sc.Err())
+			t.Errorf("Err returned %v, want DeadlineExceeded", sc.Err())
 		}
 		if ctx.Err() != nil {
 			t.Error("the timeout went up")
@@ -520,7 +520,7 @@ func TestNestedDeadlines(t *testing.T) {
 				t.Errorf("deadline %v, want %v", at, early)
 			}
 			if err := coir.Sleep(inner, time.Hour); !errors.Is(err, coir.ErrTimeout) {
-				t.Errorf("got %v", err)
+				t.Errorf("Sleep returned %v, want ErrTimeout", err)
 			}
 			if over := outer.Err() != nil; over != (c.outer == early) {
 				t.Errorf("outer ends at %v: %v", c.outer, outer.Err())
@@ -534,7 +534,7 @@ func TestNestedDeadlines(t *testing.T) {
 		inner, cancelInner := coir.WithTimeout(outer, time.Hour)
 		defer cancelInner()
 		if err := coir.Sleep(inner, time.Hour); !errors.Is(err, coir.ErrTimeout) {
-			t.Errorf("got %v", err)
+			t.Errorf("Sleep returned %v, want ErrTimeout", err)
 		}
 		return nil
 	}, nil)
@@ -837,6 +837,6 @@ func TestWaitCancel(t *testing.T) {
 func TestWaitCancelIsNoTimer(t *testing.T) {
 	f := sim.Run(1, func(ctx context.Context, s *sim.Sim) { _ = coir.WaitCancel(ctx) })
 	if f == nil || f.Kind != sim.KindDeadlock || !strings.Contains(f.Error(), "waits for a cancel, at ") {
-		t.Errorf("got %v", f)
+		t.Errorf("the simulation ended with %v, want a deadlock that waits for a cancel", f)
 	}
 }

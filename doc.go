@@ -181,8 +181,9 @@
 //   - [Simulation], [Simulated]: a model that replaces a network, a disk or a driver in a simulation.
 //   - [Ended], [Jitter], [Point]: an operation's first check of its context, a random duration, and a place where a
 //     simulation may let other fibers run.
-//   - [Cond.Describe], [Promise.Describe], [Chan.Describe], [List], [WithSpawnSite]: descriptions in reports and
-//     snapshots.
+//   - [Cond.Describe], [Promise.Describe], [Chan.Describe], [Chan.Show], [List], [WithSpawnSite]: descriptions in
+//     reports and snapshots.
+//   - [Chan.SendScope]: an operation that sends to a channel without calling Send, such as one to another process.
 //
 // Waits built this way end by cancellation and deadline like those of a channel, can be used in a select, are ordered
 // for the race detector, and are controlled and reported by package sim. In return, methods whose documentation says so

@@ -181,7 +181,7 @@ func TestWaitForAFiberThatPanics(t *testing.T) {
 			err := n.Go("bomb", func(context.Context) error { panic(errA) }).Wait(context.Background())
 			var pe *coir.PanicError
 			if !errors.As(err, &pe) || !errors.Is(err, errA) {
-				t.Errorf("Wait gives %v", err)
+				t.Errorf("Wait returned %v, want errA", err)
 			}
 			return nil
 		})
@@ -233,7 +233,7 @@ func TestGoexitEndsThatFiberAlone(t *testing.T) {
 				return errA
 			})
 			if err := exits.Wait(ctx); err != coir.ErrGoexit { //nolint:errorlint // the very value is promised
-				t.Errorf("Wait gives %v", err)
+				t.Errorf("Wait returned %v, want ErrGoexit", err)
 			}
 			if ctx.Err() != nil {
 				t.Error("the nursery was cancelled")
@@ -586,7 +586,7 @@ func TestGoexitHidesNothing(t *testing.T) {
 		onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 			err := n.Go("exits", exits(func() error { return errA })).Wait(coir.Shield(ctx))
 			if !errors.Is(err, coir.ErrGoexit) || !errors.Is(err, errA) || errors.Is(err, context.Canceled) {
-				t.Errorf("Wait: %v", err)
+				t.Errorf("Wait returned %v, want ErrGoexit", err)
 			}
 			return nil
 		}, errA)
@@ -638,7 +638,7 @@ func TestManyGoexitsKeepStacksSmall(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		for range rounds {
 			if err := exit(); !errors.Is(err, coir.ErrGoexit) {
-				t.Errorf("got %v", err)
+				t.Errorf("exit returned %v, want ErrGoexit", err)
 			}
 		}
 		runtime.ReadMemStats(&after)

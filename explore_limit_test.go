@@ -18,9 +18,9 @@ func TestExplorePlacePassesOn(t *testing.T) {
 	for name, above := range map[string]bool{"in turn": false, "above the limit": true} {
 		t.Run(name, func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s := newStage()
+				s := newScene()
 				s.n.Limit(1)
-				l := s.n.more().limiter
+				l := s.n.coldPart().limiter
 				l.taken = 1 // the first has it
 				var inside, got xatomic.Int32
 				uses := func(f *Fiber, wait bool) {

@@ -56,7 +56,7 @@ func TestExploreTakeAgainstPut(t *testing.T) {
 		for _, amounts := range [][]int{{1, 1, 1}, {2, 2, 1}} {
 			t.Run(fmt.Sprintf("cancel %v, %v", cancels, amounts), func(t *testing.T) {
 				interleave.Check(t, interleave.Config{}, func() {
-					s, q := newStage(), new(Queue)
+					s, q := newScene(), new(Queue)
 					p := &pot{amounts[0], amounts[0]}
 					for _, n := range amounts {
 						b := s.fiber()
@@ -83,7 +83,7 @@ func TestExploreTakeAgainstPut(t *testing.T) {
 // served, whatever else happens.
 func TestExploreLargeWaiterLeaves(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s, other, q := newStage(), newStage(), new(Queue)
+		s, other, q := newScene(), newScene(), new(Queue)
 		p := &pot{2, 2}
 		holder, large, small := s.fiber(), s.fiber(), other.fiber()
 		if err := q.Take(holder.here(), p, 1); err != nil {
@@ -113,7 +113,7 @@ func TestExploreSelectTakes(t *testing.T) {
 	for _, also := range []string{"nothing", "send", "cancel"} {
 		t.Run(also, func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s, q, c := newStage(), new(Queue), NewChan[int](1)
+				s, q, c := newScene(), new(Queue), NewChan[int](1)
 				p := &pot{1, 1}
 				x, y := s.fiber(), s.fiber()
 				if err := q.Take(y.here(), p, 1); err != nil {
@@ -151,7 +151,7 @@ func TestExploreWaitAgainstSignal(t *testing.T) {
 	for _, by := range []string{"wait", "select"} {
 		t.Run(by, func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s, c, items := newStage(), new(Cond), 0
+				s, c, items := newScene(), new(Cond), 0
 				for i := range 2 {
 					b := s.fiber()
 					interleave.Go("take", func() {
@@ -195,7 +195,7 @@ func TestExploreWaitAgainstSignal(t *testing.T) {
 // returned true.
 func TestExploreSignalAgainstCancel(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s, c := newStage(), new(Cond)
+		s, c := newScene(), new(Cond)
 		signalled, ended := 0, 0
 		for range 2 {
 			b := s.fiber()
@@ -225,7 +225,7 @@ func TestExploreSelectTakesEither(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		t.Run(fmt.Sprintf("other %v", other), func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s, q := newStage(), new(Queue)
+				s, q := newScene(), new(Queue)
 				p := &pot{left: 2, size: 2}
 				x, y, z := s.fiber(), s.fiber(), s.fiber()
 				if err := q.Take(y.here(), p, 2); err != nil {

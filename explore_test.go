@@ -21,11 +21,11 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// stage is a nursery whose fibers are threads.
-type stage struct{ n *Nursery }
+// scene is a nursery whose fibers are threads.
+type scene struct{ n *Nursery }
 
-func newStage() *stage {
-	s := &stage{newNursery()}
+func newScene() *scene {
+	s := &scene{newNursery()}
 	s.n.init(context.Background(), NewRuntime(WithWorkers(1)), nil, &s.make().Fiber)
 	s.n.tie()
 	return s
@@ -46,7 +46,7 @@ func (b *bare) Park() {
 	}
 }
 
-func (s *stage) make() *bare {
+func (s *scene) make() *bare {
 	b := &bare{turn: xatomic.NewSema()}
 	b.nursery, b.budget = s.n, budget
 	b.task.Bare(b)
@@ -54,7 +54,7 @@ func (s *stage) make() *bare {
 }
 
 // fiber makes a fiber, a child of the nursery.
-func (s *stage) fiber() *bare {
+func (s *scene) fiber() *bare {
 	s.n.spawned++
 	return s.make()
 }
@@ -75,8 +75,8 @@ func selects(b *bare, how selectPolicy, cases ...Case) (int, error) {
 
 type selectFunc func(b *bare, how selectPolicy, cases ...Case) (int, error)
 
-// eachSelect runs a test with both forms of a select: that of few channels, and the general one, which it is with a
-// case that never happens.
+// eachSelect runs a test with both forms of a select: the fast path, and the general path, which an extra zero Case
+// forces.
 func eachSelect(t *testing.T, test func(*testing.T, selectFunc)) {
 	t.Run("few", func(t *testing.T) { test(t, selects) })
 	t.Run("general", func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestExploreCloseAgainstSendRecvCancel(t *testing.T) {
 		for _, last := range []string{"close", "abort"} {
 			t.Run(fmt.Sprintf("%d %s", capacity, last), func(t *testing.T) {
 				interleave.Check(t, interleave.Config{}, func() {
-					s, l := newStage(), new(ledger)
+					s, l := newScene(), new(ledger)
 					c := NewChan[int](capacity, OnUndelivered(l.lose))
 					a, b := s.fiber(), s.fiber()
 					interleave.Go("send", func() { l.send(a, c, 1) })
@@ -168,7 +168,7 @@ func TestExploreCloseEndsWaits(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s, l := newStage(), new(ledger)
+				s, l := newScene(), new(ledger)
 				c := NewChan[int](capacity)
 				a, b, d := s.fiber(), s.fiber(), s.fiber()
 				interleave.Go("send", func() { l.send(a, c, 1) })
@@ -192,7 +192,7 @@ func TestExploreSendersAndReceivers(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s, l := newStage(), new(ledger)
+				s, l := newScene(), new(ledger)
 				c := NewChan[int](capacity)
 				for i := range 2 {
 					from, to := s.fiber(), s.fiber()
@@ -218,7 +218,7 @@ func TestExploreWaitAfterACancelledOne(t *testing.T) {
 	for _, capacity := range []int{0, 1} {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s, l := newStage(), new(ledger)
+				s, l := newScene(), new(ledger)
 				a, b := s.fiber(), s.fiber()
 				c := NewChan[int](capacity)
 				own := new(scope)
@@ -247,7 +247,7 @@ func TestExploreWaitAfterACancelledOne(t *testing.T) {
 // the cancel does not end that wait.
 func TestExploreCancelAgainstAShieldedWait(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		a, b := s.fiber(), s.fiber()
 		a.waitUnder(&s.n.scope)
 		b.waitUnder(&s.n.scope)
@@ -290,7 +290,7 @@ func exploreSelectOnTwoChannels(t *testing.T, selects selectFunc) {
 					cfg.Bound = 2 // as many again: completely in long runs
 				}
 				interleave.Check(t, cfg, func() {
-					s, l := newStage(), new(ledger)
+					s, l := newScene(), new(ledger)
 					c, d := NewChan[int](0), NewChan[int](0)
 					x, a, b, m := s.fiber(), s.fiber(), s.fiber(), s.fiber()
 					took := -1
@@ -335,7 +335,7 @@ func TestExploreSelectMissesNothing(t *testing.T) { eachSelect(t, exploreSelectM
 func exploreSelectMissesNothing(t *testing.T, selects selectFunc) {
 	for _, cfg := range []interleave.Config{{}, {Bound: 3}} {
 		interleave.Check(t, cfg, func() {
-			s, l := newStage(), new(ledger)
+			s, l := newScene(), new(ledger)
 			c, d := NewChan[int](0), NewChan[int](1)
 			x, a := s.fiber(), s.fiber()
 			interleave.Go("select", func() {
@@ -364,7 +364,7 @@ func TestExploreTwoSelectsMeet(t *testing.T) { eachSelect(t, exploreTwoSelectsMe
 
 func exploreTwoSelectsMeet(t *testing.T, selects selectFunc) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		c, d := NewChan[int](0), NewChan[int](0)
 		var got [2]int
 		var took [2]int
@@ -395,7 +395,7 @@ func TestExploreSelectTellsSelector(t *testing.T) { eachSelect(t, exploreSelectT
 
 func exploreSelectTellsSelector(t *testing.T, selects selectFunc) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		c, d := NewChan[int](0), NewChan[int](0)
 		sel := NewSelector()
 		b := s.fiber()
@@ -424,7 +424,7 @@ func exploreSelectTellsSelector(t *testing.T, selects selectFunc) {
 // Spec: SE-23 (a registration stays until used up)
 func TestExploreSelectorIsTold(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		c := NewChan[int](1)
 		sel := NewSelector()
 		var v int
@@ -491,7 +491,7 @@ func TestExploreRuntime(t *testing.T) {
 // Spec: FB-16 (a cancelled fiber is woken by the ordinary claim)
 func TestExploreGuestsOfAScope(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		sc := new(scope)
 		sc.init(context.Background(), s.n.rt, nil, nil)
 		ctx := (*scopeContext)(sc)
@@ -526,7 +526,7 @@ func (b *bare) inside(parent *scope) *Nursery {
 // Spec: NU-09 (cancel goes down the tree only)
 func TestExploreTieAgainstCancel(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		a := s.fiber()
 		in := a.inside(&s.n.scope)
 		c := NewChan[int](0)
@@ -558,7 +558,7 @@ func TestExploreTieAgainstCancel(t *testing.T) {
 // Afterwards it is cancelled, and not in its parent's list.
 func TestExploreTieAgainstEnd(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		in := s.fiber().inside(&s.n.scope)
 		in.cold() // TestExploreTieAgainstCancel explores how it is made
 		interleave.Go("ask", func() { in.done() })
@@ -586,7 +586,7 @@ func TestExploreTieAgainstEnd(t *testing.T) {
 // Spec: NU-08 (cancel wakes each child once)
 func TestExploreFirstWaitAgainstCancel(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		for range 2 {
 			b, c := s.fiber(), NewChan[int](0)
 			interleave.Go("recv", func() {
@@ -598,8 +598,8 @@ func TestExploreFirstWaitAgainstCancel(t *testing.T) {
 		}
 		interleave.Go("cancel", func() { s.n.Cancel(errStopped) })
 		interleave.JoinAll()
-		if s.n.more().children != nil || s.n.more().listed != 0 || s.n.live() != 0 {
-			interleave.Failf("%d are in the ring, %d live", s.n.more().listed, s.n.live())
+		if s.n.coldPart().children != nil || s.n.coldPart().listed != 0 || s.n.live() != 0 {
+			interleave.Failf("%d are in the ring, %d live", s.n.coldPart().listed, s.n.live())
 		}
 	})
 }
@@ -611,7 +611,7 @@ func TestExploreFirstWaitAgainstCancel(t *testing.T) {
 // Spec: NU-05 (a completed nursery takes no child)
 func TestExploreJoinAgainstEnd(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		s := newStage()
+		s := newScene()
 		owner := (*bare)(unsafe.Pointer(s.n.owner))
 		a, b := s.fiber(), s.make()
 		var ended xatomic.Int32
@@ -650,7 +650,7 @@ func TestExploreWaitAgainstEnd(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cancel %v", cancels), func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s := newStage()
+				s := newScene()
 				f := s.fiber()
 				for range 2 {
 					b := s.fiber()
@@ -693,7 +693,7 @@ func TestExploreWaitAgainstSet(t *testing.T) {
 				t.Skip("takes half a minute; set COIR_SOAK=1")
 			}
 			interleave.Check(t, interleave.Config{}, func() {
-				s := newStage()
+				s := newScene()
 				e := new(Event)
 				for range c.waiters {
 					b := s.fiber()
@@ -736,7 +736,7 @@ func (b *asyncFiber) Late(*park.Parker)              {}
 func (b *asyncFiber) Park()                          {}
 
 // async makes an operation of c. Its own thread completes it.
-func (s *stage) async(c *Chan[int], side channel.Side, v int, ended func(v int, err error)) *asyncFiber {
+func (s *scene) async(c *Chan[int], side channel.Side, v int, ended func(v int, err error)) *asyncFiber {
 	s.n.spawned++
 	b := &asyncFiber{turn: xatomic.NewSema()}
 	b.c, b.side, b.cell.Value = c, side, v
@@ -755,7 +755,7 @@ func TestExploreAsync(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		t.Run(fmt.Sprintf("send, cancel %v", cancels), func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s, l, c := newStage(), new(ledger), NewChan[int](0)
+				s, l, c := newScene(), new(ledger), NewChan[int](0)
 				x := s.fiber()
 				op := s.async(c, sending, 1, func(_ int, err error) {
 					if err == nil {
@@ -778,7 +778,7 @@ func TestExploreAsync(t *testing.T) {
 		})
 		t.Run(fmt.Sprintf("receive, cancel %v", cancels), func(t *testing.T) {
 			interleave.Check(t, interleave.Config{}, func() {
-				s, l, c := newStage(), new(ledger), NewChan[int](0)
+				s, l, c := newScene(), new(ledger), NewChan[int](0)
 				x, ends := s.fiber(), 0
 				op := s.async(c, receiving, 0, func(v int, err error) {
 					ends++

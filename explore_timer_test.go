@@ -31,9 +31,9 @@ func (p *plain) Take(n int, _ time.Duration) int {
 
 func (p *plain) Words(int) string { return "" }
 
-// timedStage is a stage on a clock.
-func timedStage(c *Clock) *stage {
-	s := &stage{newNursery()}
+// timedScene is a scene on a clock.
+func timedScene(c *Clock) *scene {
+	s := &scene{newNursery()}
 	s.n.init(context.Background(), NewRuntime(WithWorkers(1), WithClock(c)), nil, &s.make().Fiber)
 	s.n.tie()
 	return s
@@ -51,7 +51,7 @@ func TestExploreTurnOfATimer(t *testing.T) {
 			}
 			interleave.Check(t, cfg, func() {
 				clock := NewClock()
-				s, other, p := timedStage(clock), timedStage(clock), new(plain)
+				s, other, p := timedScene(clock), timedScene(clock), new(plain)
 				timer := NewTimer(p, false)
 				served := make([]int, len(waits)+1)
 				for i, n := range waits {
@@ -92,7 +92,7 @@ func TestExploreTurnOfATimer(t *testing.T) {
 func TestExploreTimerForgetsThoseWhoLeave(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		clock := NewClock()
-		s, other := timedStage(clock), timedStage(clock)
+		s, other := timedScene(clock), timedScene(clock)
 		timer := NewTimer(new(plain), false)
 		leaver, stayer := s.fiber(), other.fiber()
 		interleave.Go("leave", func() {

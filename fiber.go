@@ -22,9 +22,9 @@ import (
 // program may keep it. After the fiber has ended, the Fiber keeps its result, the context in which its nursery was
 // opened, and the errors of the nursery's other fibers, but not the variables that their functions captured.
 type Fiber struct {
-	task    sched.Task
-	nursery *Nursery
-	waiting xatomic.Pointer[scope] // the scope whose cancellation ends the fiber's wait: see scope
+	task      sched.Task
+	nursery   *Nursery
+	waitScope xatomic.Pointer[scope] // the scope whose cancellation ends the fiber's wait: see scope
 
 	fn     func(context.Context) error
 	name   string
@@ -33,7 +33,7 @@ type Fiber struct {
 	index  int32   // the index plus 1; 0: none
 	budget int32   // operations without a wait that are left until the fiber yields
 
-	outcome   xatomic.Uint32 // an outcome; addJoiner sets awaited, under mu; finish sets the last, after failed
+	outcome   xatomic.Uint32 // an outcome; addJoiner sets awaited, under mu; finish sets how it ended, after failed
 	role      role           // never changes
 	place     bool           // the fiber counts against its nursery's limit
 	listed    bool           // the fiber is in its nursery's ring, because it has waited under the nursery's scope
@@ -74,7 +74,7 @@ func (f *Fiber) err() error {
 	return *f.failed
 }
 
-// role is a set of bits that tell how a fiber differs from the usual one, a child that a worker runs.
+// role is a set of bits that say how a fiber differs from an ordinary one, which is a child that a worker runs.
 type role uint8
 
 const (
@@ -279,8 +279,8 @@ func (f *Fiber) endWait(self *Fiber, r park.Reason) {
 	self.takePlace(r == park.Data)
 }
 
-// addJoiner registers a wait for the end of the fiber. It returns false if the fiber has ended. It marks the fiber as
-// awaited under mu before it adds the node. So if finish sees the mark, it finds the node once it holds the lock.
+// addJoiner registers a wait for the end of the fiber. It returns false if the fiber has ended. Under mu, it marks the
+// fiber as awaited before it adds the node. So if finish sees the mark, it finds the node when it has taken the lock.
 //
 // Guarded by TestExploreWaitAgainstEnd.
 //
@@ -304,7 +304,7 @@ func (f *Fiber) removeJoiner(node *wait.Node) {
 	f.mu.Unlock()
 }
 
-// waited returns the result of a wait for f that ended with reason r.
+// waited returns the result of a wait for f under sc that ended with reason r.
 //
 //go:norace
 func (f *Fiber) waited(r park.Reason, sc *scope) error {
@@ -369,7 +369,7 @@ func (f *Fiber) cancelWait(sc *scope, here *sched.Worker) {
 	if !waits {
 		return
 	}
-	if f.waiting.Load() == sc {
+	if f.waitScope.Load() == sc {
 		f.task.Wake(t, park.Cancelled, here)
 	}
 }
@@ -452,7 +452,8 @@ func (f *Fiber) reportLater(panics, errs []error) {
 	u.errs = append(u.errs, errs...)
 }
 
-// finish ends the fiber: it notifies the nursery, then the joiners.
+// finish ends the fiber. It passes a failure to the nursery, then wakes the joiners, and last counts the fiber as
+// ended. From then on the nursery may close.
 //
 // Spec: FB-14 (a thunk completes once, before its coroutine is free)
 //
@@ -476,7 +477,7 @@ func (f *Fiber) finish(how outcome, err error) {
 	race.Release(unsafe.Pointer(f))
 	race.Release(unsafe.Pointer(&n.pending))
 	race.Disable()
-	if sc := f.waiting.Load(); sc != nil && sc != &n.scope {
+	if sc := f.waitScope.Load(); sc != nil && sc != &n.scope {
 		f.waitUnder(nil) // so that f does not keep the memory of that scope alive
 	}
 	if err != nil {

@@ -163,7 +163,7 @@ func TestFiberStates(t *testing.T) {
 			t.Errorf("it has ended, and is %v", s)
 		}
 		if s := coir.Self(ctx).State(); s != coir.StateActive {
-			t.Errorf("I am %v", s)
+			t.Errorf("I am %v, want %v", s, coir.StateActive)
 		}
 		return nil
 	}, nil)
@@ -190,7 +190,7 @@ func TestFiberInLineIsPending(t *testing.T) {
 			_ = coir.Yield(ctx)
 		}
 		if s := second.State(); s != coir.StatePending {
-			t.Errorf("it is %v", s)
+			t.Errorf("it is %v, want %v", s, coir.StatePending)
 		}
 		open(nil)
 		return second.Wait(ctx)
@@ -303,12 +303,12 @@ func TestWaitIsGivenUp(t *testing.T) {
 		for range 20 {
 			short, cancel := coir.WithTimeout(ctx, 50*time.Microsecond)
 			if err := f.Wait(short); !errors.Is(err, coir.ErrTimeout) {
-				t.Errorf("got %v", err)
+				t.Errorf("Wait returned %v, want ErrTimeout", err)
 			}
 			cancel()
 		}
 		if s := f.State(); s != coir.StateWaiting {
-			t.Errorf("it is %v", s)
+			t.Errorf("it is %v, want %v", s, coir.StateWaiting)
 		}
 		open(nil)
 		return f.Wait(ctx)
@@ -321,7 +321,7 @@ func TestFiberThatWaitsForItself(t *testing.T) {
 		f := n.Go("narcissus", func(ctx context.Context) error {
 			err := (<-handle).Wait(ctx)
 			if err == nil || !strings.Contains(err.Error(), "narcissus") {
-				t.Errorf("got %v", err)
+				t.Errorf("Wait returned %v, want an error that names narcissus", err)
 			}
 			return nil
 		})

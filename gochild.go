@@ -236,6 +236,6 @@ func (c *goChild) lend(main *Fiber) (back func()) {
 		return func() {}
 	}
 	c.lent, main.place = true, true
-	main.nursery.more().opener = &c.f
+	main.nursery.coldPart().opener = &c.f
 	return func() { c.lent = false }
 }

@@ -23,16 +23,16 @@ import (
 
 // What a snapshot shows of goroutines that are not fibers, and wait for objects of coir.
 //
-// A goroutine waits with a guest. So the list of guests is for goroutines what the registry of frames is for fibers: a
-// guest enters it when it is made, and a wait only stores a few words in the guest. A snapshot reads them as it reads
-// the wait of a fiber: the guest's word, what was stored, and the word again. Guests are pooled, and the list has weak
-// pointers to them.
+// A goroutine waits with a guest. So the list of guests is for goroutines what the registry of frames is for fibers. A
+// guest enters the list when it is made, and a wait only stores a few words in the guest. A snapshot reads them as it
+// reads the wait of a fiber: the guest's word, what was stored, and the word again. Guests are pooled, and the list has
+// weak pointers to them.
 //
-// Rejected: to find the waiters through the objects. An object is known only if a fiber waits for it or it is listed,
-// and each type of object would need a reader of its queue. Rejected, too: a list of waits, which would take a lock
-// twice in each wait.
+// Two designs were rejected. A snapshot could find the waiters through the objects. But it knows an object only if a
+// fiber waits for the object or the object is listed, and each type of object would need a reader of its queue. The
+// waits could be in a list, but then each wait would lock the list twice.
 
-// waitingGuests has every guest that has been made.
+// waitingGuests has every guest that has been made and not collected, waiting or not.
 var waitingGuests weakList[weakGuest]
 
 var guestsMade atomic.Uint64
@@ -46,9 +46,9 @@ func (g weakGuest) gone() bool { return g.Value() == nil }
 // wait has ended, so a pooled guest keeps nothing alive.
 type stay struct {
 	g      uintptr        // the goroutine
-	sc     *scope         // the scope whose end ends the wait; noScope for another context that may end; else nil
+	sc     *scope         // the scope whose end ends the wait; noScope if a foreign context may end it; else nil
 	rt     *Runtime       // of the scope that the context was derived from, if that is not sc; else nil
-	since  uintptr        // when the wait began, in units of sinceUnit after began; 0 if it has just begun
+	since  uintptr        // when the wait began: the time since began, in sinceUnits; 0 if it has just begun
 	labels unsafe.Pointer // the goroutine's, for the profiler
 }
 
@@ -89,8 +89,8 @@ func (c *caller) enter(g *guest, on any) {
 //go:norace
 func (g *guest) stamp() { g.stay.since = uintptr(time.Since(began) / sinceUnit) }
 
-// releaseLabels tells the race detector that labelText, called by others, is ordered after the creation of the calling
-// goroutine's labels, which are the program's.
+// releaseLabels tells the race detector that a later call of labelText, by any goroutine, is ordered after the program
+// created the labels of the calling goroutine.
 //
 //go:norace
 func releaseLabels() {
@@ -107,7 +107,7 @@ func (g *guest) leave() {
 	guests.Put(g)
 }
 
-// look returns a copy of a stay that its goroutine may be changing: see sched.Task.Look.
+// look returns a copy of a stay while its goroutine may be changing it: see sched.Task.Look.
 //
 //go:norace
 func (s *stay) look() (x stay) {
@@ -185,9 +185,9 @@ func (c *goChild) goroutine() uint64 { return coro.NumberOf(c.g) }
 //go:norace
 func (c *goChild) number() uint64 { return goroutineNumber(c.g) }
 
-// guest adds the goroutine that waits with p, if one does and it belongs in the snapshot, because its context is of the
-// runtime, or of none. If the goroutine runs a child, guest adds the child, also to waiting. It reports whether to
-// continue.
+// guest adds the goroutine waiting with p, if there is one and its context belongs to this runtime or to none. If the
+// goroutine runs a child of a nursery, guest shows the child in place of the goroutine, and adds it to waiting. It
+// reports whether to continue.
 //
 //go:norace
 func (v *viewer) guest(p *guest, waiting map[*goChild]bool) bool {
@@ -227,7 +227,8 @@ func (v *viewer) guest(p *guest, waiting map[*goChild]bool) bool {
 	return v.keep()
 }
 
-// lookAtGuest reads the wait of a guest. It returns false if there is none, or if it is not to be in a snapshot of rt.
+// lookAtGuest reads the wait of a guest. It returns false if the guest does not wait, or if the wait does not belong in
+// a snapshot of rt.
 //
 //go:norace
 func (g *glimpse) lookAtGuest(p *guest, rt *Runtime) (s stay, ok bool) {
@@ -237,11 +238,7 @@ func (g *glimpse) lookAtGuest(p *guest, rt *Runtime) (s stay, ok bool) {
 	if !word.Parked() {
 		return s, false
 	}
-	for i := range g.on[:g.n] {
-		g.on[i] = nil
-	}
-	g.f, g.p, g.n, g.more, g.g, g.due, g.until, g.foreign = nil, &p.Parker, 0, 0, 0, 0, time.Time{}, false
-	g.since = time.Time{}
+	g.reset(nil, &p.Parker)
 	g.wait = sched.Wait{On: wait.LookAt(&p.kit.On), Number: uint64(word.Ticket())}
 	g.wait.Due = p.timer.Look(g.wait.Number)
 	s = p.stay.look()

@@ -38,7 +38,7 @@ func isCancelFor(err, cause error) bool {
 
 // isCancelIn is isCancelFor for an operation under ctx, which has the cause.
 func isCancelIn(ctx context.Context, err, cause error) bool {
-	//nolint:errorlint // the very value is promised
+	//nolint:errorlint // the API promises this exact value
 	return isCancelFor(err, cause) && ctx.Err() == context.Canceled && context.Cause(ctx) == cause
 }
 
@@ -274,7 +274,7 @@ func yieldUntil(ctx context.Context, t *testing.T, what string, happened func() 
 
 // parkAt parks until the gate is opened, that is, cancelled without a cause.
 func parkAt(gate context.Context) error {
-	if err := coir.Sleep(gate, time.Hour); err != context.Canceled { //nolint:errorlint // the very value is promised
+	if err := coir.Sleep(gate, time.Hour); err != context.Canceled { //nolint:errorlint // the API promises this exact value
 		return err
 	}
 	return nil

@@ -121,7 +121,7 @@ func nameOf(opts []NameOption) (name string) {
 func WithOverflow(p OverflowPolicy) ChanOption {
 	// Spec: CH-17 (the overflow policy decides a full send)
 	if p > OverflowFail {
-		panic("coir: WithOverflow: no such policy")
+		panic("coir: WithOverflow(" + strconv.Itoa(int(p)) + "): no such policy")
 	}
 	return chanOption(func(s *chanSettings) { s.over = p })
 }

@@ -102,7 +102,7 @@ func TestOverflowIsForFullChannels(t *testing.T) {
 		s.allEnded([]*player{s.send(s.c, 50)}, nil)
 		s.allEnded([]*player{a}, nil)
 		if a.v != 50 {
-			s.t.Fatalf("received %d", a.v)
+			s.t.Fatalf("received %d, want 50", a.v)
 		}
 		held := s.fill()
 		s.loses()

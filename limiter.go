@@ -29,14 +29,14 @@ func (n *Nursery) Limit(places int) {
 	if places < 1 {
 		panic("coir: Nursery.Limit(" + number(places) + "): at least one child must be able to run")
 	}
-	n.mustBe("Limit")
+	n.mustNotBeNil("Limit")
 	race.Disable()
-	n.more().mu.Lock()
+	n.coldPart().mu.Lock()
 	late := n.live() > 0
 	if !late {
-		n.more().limiter = &limiter{places: places}
+		n.coldPart().limiter = &limiter{places: places}
 	}
-	n.more().mu.Unlock()
+	n.coldPart().mu.Unlock()
 	race.Enable()
 	if late {
 		panic("coir: Nursery.Limit after the first Nursery.Go")
@@ -47,9 +47,9 @@ func (n *Nursery) Limit(places int) {
 //
 //go:norace
 func (n *Nursery) takeFirstPlace(f *Fiber) bool {
-	n.more().mu.Lock()
-	defer n.more().mu.Unlock()
-	l := n.more().limiter
+	n.coldPart().mu.Lock()
+	defer n.coldPart().mu.Unlock()
+	l := n.coldPart().limiter
 	f.place = true
 	if l.taken < l.places {
 		l.taken++
@@ -68,7 +68,7 @@ func (n *Nursery) takeFirstPlace(f *Fiber) bool {
 //
 //go:norace
 func (n *Nursery) release(here *sched.Worker) {
-	l := n.more().limiter
+	l := n.coldPart().limiter
 	if l.taken > l.places { // a child continued above the limit
 		l.taken--
 		return
@@ -102,9 +102,9 @@ func (f *Fiber) leavePlace() {
 		here = f.task.Worker()
 	}
 	n := p.nursery
-	n.more().mu.Lock()
+	n.coldPart().mu.Lock()
 	n.release(here)
-	n.more().mu.Unlock()
+	n.coldPart().mu.Unlock()
 }
 
 // placed returns the child whose place f uses, or nil if f uses none. That child is f itself; or, if f is nil, the
@@ -120,7 +120,7 @@ func (f *Fiber) placed() *Fiber {
 			return nil
 		}
 	case f.place && f.isMain():
-		return f.nursery.more().opener
+		return f.nursery.coldPart().opener
 	}
 	if !f.place {
 		return nil
@@ -139,25 +139,25 @@ func (f *Fiber) takePlace(wait bool) {
 		return
 	}
 	n := p.nursery
-	l := n.more().limiter
-	n.more().mu.Lock()
+	l := n.coldPart().limiter
+	n.coldPart().mu.Lock()
 	if l.taken < l.places || !wait {
 		l.taken++
-		n.more().mu.Unlock()
+		n.coldPart().mu.Unlock()
 		return
 	}
 	if f == nil {
 		g := guests.Get().(*guest)
 		g.enter((*toEnter)(n))
 		l.again.Push(g.kit.Event(), &g.Parker, g.ArmParked())
-		n.more().mu.Unlock()
+		n.coldPart().mu.Unlock()
 		g.stamp()
 		g.Wait()
 		g.leave()
 		return
 	}
 	l.again.Push(f.task.Kit().Event(), &f.task.Parker, f.arm(noInterrupt, (*toEnter)(n)))
-	n.more().mu.Unlock()
+	n.coldPart().mu.Unlock()
 	f.task.Park()
 }
 

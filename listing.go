@@ -23,7 +23,7 @@ func List[T any](x *T, describe func(x *T, o *snapshot.Object)) bool {
 	if x == nil || !listing.on.Load() {
 		return false
 	}
-	addListed(&listed[T]{weak.Make(x), channel.NewID(), describe})
+	addListed(&listed[T]{weak.Make(x), channel.NewObjectID(), describe})
 	return true
 }
 

@@ -93,8 +93,8 @@ func TestFreshFiberStartsWhileAllAreHeld(t *testing.T) {
 // tries is the number of measured starts.
 func tries() int { return max(10, sized(25, 100, 100)) }
 
-// judge checks that all fibers started while the others were held. Under make soak it also checks the times that the
-// issue asks for: the median within 50 ms, 2 ms if the blocking was declared, and none above half a second. On a busy
+// judge checks that all fibers started while the others were held. Under make soak it also checks the times themselves:
+// the median must be within 50 ms, or 2 ms if the blocking was declared, and none may be above half a second. On a busy
 // machine any start may take long, but not each: the fastest quarter must be in time. That is less than a tick of the
 // monitor where no start depends on it, and otherwise a second, for what takes 20 ms.
 func judge(t *testing.T, starts []time.Duration, declared bool) {

@@ -142,7 +142,7 @@ func TestNilIsRefusedWhereItIsPassed(t *testing.T) {
 		},
 		"OnDone":   {func(context.Context, *coir.Nursery) { new(coir.Promise[int]).OnDone(nil) }, "Promise.OnDone(nil)"},
 		"NewPool":  {func(context.Context, *coir.Nursery) { coir.NewPool[int](1, nil, nil) }, "NewPool needs a function"},
-		"NewTimer": {func(context.Context, *coir.Nursery) { coir.NewTimer(nil, false) }, "NewTimer needs a Schedule"},
+		"NewTimer": {func(context.Context, *coir.Nursery) { coir.NewTimer(nil, false) }, "NewTimer: the Schedule is nil"},
 	}
 	for name, c := range uses {
 		check := func(t *testing.T, ctx context.Context, n *coir.Nursery) {

@@ -30,25 +30,26 @@ type Nursery struct {
 	scope
 
 	// pending counts children in steps of two: the children not counted in spawned, minus those that have ended. When
-	// the owner joins, it adds twice spawned, plus 1. So pending is odd once the owner has joined, and it is 1 when no
-	// child is left: the nursery is then closed. The owner counts the children that it starts in spawned, which needs
-	// no atomic operation, until spawned is full. pending has 64 bits because 32 would overflow in a long-lived
-	// nursery.
+	// the owner joins, it adds twice spawned, plus 1. So pending is odd once the owner has joined. It is 1 when, in
+	// addition, no child is left: the nursery is then closed. The owner counts the children that it starts in spawned,
+	// which needs no atomic operation, until spawned is full. pending has 64 bits because 32 would overflow in a
+	// long-lived nursery.
 	pending xatomic.Int64
 
 	first Fiber // the first child that the owner starts; most nurseries have only one, and this saves an allocation
 }
 
-// coldNursery is the state that a nursery needs only when a child waits or fails, or when it has a limit or a policy.
+// coldNursery is the state that a nursery needs only when a child waits or fails, or when the nursery has a limit or
+// its runtime has a policy.
 type coldNursery struct {
 	coldScope
 	id uint64 // for a policy, otherwise 0; unique among channels and nurseries
 
 	mu       xatomic.Mutex // guards the following fields; taken after channels' locks, and before the scheduler's
-	children *Fiber        // those that have waited under the nursery's scope; a ring without an anchor, or nil
+	children *Fiber        // the children that have waited under the nursery's scope; a ring without an anchor, or nil
 	listed   int           // length of children
 	errs     []error
-	onlyEcho bool     // errs is a single error that only reports that the nursery was cancelled
+	onlyEcho bool     // errs has one error, which only reports that the nursery was cancelled
 	panics   []error  // each is a *PanicError
 	limiter  *limiter // nil if there is no limit
 	opener   *Fiber   // the child whose place the main fiber uses, or nil; see Runtime.run
@@ -61,10 +62,10 @@ func newNursery() *Nursery {
 	return n
 }
 
-// more returns the nursery's cold part, and creates it if necessary.
+// coldPart returns the nursery's cold part, and creates it if necessary.
 //
 //go:norace
-func (n *Nursery) more() *coldNursery { return (*coldNursery)(unsafe.Pointer(n.cold())) }
+func (n *Nursery) coldPart() *coldNursery { return (*coldNursery)(unsafe.Pointer(n.cold())) }
 
 // ifCold returns the nursery's cold part, or nil if there is none.
 //
@@ -165,10 +166,10 @@ func notStarted(n *Nursery, how, name string) any {
 	return "coir: " + how + "(" + name + ") with a nil function: there is nothing to run"
 }
 
-// mustBe panics if the nursery is nil. It must be called while synchronisation is not hidden.
+// mustNotBeNil panics if the nursery is nil. It must be called while synchronisation is not hidden.
 //
 //go:norace
-func (n *Nursery) mustBe(what string) {
+func (n *Nursery) mustNotBeNil(what string) {
 	if n == nil {
 		panic("coir: Nursery." + what + " of a nil *Nursery: Run opens a nursery")
 	}
@@ -202,17 +203,17 @@ func (n *Nursery) closed() bool { return n.pending.Load() == 1 }
 //go:norace
 func (n *Nursery) live() int { return int(n.spawned) + int(n.pending.Load()>>1) }
 
-// list puts a child into the ring, where a cancellation of the nursery finds it. The child calls list before it arms
-// its first wait under the nursery's scope. A canceller marks the scope and then goes through the ring. So either the
-// canceller finds the child in the ring, or the child was added later and sees the mark when it checks the scope after
-// arming.
+// list puts the child f into the ring, where a cancellation of the nursery finds it. The child calls list before it
+// arms its word for its first wait under the nursery's scope. A canceller marks the scope and then goes through the
+// ring. So either the canceller finds the child in the ring, or the child entered the ring later and sees the mark when
+// it checks the scope after arming.
 //
 // Guarded by TestExploreFirstWaitAgainstCancel.
 //
 //go:norace
 func (n *Nursery) list(f *Fiber) {
 	f.listed = true
-	c := n.more()
+	c := n.coldPart()
 	c.mu.Lock()
 	c.listed++
 	if first := c.children; first == nil {
@@ -246,7 +247,7 @@ func (c *coldNursery) unlist(f *Fiber) {
 //go:norace
 func (n *Nursery) prepare(f *Fiber, here *sched.Worker) {
 	race.Disable()
-	f.id = sched.NewID(here)
+	f.id = sched.NewTaskID(here)
 	race.Enable()
 	f.simulated = n.rt.policy != nil
 	if n.rt.labels {
@@ -268,8 +269,8 @@ func (n *Nursery) prepare(f *Fiber, here *sched.Worker) {
 	}
 }
 
-// labelled returns a function that calls fn with the spawner's profiler labels. It is not needed for a child with its
-// own goroutine, which inherits the labels.
+// labelled returns a function that calls fn with the spawner's profiler labels. A child that runs on its own goroutine
+// does not need it, because a new goroutine inherits the labels.
 //
 // Spec: FB-34 (labels are inherited and not left behind)
 func labelled(labels unsafe.Pointer, fn func(context.Context) error) func(context.Context) error {
@@ -302,7 +303,7 @@ func (n *Nursery) callerWorker() (w *sched.Worker, owner bool) {
 // These include an error that wraps one, and the error of another scope that was cancelled without a cause. To make Run
 // return such an error, give that scope a cause, or join the error with one of your own by errors.Join.
 func (n *Nursery) Cancel(cause error) {
-	n.mustBe("Cancel")
+	n.mustNotBeNil("Cancel")
 	e := onPurpose
 	if cause != nil {
 		e = canceledFor(cause)
@@ -338,7 +339,7 @@ func (n *Nursery) String() string {
 //go:noinline
 //go:norace
 func (n *Nursery) remove(f *Fiber, here *sched.Worker) {
-	c := n.more()
+	c := n.coldPart()
 	c.mu.Lock()
 	if f.listed {
 		c.unlist(f)
@@ -359,7 +360,7 @@ func (n *Nursery) childFailed(how outcome, err error, alone bool, here *sched.Wo
 	if how == panicked {
 		n.addPanic(err, false)
 	} else {
-		n.note(err)
+		n.addError(err)
 	}
 	if !alone {
 		n.cancel(canceledFor(err), here)
@@ -371,7 +372,7 @@ func (n *Nursery) childFailed(how outcome, err error, alone bool, here *sched.Wo
 //
 //go:norace
 func (n *Nursery) addPanic(err error, first bool) {
-	c := n.more()
+	c := n.coldPart()
 	race.Disable()
 	c.mu.Lock()
 	all, at := c.panics, len(c.panics)
@@ -391,11 +392,11 @@ func (n *Nursery) addPanic(err error, first bool) {
 	race.Enable()
 }
 
-// note keeps an error for Run to return. It keeps an error that only reports the cancellation of the nursery only while
-// there is no other error.
+// addError keeps an error for Run to return. If err only reports the cancellation of the nursery, any other error
+// replaces it.
 //
 //go:norace
-func (n *Nursery) note(err error) {
+func (n *Nursery) addError(err error) {
 	known := false
 	n.tie()
 	if n.state.Load() == scopeCancelled {
@@ -405,7 +406,7 @@ func (n *Nursery) note(err error) {
 			err = e.op // e.op includes the cause, and is ErrTimeout for a timeout, unlike ctx.Err()
 		}
 	}
-	c := n.more()
+	c := n.coldPart()
 	race.Disable()
 	c.mu.Lock()
 	switch {
@@ -442,8 +443,8 @@ func (e *ending) echoedBy(err error) bool {
 	return err == context.Canceled || err == e.err
 }
 
-// cancelWaits wakes every child that waits under the nursery's scope. It does so without holding the lock, which
-// children need in order to end. A child that waits later sees that the scope is cancelled.
+// cancelWaits wakes every child that waits under the nursery's scope. It does so without the lock, because children
+// need the lock in order to end. A child that waits later sees that the scope is cancelled.
 //
 // Spec: NU-08 (cancel wakes each child once)
 // Spec: NU-22 (a cancel costs one claim a child)
@@ -452,7 +453,7 @@ func (e *ending) echoedBy(err error) bool {
 func (n *Nursery) cancelWaits(here *sched.Worker) {
 	var few [16]*Fiber
 	fs := few[:]
-	c := n.more()
+	c := n.coldPart()
 	c.mu.Lock()
 	if c.listed > len(fs) {
 		fs = make([]*Fiber, c.listed)
@@ -510,7 +511,7 @@ func open(ctx context.Context) *Nursery {
 		n.init(ctx, rt, nil, f)
 	}
 	if f.simulated {
-		n.more().id = channel.NewID()
+		n.coldPart().id = channel.NewObjectID()
 	}
 	return n
 }
@@ -538,7 +539,7 @@ func run(ctx context.Context, n *Nursery, body func(context.Context, *Nursery) e
 	err := body((*scopeContext)(&n.scope), n)
 	returned = true
 	if err != nil {
-		n.note(err)
+		n.addError(err)
 		n.cancelFor(canceledFor(err))
 	}
 	n.join()
@@ -573,11 +574,11 @@ func (n *Nursery) abandoned(v any) {
 	if v != nil {
 		panic(n.failure())
 	}
-	c := n.more()
+	c := n.coldPart()
 	if c.onlyEcho { // the echo of the cancellation above, or of an outer one that reports its own cause
 		c.errs = nil
 	}
-	// A panic here would have no effect: recovering it does not stop the Goexit.
+	// A panic here would be lost: its recovery does not stop the Goexit.
 	n.owner.reportLater(c.panics, c.errs)
 }
 
@@ -604,15 +605,15 @@ func (n *Nursery) join() {
 	n.endJoined()
 }
 
-// stepJoin announces a join to the policy. It is not inlined, to keep the frame of join small: that frame is on the
+// stepJoin announces a join to the policy. It is not inlined, because the frame of join must stay small: it is on the
 // stack of every fiber that joins.
 //
 //go:noinline
 //go:norace
 func (n *Nursery) stepJoin() { n.owner.step(policy.Op{Kind: policy.Join, Object: n.id()}) }
 
-// joinPlaced is the wait of join in a fiber that has a place under a limit. The fiber gives up the place while it
-// waits.
+// joinPlaced waits for the children on behalf of join, in a fiber that has a place under a limit. The fiber gives up
+// that place while it waits.
 //
 //go:noinline
 //go:norace
@@ -639,7 +640,8 @@ func (n *Nursery) closeEmpty() int64 {
 }
 
 // beginJoin reports whether the owner must park. The owner arms its parker before it adds own to pending, so the child
-// that brings pending to 1 finds the owner armed. If no child is left, the owner's own addition brings pending to 1.
+// that brings pending to 1 finds the owner armed. If no child is left, the owner's own addition brings pending to 1,
+// and the owner need not park.
 //
 // Guarded by TestExploreJoinAgainstEnd.
 //
@@ -697,7 +699,7 @@ func (n *Nursery) result() error {
 //
 //go:norace
 func (n *Nursery) failure() error {
-	c := n.more()
+	c := n.coldPart()
 	errs, panics := c.errs, c.panics
 	if c.onlyEcho && (c.how == onPurpose || len(panics) > 0) {
 		errs = nil

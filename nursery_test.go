@@ -326,7 +326,7 @@ func TestLimitUnderCancelledWaits(t *testing.T) {
 					short, cancel := coir.WithTimeout(ctx, 10*time.Microsecond)
 					defer cancel()
 					if err := slow.Wait(short); !errors.Is(err, coir.ErrTimeout) {
-						t.Errorf("Wait: %v", err)
+						t.Errorf("Wait returned %v, want ErrTimeout", err)
 					}
 					open(nil) // only this lets slow end, which has the only place
 					return slow.Wait(ctx)

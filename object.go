@@ -25,7 +25,7 @@ func (o *object) number() uint64 {
 	if id := o.id.Load(); id != 0 {
 		return id
 	}
-	o.id.CompareAndSwap(0, channel.NewID())
+	o.id.CompareAndSwap(0, channel.NewObjectID())
 	return o.id.Load()
 }
 

@@ -140,7 +140,7 @@ func TestOrderedIsBounded(t *testing.T) {
 				t.Errorf("%d received, %d queued", received, q)
 			}
 			if v, err := o.Recv(c.ctx); int64(v) != received || err != nil {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("Recv returned %d, %v, want %d, nil", v, err, received)
 			}
 		}
 	})
@@ -369,10 +369,10 @@ func TestOrderedTaskThatDoesNotReturn(t *testing.T) {
 			_ = o.Go(ctx, n, "exits", func(context.Context) (int, error) { runtime.Goexit(); return 1, nil })
 			_ = o.Go(ctx, n, "returns", func(context.Context) (int, error) { return 2, nil })
 			if v, err := o.Recv(ctx); v != 0 || !errors.Is(err, coir.ErrGoexit) {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("Recv returned %d, %v, want 0, ErrGoexit", v, err)
 			}
 			if v, err := o.Recv(ctx); v != 2 || err != nil {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("Recv returned %d, %v, want 2, nil", v, err)
 			}
 			_ = o.Go(ctx, n, "panics", func(context.Context) (int, error) { panic(errA) })
 			return nil
@@ -383,7 +383,7 @@ func TestOrderedTaskThatDoesNotReturn(t *testing.T) {
 	}
 	var got *coir.PanicError
 	if v, err := o.Recv(context.Background()); v != 0 || !errors.As(err, &got) || got != pe {
-		t.Errorf("%d, %v", v, err)
+		t.Errorf("Recv returned %d, %v, want 0 and the panic %v", v, err, pe)
 	}
 }
 

@@ -38,10 +38,10 @@ func TestLastWriterClosesThePipe(t *testing.T) {
 		}
 		c.did(func(ctx context.Context) {
 			if got, err := collect(r.All(ctx)); err != nil || !slices.Equal(got, []int{0, 1, 2, 3}) {
-				t.Errorf("received %v", got)
+				t.Errorf("received %v, want %v", got, []int{0, 1, 2, 3})
 			}
 			if _, err := r.Recv(ctx); !errors.Is(err, coir.ErrClosed) || !strings.Contains(err.Error(), "orders") {
-				t.Errorf("then: %v", err)
+				t.Errorf("Recv returned %v, want ErrClosed", err)
 			}
 		})
 		if r.Stats() != w.Stats() || r.Stats().Name != "orders" {
@@ -170,14 +170,14 @@ func TestEndpointAfterClose(t *testing.T) {
 			}
 			// The others continue.
 			if n, err := w2.SendMany(ctx, []int{1, 2, 3, 4}); n != 4 || err != nil {
-				t.Errorf("%d, %v", n, err)
+				t.Errorf("SendMany returned %d, %v, want 4, nil", n, err)
 			}
 			into := make([]int, 3)
 			if n, err := r2.RecvMany(ctx, into); n != 3 || err != nil {
-				t.Errorf("%d, %v", n, err)
+				t.Errorf("RecvMany returned %d, %v, want 3, nil", n, err)
 			}
 			if v, err := r2.RecvTimeout(ctx, time.Hour); v != 4 || err != nil {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("RecvTimeout returned %d, %v, want 4, nil", v, err)
 			}
 			if err := w2.SendTimeout(ctx, 5, time.Hour); err != nil {
 				t.Error(err)
@@ -220,7 +220,7 @@ func TestPipeGone(t *testing.T) {
 				t.Errorf("one endpoint is left, and only %d wait", s.Recv.Waiting)
 			}
 			if i, err := coir.TrySelect(gone()); i != -1 {
-				t.Errorf("%d, %v", i, err)
+				t.Errorf("TrySelect returned %d, %v, want -1 and ErrWouldBlock", i, err)
 			}
 			shut[1]()
 			for _, out := range outs {
@@ -229,7 +229,7 @@ func TestPipeGone(t *testing.T) {
 				}
 			}
 			if o := c.outcome(c.selects(never.RecvCase(nil), gone())); o != (outcome{1, nil}) {
-				t.Errorf("after it: %+v", o)
+				t.Errorf("Select returned %+v, want {1 <nil>}", o)
 			}
 			if side == 1 {
 				if v, err := r.TryRecv(); v != 7 || err != nil {
@@ -302,13 +302,13 @@ func TestBothSidesOfAPipeCloseAtOnce(t *testing.T) {
 			c.do(func(context.Context) { r.Close() })
 			a, b := c.outcome(c.waits(sel)), c.outcome(c.waits(sel))
 			if a.index+b.index != 1 || a.err != nil || b.err != nil {
-				t.Fatalf("%+v, then %+v", a, b)
+				t.Fatalf("Wait returned %+v, then %+v, want 0 and 1 in any order, without errors", a, b)
 			}
 			if sel.Len() != 0 {
 				t.Fatalf("%d cases are left", sel.Len())
 			}
 			if o, o2 := c.outcome(out), c.outcome(back); o != (outcome{0, nil}) || o2 != o {
-				t.Fatalf("%+v, %+v", o, o2)
+				t.Fatalf("the selects returned %+v and %+v, want {0 <nil>} of both", o, o2)
 			}
 			c.wait()
 		}

@@ -35,7 +35,7 @@ type policed Runtime
 func (x *policed) Interrupt(pf policy.Fiber) bool {
 	f := pf.(*Fiber)
 	t, waits := f.task.Waiting()
-	if !waits || f.waiting.Load() == noInterrupt {
+	if !waits || f.waitScope.Load() == noInterrupt {
 		return false
 	}
 	f.task.Wake(t, park.Cancelled, nil)
@@ -388,7 +388,7 @@ func (s *Selector) announce(c *core) *Fiber {
 func (s *Selector) number() uint64 {
 	if s.id == 0 {
 		race.Disable()
-		s.id = channel.NewID()
+		s.id = channel.NewObjectID()
 		race.Enable()
 	}
 	return s.id
@@ -469,15 +469,14 @@ func (f *Fiber) tellEnding(sc *scope) {
 	}
 }
 
-// tellSelect calls tell for a select over cs that chose case i with reason r, or chose none if i is negative.
+// tellSelect calls tell for a select over cs that chose case i with reason r, or for a TrySelect that chose none, if i
+// is negative.
 //
 //go:norace
 func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
 	if i < 0 {
-		if r == park.None {
-			f.tell(policy.WouldBlock, -1)
-		}
-		return // the caller, which knows the context, reports the failure
+		f.tell(policy.WouldBlock, -1)
+		return
 	}
 	which := 0
 	for k := range cs[:i] {
@@ -486,17 +485,6 @@ func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
 		}
 	}
 	f.tell(cs[i].outcome(r), which)
-}
-
-// tellChoice calls tellSelect for a select under sc.
-//
-//go:norace
-func (f *Fiber) tellChoice(sc *scope, cs []Case, i int, r park.Reason) {
-	if i < 0 {
-		f.tellEnding(sc)
-		return
-	}
-	f.tellSelect(cs, i, r)
 }
 
 // tellSelector calls tell for a wait at s that stepSelector announced and that chose cs.

@@ -50,7 +50,7 @@ func TestPoolTryGetMakesNothing(t *testing.T) {
 				t.Errorf("%d were made", n)
 			}
 			if v, err := p.Get(ctx); v != 1 || err != nil || p.Put(v) != nil {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("Get returned %d, %v, want 1, nil, and a Put that succeeds", v, err)
 			}
 			if v, err := p.TryGet(); v != 1 || err != nil {
 				t.Errorf("one is idle: %d, %v", v, err)
@@ -76,7 +76,7 @@ func TestPoolLendsAndUsesAgain(t *testing.T) {
 			for range 5 {
 				v, err := p.Get(ctx)
 				if v != 1 || err != nil || p.Put(v) != nil {
-					t.Errorf("%d, %v", v, err)
+					t.Errorf("Get returned %d, %v, want 1, nil, and a Put that succeeds", v, err)
 				}
 			}
 			for want := 1; want <= 3; want++ {
@@ -173,7 +173,7 @@ func TestPoolRecvIsCancelled(t *testing.T) {
 				t.Error(err)
 			}
 			if v, err := p.TryGet(); v != 1 || err != nil {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("TryGet returned %d, %v, want 1, nil", v, err)
 			}
 		})
 	})

@@ -22,13 +22,13 @@ func TestPromiseIsCompletedOnce(t *testing.T) {
 		t.Error("not exactly the first call completed it")
 	}
 	if v, err := p.Wait(ctx); v != 1 || err != nil {
-		t.Errorf("got %d, %v", v, err)
+		t.Errorf("Wait returned %d, %v, want 1, nil", v, err)
 	}
 	if !q.Reject(failed) || q.Resolve(1) {
 		t.Error("not exactly the first call completed it")
 	}
 	if v, err := q.Wait(ctx); v != 0 || err != failed {
-		t.Errorf("got %d, %v", v, err)
+		t.Errorf("Wait returned %d, %v, want 0, %v", v, err, failed)
 	}
 	defer func() {
 		if r := recover(); r == nil {

@@ -12,16 +12,17 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// A scope is a context that can be cancelled. It belongs to a nursery, or was made by WithTimeout, WithCancel or
-// Shield. A scope is a context.Context. So is a fiber, whose scope is that of its nursery.
+// A scope is a context that can be cancelled. It belongs to a nursery, or was made by a function such as WithTimeout,
+// WithCancel or Shield. Both a scope and a fiber can serve as a context.Context (scopeContext, fiberContext); the scope
+// of a fiber's context is that of its nursery.
 //
 // How a cancellation finds the waiters without a lock on every wait:
 //
-// A fiber that waits under its own scope does not register each wait. It stores the scope in Fiber.waiting, arms its
+// A fiber that waits under its own scope does not register each wait. It stores the scope in Fiber.waitScope, arms its
 // word, and then checks whether the scope has been cancelled. A canceller marks the scope, and then checks the word of
 // each fiber that may wait under it: the owner, and, if the scope is a nursery's, the children that have waited under
 // it (see Nursery.list). Either the fiber sees the mark, or the canceller sees an armed word and wakes the fiber
-// through the ordinary claim. The canceller is modelled in promela/word.pml.
+// through the ordinary claim. promela/word.pml models this.
 //
 // An object that no caller waits for, such as an open ticket, has a Watch in a ring of the scope: see endwatch.go.
 //
@@ -38,10 +39,10 @@ type scope struct {
 	parent *scope // cancels this scope when it is cancelled
 
 	rest  xatomic.Pointer[coldScope] // created on demand: see cold
-	state xatomic.Uint32             // written under mu, together with how; for scopeLoose and scopeTying see tie
+	state xatomic.Uint32             // see the states below
 
-	// These fields belong to the Nursery that begins with this scope, if there is one. They are here to use the
-	// padding.
+	// These fields belong to the Nursery that begins with this scope, if there is one. They fill bytes that would
+	// otherwise be padding.
 	isNursery bool
 	joined    bool   // used only by the owner: the owner has joined
 	spawned   uint16 // used only by the owner: children that it started before it joined; see Nursery.pending
@@ -52,7 +53,7 @@ type scope struct {
 type coldScope struct {
 	link *link // the link, of this scope or of one around it, to a context of package context; nil if there is none
 
-	mu      xatomic.Mutex
+	mu      xatomic.Mutex                   // guards unwoken, how, inner, guests and watches; for how see also tie
 	unwoken bool                            // the scope is marked as cancelled, but its waiters have not been woken yet
 	timed   bool                            // the scope is the first field of a timedScope
 	sends   bool                            // the scope is the first field of a sendScope
@@ -126,14 +127,18 @@ func (sc *scope) nursery() *Nursery {
 
 var _ [unsafe.Offsetof(Nursery{}.scope)]struct{} = [0]struct{}{}
 
-// The states of a scope. A nursery's scope stays loose until it is first used. All other scopes are tied when they are
-// created.
+// The states of a scope. A nursery's scope stays loose until it is first used. All other scopes are tied or linked when
+// they are created. These are all changes of the state, and what makes each of them safe:
 //
-//	          tie                tie
-//	loose ----------> tying ----------> live or linked ----------> cancelled
-//	  |                  +------------------------------------------^ ^
-//	  +---------------------------------------------------------------+
-//	          endLoose
+//	from         to                          made by
+//	loose        tying                       tie, under the parent's mu, if there is a parent
+//	tying        live, linked or cancelled   the same call of tie, still under the parent's mu
+//	loose        live                        tie, by a CAS, if there is no parent
+//	loose        linked                      hangOn, by a store, because only the maker of the new scope knows it yet
+//	loose        cancelled                   endLoose, by a CAS
+//	live, linked cancelled                   mark, under the scope's own mu
+//
+// The field how is set before the state becomes cancelled, except by endLoose, which leaves it nil.
 const (
 	scopeLoose     = iota // not in its parent's list yet; cancelled if its parent is cancelled
 	scopeLive             // cancelled only directly or through an outer scope
@@ -202,7 +207,7 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 	}
 }
 
-// end removes the scope from its parent, and ends its context, which user code may have kept.
+// end removes the scope from its parent, and cancels the scope, because user code may have kept its context.
 //
 //go:norace
 func (sc *scope) end() {
@@ -213,8 +218,8 @@ func (sc *scope) end() {
 	sc.cancel(plainCancel, nil)
 }
 
-// endJoined is end for a nursery that has been joined. No fiber waits in it, and its owner is the caller. If nothing
-// else uses its context, endJoined only marks the scope as cancelled.
+// endJoined is end for a nursery that has been joined. The owner calls it, and no child of the nursery waits any more.
+// If nothing else uses its context, endJoined only marks the scope as cancelled.
 //
 //go:norace
 func (sc *scope) endJoined() {
@@ -244,8 +249,8 @@ func (sc *scope) endJoined() {
 }
 
 // tie adds a loose scope to its parent's list, or cancels it if the parent has been cancelled. Every check and every
-// cancellation of a scope first ties it. Because a fiber checks its scope before it arms, no fiber waits under a loose
-// scope. A nursery whose scope is never checked never takes its parent's lock.
+// cancellation of a scope first ties it. A fiber checks its scope before it arms its word, so no fiber waits under a
+// loose scope. A nursery whose scope is never checked never takes its parent's lock.
 //
 // A scope that is not tied is cancelled if its parent is, and each check of it also checks the parent. Once the scope
 // is tied, a cancellation of the parent finds it, because both hold parent.mu. A second caller of tie sees scopeTying,
@@ -295,9 +300,10 @@ func (sc *scope) tie() {
 	race.Enable()
 }
 
-// endLoose ends a loose scope. No wait or scope is under it, and it is not in its parent's list, so endLoose only marks
-// it. It returns false if the scope is no longer loose. It also returns false if the parent may have been cancelled,
-// because the scope's context, which the program may have kept, must then show how it ended.
+// endLoose ends a loose scope. No wait or scope is inside a loose scope, and it is not in its parent's list, so
+// endLoose only marks it. endLoose returns false if the scope is no longer loose. It also returns false if the parent
+// may have been cancelled, because the scope's context, which the program may have kept, must then show how the parent
+// ended.
 //
 //go:norace
 func (sc *scope) endLoose() bool {
@@ -314,8 +320,8 @@ func (sc *scope) endLoose() bool {
 	return false
 }
 
-// parentLives reports whether it is certain that no outer scope has been cancelled. It checks a few levels. If all of
-// those are loose it returns false, and leaves the decision to tie.
+// parentLives reports whether it is certain that no outer scope has been cancelled. It checks at most 32 levels. If all
+// of those are loose, it returns false and leaves the decision to tie.
 //
 //go:norace
 func (sc *scope) parentLives() bool {
@@ -338,7 +344,8 @@ func (sc *scope) parentLives() bool {
 	return false
 }
 
-// detach removes the scope from its parent, and unlinks it from its context, so that neither will cancel it.
+// detach removes the scope from its parent's list, and unlinks it from its context of package context, so that neither
+// will cancel it.
 //
 //go:norace
 func (sc *scope) detach() {
@@ -363,7 +370,7 @@ func (sc *scope) cancel(e *ending, here *sched.Worker) {
 	// Spec: NU-06 (cancel wakes every parked child)
 	// Spec: NU-09 (cancel goes down the tree only)
 	// Spec: NU-10 (the first cause of a cancel stays)
-	sc.tie() // the first cancellation takes effect, which may be the parent's
+	sc.tie() // if the parent was cancelled first, its cause wins
 	c := sc.cold()
 	race.Disable()
 	c.mu.Lock()
@@ -378,10 +385,10 @@ func (sc *scope) cancel(e *ending, here *sched.Worker) {
 	race.Enable()
 }
 
-// mark marks the scopes inside the scope as cancelled, and then the scope itself. So if a scope is cancelled, the
-// scopes inside it are too. A second canceller waits for the lock, so this is also true when its call returns. After
-// mark, a fiber that arms sees the mark, and no guest is added. mark returns false if the scope had already been
-// cancelled. The caller holds the lock.
+// mark marks the scopes inside the scope as cancelled, and then the scope itself. So if a scope is marked as cancelled,
+// the scopes inside it are marked too. A second canceller waits for the lock, so this is also true when its call
+// returns. After mark, a fiber that arms its word sees the mark, and no guest is added. mark returns false if the scope
+// had already been cancelled. The caller holds the lock.
 //
 //go:norace
 func (sc *scope) mark(e *ending) bool {
@@ -440,7 +447,8 @@ func (sc *scope) wake(w scopeWakes, here *sched.Worker) {
 	if sc.owner != nil {
 		sc.owner.cancelWait(sc, here)
 	}
-	if n := sc.nursery(); n != nil && !n.closed() { // if closed, no child is left; a stale value costs a lock
+	// If the nursery is closed, no child is left. If the value is stale, cancelWaits takes a lock for nothing.
+	if n := sc.nursery(); n != nil && !n.closed() {
 		n.cancelWaits(here)
 	}
 	if w.guests {
@@ -453,7 +461,7 @@ func (sc *scope) wake(w scopeWakes, here *sched.Worker) {
 		c.mu.Lock()
 		in := c.inner
 		if in != nil {
-			sc.unlink(in) // the code that removes a scope from the list wakes it
+			sc.unlink(in) // whoever removes a scope from the list wakes its waiters
 		}
 		c.mu.Unlock()
 		if in == nil {
@@ -483,7 +491,7 @@ func (e *ending) inside() *ending {
 }
 
 // addGuest registers a wait of a caller that does not belong to the scope. It returns false if the scope has been
-// cancelled: a cancellation would not end the wait.
+// cancelled, because no later cancellation would then end the wait.
 //
 //go:norace
 func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {

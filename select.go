@@ -2,7 +2,6 @@ package coir
 
 import (
 	"context"
-	"time"
 	"unsafe"
 
 	"github.com/coir-go/coir/internal/channel"
@@ -17,104 +16,24 @@ import (
 // Select completes exactly one of its cases. Like Go's own select, it makes four passes:
 //
 //	1  look      Check each case without locks. Try a case that seems ready with only the lock of its channel.
-//	2  lock      Lock all channels, in the order of their numbers, and try the cases that are ready. This is definite.
+//	2  lock      Lock all channels, in the order of their numbers, and try the cases that are ready. Under the locks,
+//	             the result is exact.
 //	3  wait      Publish a cell for each case, unlock all channels, subscribe to the events, and park.
 //	4  withdraw  Withdraw every cell except that of the case that ended the wait.
 //
 // scratch.try is passes 1 and 2, scratch.publish is pass 3, and scratch.withdraw is pass 4. A select by a fiber over a
 // few channels has a fast path with the same passes: see selectfew.go.
 //
-// There are two difficulties: a channel may change between the moment when it is checked and the moment when the select
-// waits on it; and when two waiting selects meet, claiming the peer's word and the select's own word would be two
-// steps. For the first, all channels stay locked from pass 2 until all cells are published. For the second, a select in
-// pass 1 or 2 has published nothing, so it needs to claim only the peer's word. A waiting select has one word for all
-// its cases, and the claim of that word decides which case ends the wait. The select holds no lock while it waits.
+// There are two difficulties. First, a channel may change after it was checked and before the select waits on it. So
+// all channels stay locked from pass 2 until all cells are published. Second, if two selects could meet while both
+// wait, one of them would have to claim two words, its own and its peer's, and that takes two steps. So a select looks
+// for peers only in passes 1 and 2, in which it has published nothing and needs to claim only the peer's word. A
+// waiting select has one word for all its cases, and the claim of that word decides which case ends the wait. The
+// select holds no lock while it waits.
 //
-// Events (the end of a fiber, or of a side of a pipe) happen once and do not become untrue again. They are not locked
-// with the channels: the select checks them first and subscribes to them last. If an event has happened in between, the
+// An event, such as the end of a fiber, happens once and does not become untrue again. So the select need not lock
+// events with the channels: it checks them first and subscribes to them last. If an event has happened in between, the
 // select claims its own wait.
-
-// Case is one of the events that a select waits for. The zero Case never happens: use it to disable a case.
-type Case struct {
-	// Spec: SE-18 (a case can wait for anything)
-
-	core *core          // the channel of a send or a receive
-	arg  any            // this and the next two depend on the kind
-	ptr  unsafe.Pointer // see caseKind
-	num  int64
-	err  *error // where to store the error of an event; may be nil
-	what caseKind
-	join bool // the event is the end of a fiber
-}
-
-// caseKind is the kind of a Case. It says what the fields arg, ptr and num hold; those that are not listed are zero.
-// The kinds share fields so that a Case is small.
-type caseKind uint8
-
-const (
-	caseNever  caseKind = iota
-	caseSend            // arg: the value. See Case.side
-	caseRecv            // ptr: where to store the value, or nil
-	caseAfter           // num: the delay. Of a Timer also arg: the *Timer; ptr: where to store an int, or nil
-	caseEvent           // arg: the event; ptr: where to store its result, or nil
-	caseTake            // arg: the Resource; ptr: the *Queue; num: how much to take
-	caseSignal          // ptr: the *Cond; num: the number of its changes when the case was made
-)
-
-// event is something that happens once.
-type event interface {
-	// happened reports whether the event has happened.
-	happened() bool
-	// publish adds a node whose parker is woken when the event happens. It returns false if the event has happened.
-	publish(n *wait.Node, p *park.Parker, t park.Ticket) bool
-	// withdraw removes the node. It reports whether the node is marked as the one that ended the wait.
-	withdraw(n *wait.Node) bool
-	// result is called for the chosen case. It may store a result.
-	result(cs *Case)
-	// op returns the Op of a wait for the event.
-	op() policy.Op
-}
-
-// SendCase returns a case that sends v.
-func (c *Chan[T]) SendCase(v T) Case {
-	if escape.alwaysFalse { // see escapes
-		escape.sink = v
-	}
-	return Case{what: caseSend, core: &c.core, arg: v}
-}
-
-// escapes makes the compiler allocate what v points to on the heap. The compiler cannot see that a case needs this,
-// because noescape hides the cases. SendCase cannot call escapes: its v may be of any type, and passing it
-// as an argument would allocate a copy of it at each call.
-func escapes(v any) {
-	if escape.alwaysFalse {
-		escape.sink = v
-	}
-}
-
-var escape struct {
-	alwaysFalse bool
-	sink        any
-}
-
-// RecvCase returns a case that receives into *dst. If dst is nil, the value is discarded.
-func (c *Chan[T]) RecvCase(dst *T) Case {
-	return Case{what: caseRecv, core: &c.core, ptr: unsafe.Pointer(dst)}
-}
-
-// After returns a case that happens when d has passed since the start of the select. The select then returns the index
-// of the case and a nil error. If a select has several such cases, only the earliest counts.
-func After(d time.Duration) Case {
-	// Spec: TM-14 (After is a case)
-	return Case{what: caseAfter, num: int64(d)}
-}
-
-// DoneCase returns a case that happens when the fiber has ended. If err is not nil, the case stores in *err the fiber's
-// error, as [Fiber.Wait] returns it.
-func (f *Fiber) DoneCase(err *error) Case {
-	_ = f.nursery // panics here if the fiber is nil, not under a lock
-	return Case{what: caseEvent, arg: (*fiberEnd)(f), err: err, join: true}
-}
 
 // Select waits until one of the cases can proceed, performs it and returns its index. If several cases can proceed,
 // each has the same chance. A case on a closed channel can always proceed; Select then also returns an error that is
@@ -167,11 +86,11 @@ func TrySelect(cases ...Case) (int, error) {
 }
 
 // noescape hides the cases from escape analysis, so that a call allocates neither the cases nor the values that they
-// send. The compiler would let them escape, because methods of their channels are called through an interface. In fact
-// only the calling goroutine uses the cases and what they point to, and only during the call, and no pointer to them is
-// stored in the heap: a value to send is copied into a cell, and a received value is copied out of one. Memory that a
-// sent value points to does reach other goroutines, so SendCase makes it escape. Channels and pipes are always on the
-// heap, because NewChan and Pipe are not inlined.
+// send. The compiler would let them escape, because the select calls methods of their channels through an interface. In
+// fact only the calling goroutine uses the cases and what they point to, and only during the call, and no pointer to
+// them is stored in the heap: a value to send is copied into a cell, and a received value is copied out of one. Memory
+// that a sent value points to does reach other goroutines, so SendCase makes it escape. Channels and pipes are always
+// on the heap, because NewChan and Pipe are not inlined.
 //
 //go:norace
 func noescape(cases []Case) []Case {
@@ -188,8 +107,8 @@ const (
 // scratch is the memory that a select needs in addition to its cases. The kit keeps it for later selects.
 type scratch struct {
 	locks []*channel.Core // channels that are locked, in the order of their numbers
-	ready []int32         // cases that need not wait
-	nodes []*wait.Node    // one for each case; some are kept for the next select
+	ready []int32         // the cases that seem ready
+	nodes []*wait.Node    // one for each case; the first keepNodes are kept for the next select
 	ops   []policy.Op     // one for each case, for a policy
 	on    []any           // the subject of each case, while the select waits
 
@@ -258,10 +177,8 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 		}
 	}
 	race.Enable()
-	if f.simulated {
-		f.tellChoice(sc, cs, i, r)
-	}
 	if i < 0 {
+		f.tellEnding(sc)
 		return i, sc.ending().op
 	}
 	if r == park.Data && cs[i].core != nil {
@@ -270,8 +187,8 @@ func choose(ctx context.Context, cases []Case, how selectPolicy) (int, error) {
 	return cs[i].done(i, r)
 }
 
-// beginSelect performs one of the cases if it need not wait. Otherwise it publishes a wait of f for the cases under sc
-// and returns None.
+// beginSelect completes a case that is ready, if there is one. Otherwise it publishes a wait of f for the cases under
+// sc and returns None.
 //
 //go:noinline
 //go:norace
@@ -319,11 +236,14 @@ func (f *Fiber) endSelect(cs []Case, r park.Reason) (int, park.Reason) {
 		f.takePlace(byCase(r))
 	}
 	trim(k, cs)
+	if i >= 0 && f.simulated {
+		f.tellSelect(cs, i, r.Kind())
+	}
 	return i, r.Kind()
 }
 
-// chooseAny implements choose for all other callers. If fibers used it too, the select-8 comparison in bench/ratios
-// would take 1.15 times as long.
+// chooseAny implements choose for callers that are not fibers under their own contexts. If fibers used it too, the
+// select-8 comparison in bench/ratios would take 1.15 times as long.
 //
 //go:noinline
 //go:norace
@@ -354,6 +274,9 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 		if s.joins {
 			by.f.takePlace(byCase(r))
 		}
+		if i >= 0 && by.f != nil && by.f.simulated {
+			by.f.tellSelect(cs, i, r.Kind())
+		}
 	} else {
 		ready.MakeReady(by.worker())
 		if by.f != nil && by.f.simulated {
@@ -364,32 +287,10 @@ func chooseAny(ctx context.Context, cs []Case, how selectPolicy) (int, error) {
 	trim(w.kit, cs)
 	w.done()
 	race.Enable()
-	if by.f != nil && by.f.simulated {
-		by.f.tellSelect(cs, i, r.Kind())
-	}
 	if i < 0 {
 		return i, by.cancelled().op
 	}
 	return cs[i].done(i, r.Kind())
-}
-
-// done returns Select's results for the chosen case.
-//
-//go:norace
-func (cs *Case) done(i int, r park.Reason) (int, error) {
-	switch cs.what {
-	case caseSend, caseRecv:
-		if r != park.Data {
-			return i, cs.core.resultErr(cs.side(), r)
-		}
-	case caseEvent, caseTake, caseSignal:
-		cs.event().result(cs)
-	case caseAfter:
-		if t, ok := cs.arg.(*Timer); ok {
-			t.take(cs)
-		}
-	}
-	return i, nil
 }
 
 // grow makes room for n cases.
@@ -428,12 +329,12 @@ func (s *scratch) lockAll(cs []Case) {
 	channel.LockAll(s.locks)
 }
 
-// try is passes 1 and 2. It performs a case that need not wait, if there is one, and returns its index. Otherwise it
-// returns -1 with the channels locked.
+// try is passes 1 and 2. It completes a case that is ready, if there is one, and returns its index. Otherwise it
+// returns -1 and leaves the channels locked.
 //
-// In pass 1, without locks, one check is enough for a fair choice: a case that can be performed was a valid choice at
-// that moment. For a choice by priority, one check is enough only for the first case. For a later case, it must be
-// certain that no earlier case was ready.
+// Pass 1 is enough for a fair choice: if the chosen case can be completed, it was a valid choice at that moment. For a
+// choice by priority, pass 1 is enough only for the first case. Before a later case is chosen, it must be certain that
+// no earlier case was ready.
 //
 // Spec: SE-03 (a losing case has no effect)
 // Spec: SE-06 (a ready case needs no registration)
@@ -481,9 +382,10 @@ func (s *scratch) try(
 	return -1, park.None, nil
 }
 
-// findReady records the cases that need not wait, in order, and returns their number. Without locks the result is a
-// guess, because others may be writing the words that it reads. Even with locks a case may turn out not to be ready, if
-// its peers have given up and are about to withdraw. So findReady records all of them, even for a choice by priority.
+// findReady records the cases that seem ready, in order, and returns their number. Without locks the result is a guess,
+// because other goroutines may be writing the words that findReady reads. Even with locks a case may turn out not to be
+// ready, because its peers have given up and are about to withdraw. So findReady records all cases that seem ready,
+// even for a choice by priority.
 //
 // Guarded by TestPriorityGoesOnToTheNextCase.
 //
@@ -540,97 +442,8 @@ func (s *scratch) pick(k *wait.Kit, f *Fiber, how selectPolicy, n int) int {
 	return int(i)
 }
 
-// side returns the side of the channel that a case waits on.
-//
-//go:norace
-func (cs *Case) side() channel.Side { return channel.Side(cs.what - caseSend) }
-
-// usedBy records that f, or a goroutine if f is nil, uses the case.
-//
-//go:norace
-func (cs *Case) usedBy(f *Fiber) {
-	if cs.core != nil && f != nil {
-		cs.core.ch.UsedBy(cs.side(), f.id)
-	}
-}
-
-// event returns the event of a case that waits for an event.
-//
-//go:norace
-func (cs *Case) event() event {
-	switch cs.what {
-	case caseTake:
-		return (*takeCase)(cs)
-	case caseSignal:
-		return (*signalCase)(cs)
-	}
-	return cs.arg.(event)
-}
-
-// delay returns the delay of a caseAfter.
-//
-//go:norace
-func (cs *Case) delay() time.Duration { return time.Duration(cs.num) }
-
-// happened reports whether a case that is not on a channel can proceed now.
-//
-//go:norace
-func (cs *Case) happened() bool {
-	if cs.what == caseAfter {
-		return cs.delay() <= 0
-	}
-	return cs.what >= caseEvent && cs.event().happened()
-}
-
-// try performs the case if it need not wait; otherwise it returns None. For a case on a channel the caller holds the
-// lock, and calls rest.do with the parker after unlocking.
-//
-//go:norace
-func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
-	switch cs.what {
-	case caseRecv:
-		r, ready = cs.core.ch.Port().Recv(cs.ptr)
-	case caseSend:
-		r, ready, rest.lost = cs.core.ch.Port().Send(cs.arg)
-	case caseTake:
-		if (*takeCase)(cs).try() {
-			r = park.Data
-		}
-		return r, nil, rest
-	default:
-		return park.Data, nil, rest
-	}
-	if r != park.None && !cs.core.ch.Plain() {
-		rest.woken = cs.core.ch.TakeWoken()
-	}
-	return r, ready, rest
-}
-
-// aftermath is work that some cases leave to be done after unlocking.
-type aftermath struct {
-	woken *channel.Watch // the Selectors that have been notified
-	lost  func()         // delivers a dropped value to OnUndelivered
-}
-
-//go:norace
-func (a *aftermath) any() bool { return a.woken != nil || a.lost != nil }
-
-// do readies p and the notified Selectors, and then delivers the dropped value.
-//
-//go:noinline
-//go:norace
-func (a aftermath) do(p *park.Parker, here park.Place) {
-	p.MakeReady(here)
-	readySelectors(a.woken, here)
-	if a.lost != nil {
-		race.EnterUser()
-		a.lost()
-		race.LeaveUser()
-	}
-}
-
-// publish is pass 3. It publishes the cases on channels and unlocks all channels. Then it subscribes to the events, and
-// records the earliest After and whether a case waits for a fiber.
+// publish is pass 3. It publishes a cell for each case on a channel, and unlocks all channels. Then it subscribes to
+// the events, and records the earliest After and whether a case waits for a fiber.
 //
 // Spec: SE-04 (the winner is decided before a wake)
 // Spec: SE-10 (the earliest deadline ends a select)
@@ -736,7 +549,7 @@ func (s *scratch) subscribe(cs []Case, k *wait.Kit, p *park.Parker, t park.Ticke
 		}
 		if !cs[i].event().publish(n, p, t) {
 			n.Parker, n.Ticket = p, t
-			n.Claim(park.Data) // it has happened since the check. The select is awake: there is no parker to ready
+			n.Claim(park.Data) // the event has happened since the check; the select is awake, so it need not be readied
 		}
 	}
 }
@@ -796,36 +609,4 @@ func (s *scratch) withdraw(cs []Case, k *wait.Kit, r park.Reason) int {
 		}
 	}
 	return won
-}
-
-// fiberEnd is the event that a fiber has ended.
-type fiberEnd Fiber
-
-//go:norace
-func (e *fiberEnd) happened() bool { return (*Fiber)(e).ended() }
-
-//go:norace
-func (e *fiberEnd) publish(n *wait.Node, p *park.Parker, t park.Ticket) bool {
-	return (*Fiber)(e).addJoiner(n, p, t)
-}
-
-//go:norace
-func (e *fiberEnd) withdraw(n *wait.Node) bool {
-	(*Fiber)(e).removeJoiner(n)
-	return n.Won // the node is no longer in a queue
-}
-
-//go:norace
-func (e *fiberEnd) op() policy.Op { return policy.Op{Kind: policy.Wait, Object: e.id, Name: e.name} }
-
-//go:norace
-func (e *fiberEnd) result(cs *Case) {
-	f := (*Fiber)(e)
-	race.Acquire(unsafe.Pointer(f))
-	if cs.err != nil {
-		race.Disable()
-		race.Wrote(unsafe.Pointer(cs.err), unsafe.Sizeof(*cs.err))
-		race.Enable()
-		*cs.err = f.err()
-	}
 }

@@ -190,7 +190,7 @@ func TestSelectPriorityTakesTheFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := c.outcome(out); o.index != 1 || o.err != nil || got[1] != 5 {
-			t.Errorf("%+v, %d", o, got[1])
+			t.Errorf("Select returned %+v and received %d, want {1 <nil>} and 5", o, got[1])
 		}
 		waitFor(t, a, 0, 0)
 	})

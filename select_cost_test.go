@@ -92,10 +92,10 @@ func TestSelectThatIsReadyDoesNotPark(t *testing.T) {
 		before := parked.Load()
 		for range 50 {
 			if i, err := coir.Select(ctx, a.RecvCase(nil), b.SendCase(1)); i != 1 || err != nil {
-				t.Errorf("%d, %v", i, err)
+				t.Errorf("Select returned %d, %v, want 1, nil", i, err)
 			}
 			if i, err := coir.Select(ctx, a.RecvCase(nil), b.RecvCase(nil)); i != 1 || err != nil {
-				t.Errorf("%d, %v", i, err)
+				t.Errorf("Select returned %d, %v, want 1, nil", i, err)
 			}
 		}
 		if n := parked.Load() - before; n != 0 {
@@ -127,10 +127,10 @@ func TestSelectHoldsNothingWhileItWaits(t *testing.T) {
 			t.Error(err)
 		}
 		if i, err := coir.TrySelect(full.SendCase(1), stop.RecvCase(nil)); i != -1 {
-			t.Errorf("%d, %v", i, err)
+			t.Errorf("TrySelect returned %d, %v, want -1 and ErrWouldBlock", i, err)
 		}
 		if full.Len() != 2 || stop.Len() != 0 {
-			t.Errorf("%d, %d", full.Len(), stop.Len())
+			t.Errorf("the channels hold %d and %d values, want 2 and 0", full.Len(), stop.Len())
 		}
 		stop.Close()
 		if o := c.outcome(out); !errors.Is(o.err, coir.ErrClosed) || o.index != 0 && o.index != 2 {
@@ -208,11 +208,11 @@ func TestSelectKeepsNothingOfItsCases(t *testing.T) {
 				refs <- weak.Make(lost)
 				refs <- weak.Make(sent)
 				if i, err := coir.Select(ctx, b.SendCase(lost), a.SendCase(sent), b.SendCase(lost)); i != 1 || err != nil {
-					t.Errorf("%d, %v", i, err)
+					t.Errorf("Select returned %d, %v, want 1, nil", i, err)
 				}
 				var got *big
 				if i, err := coir.Select(ctx, b.RecvCase(nil), a.RecvCase(&got)); i != 1 || err != nil {
-					t.Errorf("%d, %v", i, err)
+					t.Errorf("Select returned %d, %v, want 1, nil", i, err)
 				}
 				refs <- weak.Make(got)
 			}()

@@ -71,7 +71,7 @@ func TestSelectTimeAgainstData(t *testing.T) {
 				case i == 2:
 					return
 				case err != nil:
-					t.Errorf("%d, %v", i, err)
+					t.Errorf("Select returned %d, %v, want no error", i, err)
 					return
 				case i == 0:
 					seen[v]++
@@ -198,7 +198,7 @@ func TestSelectAndClose(t *testing.T) {
 			a.Close()
 			waitFor(t, a, 1, 0)
 			if v, err := a.TryRecv(); v != 5 || err != nil {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("TryRecv returned %d, %v, want 5, nil", v, err)
 			}
 			if o := c.outcome(out); o != (outcome{1, nil}) {
 				t.Errorf("the operation returned %+v, want {1 <nil>}", o)
@@ -423,7 +423,7 @@ func TestSelectOfManyCases(t *testing.T) {
 					t.Error(err)
 				}
 			} else if v, err := chans[at].Recv(ctx); v != at || err != nil {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("Recv returned %d, %v, want %d, nil", v, err, at)
 			}
 		}
 		settled := func(at int, o outcome) {
@@ -460,7 +460,7 @@ func TestSelectOfManyCases(t *testing.T) {
 			o := c.outcome(out)
 			c.wait()
 			if (sent[0] == nil) == (sent[1] == nil) {
-				t.Fatalf("%d: %v, %d: %v", a, sent[0], b, sent[1])
+				t.Fatalf("TrySend on channel %d returned %v, on channel %d %v; want one success", a, sent[0], b, sent[1])
 			}
 			if sent[0] == nil {
 				settled(a, o)
@@ -559,7 +559,7 @@ func TestSelectOnAFiberEndGivesThePlaceUp(t *testing.T) {
 					i, err := coir.Select(ctx, child.DoneCase(nil), never.RecvCase(nil), closed.RecvCase(nil))
 					enter()
 					if i != 0 && i != 2 || i == 0 && err != nil {
-						t.Errorf("%d, %v", i, err)
+						t.Errorf("Select returned %d, %v, want 0 without an error, or 2", i, err)
 					}
 					spin(ctx)
 					sel := coir.NewSelector()

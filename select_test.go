@@ -116,7 +116,7 @@ func TestSelectDoesOneCaseThatItWaitedFor(t *testing.T) {
 			switch {
 			case won%2 == 0:
 				if got[won] != 30+won {
-					t.Errorf("received %d", got[won])
+					t.Errorf("received %d, want %d", got[won], 30+won)
 				}
 			case buffered: // the oldest came out, and our value moved in
 				if v, err := ch.TryRecv(); peer != 10+won || v != 20+won || err != nil {
@@ -220,7 +220,7 @@ func TestSelectEndsWithTheNursery(t *testing.T) {
 		f := n.Go("selects", func(ctx context.Context) error {
 			i, err := coir.Select(ctx, c.RecvCase(nil), c.SendCase(1))
 			if i != -1 || !isCancelIn(ctx, err, errA) {
-				t.Errorf("%d, %v", i, err)
+				t.Errorf("Select returned %d, %v, want -1 and a cancel for %v", i, err, errA)
 			}
 			return nil
 		})
@@ -312,7 +312,7 @@ func TestSelectsThatWaitForEachOtherMatch(t *testing.T) {
 						got[me] = -1
 						i, err := coir.Select(ctx, cases...)
 						if err != nil {
-							t.Errorf("%d, %v", i, err)
+							t.Errorf("Select returned %d, %v, want no error", i, err)
 						}
 						sent[me] = i%2 == 0
 					})
@@ -467,7 +467,7 @@ func TestSelectsInOppositeOrder(t *testing.T) {
 					}
 					for range rounds {
 						if i, err := coir.Select(ctx, cases...); err != nil {
-							t.Errorf("%d, %v", i, err)
+							t.Errorf("Select returned %d, %v, want no error", i, err)
 							return
 						}
 					}
@@ -522,10 +522,10 @@ func TestZeroCaseNeverHappens(t *testing.T) {
 			ready := coir.NewChan[int](coir.Unbounded)
 			for range 100 {
 				if i, err := coir.Select(ctx, coir.Case{}, ready.SendCase(1), coir.Case{}); i != 1 || err != nil {
-					t.Errorf("%d, %v", i, err)
+					t.Errorf("Select returned %d, %v, want 1, nil", i, err)
 				}
 				if i, err := coir.SelectPriority(ctx, coir.Case{}, ready.RecvCase(nil)); i != 1 || err != nil {
-					t.Errorf("%d, %v", i, err)
+					t.Errorf("SelectPriority returned %d, %v, want 1, nil", i, err)
 				}
 			}
 			for _, cases := range [][]coir.Case{nil, {}, {{}}, {{}, {}}} {
@@ -583,7 +583,7 @@ func TestSelectSendsByPolicy(t *testing.T) {
 				ready := coir.NewChan[int](coir.Unbounded)
 				c.did(func(ctx context.Context) {
 					if i, err := coir.SelectPriority(ctx, ready.SendCase(1), ch.SendCase(3)); i != 0 || err != nil {
-						t.Errorf("%d, %v", i, err)
+						t.Errorf("SelectPriority returned %d, %v, want 0, nil", i, err)
 					}
 				})
 				if ch.Stats() != before || lost != 0 {
@@ -599,7 +599,7 @@ func TestSelectSendsByPolicy(t *testing.T) {
 					t.Errorf("the operation returned %+v, want {0 <nil>}", o)
 				}
 				if o := c.outcome(out); o != (outcome{1, nil}) || v != 9 {
-					t.Errorf("%+v, %d", o, v)
+					t.Errorf("Select returned %+v and received %d, want {1 <nil>} and 9", o, v)
 				}
 			})
 		})

@@ -16,8 +16,8 @@ import (
 //
 // It omits what a few cases on plain channels do not need: lists on the heap, events and times, Selectors that watch
 // the channels, overflow policies, and a runtime's policy. A select that turns out to need one of these is unfit for
-// the fast path: it has changed nothing, and starts over in beginSelect. Until a channel is locked it may stop being
-// plain, so this is checked again under the lock.
+// the fast path. It has then changed nothing, and starts over in beginSelect. A channel may stop being plain until it
+// is locked, so the fast path checks again under the lock whether it is plain.
 //
 // Without this fast path, the select-2 and select-priority comparisons in bench/ratios take 1.25 times as long.
 
@@ -27,8 +27,8 @@ const fewCases = 4
 // unfit is returned instead of a case index if the fast path cannot handle the select.
 const unfit = -2
 
-// beginFew performs one of the cases if it need not wait. Otherwise it publishes a wait of f for the cases under sc and
-// returns None.
+// beginFew completes a case that is ready, if there is one. Otherwise it publishes a wait of f for the cases under sc
+// and returns None.
 //
 //go:noinline
 //go:norace
@@ -170,7 +170,8 @@ func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
 	return won, r.Kind()
 }
 
-// tryPlain is try for a plain channel that does not overflow: after unlocking, the caller only has to ready the parker.
+// tryPlain is try for a plain channel whose overflow policy is to wait. So after unlocking, the caller only has to
+// ready the parker.
 //
 //go:norace
 func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {

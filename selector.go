@@ -36,8 +36,8 @@ import (
 // # How it works
 //
 // A channel lists the registrations that watch each of its sides. When a side may have become ready, the channel, under
-// its lock, adds them to the ready lists of their Selectors, unless they are already there. Wait first removes a
-// registration from the list and then tries it, so that a later event on the channel adds it again. Lock order:
+// its lock, adds them to the ready lists of their Selectors, unless they are already there. Wait removes a registration
+// from the list before it tries it, so that a later event on the channel adds it again. Locks are taken in this order:
 // registrations, channel, board.
 //
 // Channels, timers and fibers point to hooks of a board, which contains the ready list. See internal/board.
@@ -55,8 +55,8 @@ type Selector struct {
 	id     uint64      // for a policy; 0 until needed
 	told   []policy.Op // the cases, as announced to the policy
 
-	// Registrations by the slot of their hook. Wait reads it without regMu, because an entry is written before its hook
-	// is added to the ready list.
+	// The registrations by the slots of their hooks. Wait reads slots without regMu. This is safe because an entry is
+	// written before its hook can be added to the ready list.
 	slots board.Slots[registration]
 }
 
@@ -97,7 +97,7 @@ func (e pinned) Withdraw(n *wait.Node) { e.withdraw(n) }
 //go:norace
 func (s *Selector) Add(cs Case) int {
 	if cs.what == caseTake || cs.what == caseSignal {
-		panic("coir: Selector.Add of a case of a lock, a Queue or a Cond: a registered case must be true until it is used up; use Select")
+		panic("coir: Selector.Add of a case of a lock, a Queue or a Cond: the event of a registered case must stay true; use Select for locks")
 	}
 	by := s.announce(cs.core)
 	reg := &registration{s: s, hook: board.NewHook(s.b), cs: cs}
@@ -119,7 +119,9 @@ func (s *Selector) Add(cs Case) int {
 	race.Disable()
 	asleep := reg.arm()
 	if asleep == nil && cs.join {
-		asleep = s.b.WakeWaiter() // it kept its place under Nursery.Limit but now waits for a fiber: it starts over
+		// The waiter has kept its place under Nursery.Limit. It now waits for a fiber, so it starts over and gives the
+		// place up.
+		asleep = s.b.WakeWaiter()
 	}
 	race.Enable()
 	s.regMu.Unlock() // not earlier, because Close must not find the registration incomplete
@@ -132,8 +134,8 @@ func (s *Selector) Add(cs Case) int {
 	return reg.id
 }
 
-// find returns the registration that a hook belongs to, or nil if it has been unregistered. Then its slot is empty, or
-// holds another registration.
+// find returns the registration that a hook belongs to, or nil if that registration has been unregistered. In the
+// latter case, its slot is empty or holds another registration.
 //
 //go:norace
 func (s *Selector) find(h *board.Hook) *registration {
@@ -196,8 +198,9 @@ func (s *Selector) String() string {
 	return "coir.Selector(cases: " + strconv.Itoa(n) + ")"
 }
 
-// arm makes the object that the case waits for notify the registration. If the event has already happened, arm adds the
-// registration to the ready list.
+// arm registers with the object that the case waits for, so that the object notifies the registration. If the event has
+// already happened, arm adds the registration to the ready list. The caller must ready the parker that arm returns, if
+// it is not nil.
 //
 //go:norace
 func (reg *registration) arm() (asleep *park.Parker) {
@@ -248,8 +251,8 @@ func (s *Selector) Close() {
 	by.stepped()
 }
 
-// remove removes the registration. For a case on a channel, the channel's lock decides whether Wait has used up the
-// case or the case will not happen. For other cases, regMu decides.
+// remove removes the registration. A concurrent Wait may be using up the case at the same time. For a case on a
+// channel, the channel's lock decides which of the two comes first; for other cases, regMu does.
 //
 //go:norace
 func (reg *registration) remove() bool {
@@ -335,7 +338,7 @@ func (s *Selector) Wait(ctx context.Context) (int, error) {
 
 var errTwoWaiters = errors.New("coir: Selector.Wait is called while another waits: a selector has one waiter at a time")
 
-// park parks the caller until a registration is ready.
+// park parks the caller until a registration is ready, and returns Data, or until the wait was cancelled.
 //
 //go:norace
 func (s *Selector) park(by *caller) park.Reason {
@@ -371,7 +374,7 @@ func (reg *registration) err(r park.Reason) error {
 	return reg.cs.core.resultErr(reg.cs.side(), r)
 }
 
-// try performs the case if it is still ready. It reports whether it did, whether the registration is used up, and the
+// try completes the case if it is still ready. It reports whether it did, whether the registration is used up, and the
 // reason with which the case ended.
 //
 //go:norace

@@ -70,14 +70,14 @@ func TestSelectorKeepsItsCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			if o := c.outcome(c.waits(sel)); o != (outcome{1, nil}) || s != fmt.Sprint(i) {
-				t.Fatalf("round %d: %+v, %q", i, o, s)
+				t.Fatalf("round %d: Wait returned %+v and received %q, want {1 <nil>} and %q", i, o, s, fmt.Sprint(i))
 			}
 		}
 		_, _ = b.TrySend("x"), b.TrySend("y")
 		b.Close()
 		for _, want := range []string{"x", "y"} {
 			if o := c.outcome(c.waits(sel)); o != (outcome{1, nil}) || s != want {
-				t.Errorf("%+v, %q", o, s)
+				t.Errorf("Wait returned %+v and received %q, want {1 <nil>} and %q", o, s, want)
 			}
 		}
 		if o := c.outcome(c.waits(sel)); o.index != 1 || !errors.Is(o.err, coir.ErrClosed) || sel.Len() != 1 {
@@ -117,7 +117,7 @@ func TestSelectorDoesSomeThingsOnce(t *testing.T) {
 		c.quiet(sel)
 		out := c.waits(sel)
 		if v, err := ch.TryRecv(); v != 5 || err != nil {
-			t.Errorf("%d, %v", v, err)
+			t.Errorf("TryRecv returned %d, %v, want 5, nil", v, err)
 		}
 		if o := c.outcome(out); o != (outcome{1, nil}) || ch.Len() != 2 {
 			t.Errorf("a send that waited: %+v, %d in the channel", o, ch.Len())
@@ -449,7 +449,7 @@ func TestSelectorEventCostsTheSame(t *testing.T) {
 					i := rand.IntN(size)
 					_ = chans[i].TrySend(1)
 					if got, err := sel.Wait(ctx); got != i || err != nil {
-						t.Errorf("%d, %v", got, err)
+						t.Errorf("Wait returned %d, %v, want %d, nil", got, err, i)
 					}
 				}
 				best = min(best, time.Since(start))
@@ -559,7 +559,8 @@ func TestSelectorTriesAgain(t *testing.T) {
 		}
 		c.quiet(sel)
 		if v != 7 || values.Stats().Received != 20 || room.Stats().Sent != 21 || sel.Len() != 2 {
-			t.Errorf("%d, %+v, %+v", v, values.Stats(), room.Stats())
+			t.Errorf("received %d, and %d in all; sent %d; %d cases are left; want 7, 20, 21, 2",
+				v, values.Stats().Received, room.Stats().Sent, sel.Len())
 		}
 		out := make(chan outcome, 1) // a waiting operation comes first
 		c.do(func(ctx context.Context) {
@@ -602,14 +603,14 @@ func TestSelectorAndRendezvous(t *testing.T) {
 		}
 		for i := range 10 {
 			if o := c.outcome(c.waits(sel)); o != (outcome{recv, nil}) || v != i {
-				t.Errorf("%+v, %d; want %d", o, v, i)
+				t.Errorf("Wait returned %+v and received %d, want %d", o, v, i)
 			}
 		}
 		c.wait()
 		never := coir.NewChan[int](0)
 		selected := c.selects(never.RecvCase(nil), in.SendCase(11))
 		if o := c.outcome(c.waits(sel)); o != (outcome{recv, nil}) || v != 11 {
-			t.Errorf("%+v, %d", o, v)
+			t.Errorf("Wait returned %+v and received %d, want {%d <nil>} and 11", o, v, recv)
 		}
 		if o := c.outcome(selected); o != (outcome{1, nil}) {
 			t.Errorf("the select: %+v", o)
@@ -622,7 +623,7 @@ func TestSelectorAndRendezvous(t *testing.T) {
 		waits := c.waits(sel)
 		c.did(func(ctx context.Context) {
 			if v, err := out.Recv(ctx); v != 12 || err != nil {
-				t.Errorf("%d, %v", v, err)
+				t.Errorf("Recv returned %d, %v, want 12, nil", v, err)
 			}
 		})
 		if o := c.outcome(waits); o != (outcome{send, nil}) {
@@ -641,7 +642,7 @@ func TestSelectorAndRendezvous(t *testing.T) {
 		waitFor(t, in, 1, 0)
 		in.Close()
 		if o := c.outcome(c.waits(sel)); o != (outcome{recv, nil}) || v != 14 {
-			t.Errorf("%+v, %d", o, v)
+			t.Errorf("Wait returned %+v and received %d, want {%d <nil>} and 14", o, v, recv)
 		}
 		if o := c.outcome(c.waits(sel)); o.index != recv || !errors.Is(o.err, coir.ErrClosed) {
 			t.Errorf("the operation returned %+v, want the index of the receive, coir.ErrClosed", o)
@@ -832,7 +833,7 @@ func TestSelectorStress(t *testing.T) {
 			for range seen {
 				id, err := sel.Wait(ctx)
 				if err != nil {
-					t.Errorf("%d, %v", id, err)
+					t.Errorf("Wait returned %d, %v, want no error", id, err)
 					return
 				}
 				book.Lock()
@@ -864,7 +865,7 @@ func TestSelectorStress(t *testing.T) {
 					switch rng.IntN(4) {
 					case 0:
 						if i, err := coir.Select(ctx, ch.SendCase(v), chans[rng.IntN(len(chans))].SendCase(v)); err != nil {
-							t.Errorf("%d, %v", i, err)
+							t.Errorf("Select returned %d, %v, want no error", i, err)
 							return
 						}
 						v++
@@ -1000,7 +1001,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 			"what has happened": func(m *machine) {
 				id := m.sel.Add(coir.After(0))
 				if got, err := m.sel.Wait(ctx); got != id || err != nil {
-					t.Errorf("%d, %v", got, err)
+					t.Errorf("Wait returned %d, %v, want %d, nil", got, err, id)
 				}
 				m.sel.Remove(m.sel.Add(f.DoneCase(nil)))
 			},
@@ -1034,11 +1035,11 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 		done := next.Add(f.DoneCase(nil))
 		n.Go("sends", func(ctx context.Context) error { return empty.Send(ctx, 7) })
 		if got, err := next.Wait(ctx); got != id || v != 7 || err != nil {
-			t.Errorf("%d, %d, %v", got, v, err)
+			t.Errorf("Wait returned %d, %v and received %d, want %d, nil and 7", got, err, v, id)
 		}
 		gate.Close()
 		if got, err := next.Wait(ctx); got != done || err != nil {
-			t.Errorf("%d, %v", got, err)
+			t.Errorf("Wait returned %d, %v, want %d, nil", got, err, done)
 		}
 		next.Close()
 		if _, err := full.TryRecv(); err != nil {

@@ -60,8 +60,8 @@ func timeOf(clk clock.Clock) int64 {
 
 // viewer takes a snapshot.
 //
-// Fibers write the data that it reads while their synchronisation is hidden. So the functions that read it are marked
-// like those of fibers, with go:norace, and hide the locks that they take.
+// A viewer reads data that fibers write while their synchronisation is hidden. So the functions that read such data are
+// marked go:norace, like those of the fibers, and hide the locks that they take.
 type viewer struct {
 	rt       *Runtime
 	o        snapshot.Options
@@ -101,7 +101,7 @@ func (v *viewer) look() {
 		v.onGoroutines()
 	}
 	if !v.stopped {
-		v.inLine()
+		v.addFibersInLine()
 	}
 	for i, w := range v.rt.s.Workers() {
 		x := snapshot.Worker{ID: i, State: w.State, Queue: w.Queue, Beats: w.Beats}
@@ -125,7 +125,7 @@ type glimpse struct {
 	on      [mostOn]any // what the fiber waits for
 	n       int
 	more    int       // number of cases that are not in on
-	since   time.Time // when the operation began that the wait is a part of: see Chan.SendScope
+	since   time.Time // when the operation around the wait began, if there is one: see Chan.SendScope
 }
 
 // mostOn is how many cases of a select a snapshot shows.
@@ -164,18 +164,14 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	if f.nursery == nil || f.nursery.rt != rt || f.ended() {
 		return false
 	}
-	for i := range g.on[:g.n] {
-		g.on[i] = nil
-	}
-	g.f, g.p, g.n, g.more, g.g, g.due, g.until, g.foreign = f, &t.Parker, 0, 0, 0, 0, time.Time{}, false
-	g.since = time.Time{}
+	g.reset(f, &t.Parker)
 	if stacks {
 		g.g = t.Goroutine()
 	}
 	var ok bool
 	if g.wait, ok = t.Look(); ok && g.subjects() {
 		g.state = snapshot.StateWaiting
-		switch sc := f.waiting.Load(); sc {
+		switch sc := f.waitScope.Load(); sc {
 		case noScope:
 			g.foreign = true
 		case noInterrupt:
@@ -200,6 +196,17 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	return true
 }
 
+// reset prepares g for the wait of f, or of a goroutine if f is nil, with the parker p.
+//
+//go:norace
+func (g *glimpse) reset(f *Fiber, p *park.Parker) {
+	for i := range g.on[:g.n] {
+		g.on[i] = nil
+	}
+	g.f, g.p, g.n, g.more, g.g, g.due, g.until, g.foreign = f, p, 0, 0, 0, 0, time.Time{}, false
+	g.since = time.Time{}
+}
+
 // subjects reads what the fiber waits for. It returns false if the wait has ended in the meantime.
 //
 //go:norace
@@ -207,7 +214,7 @@ func (g *glimpse) subjects() bool {
 	g.on[0], g.n = g.wait.On, 1
 	if s, ok := g.wait.On.(*scratch); ok {
 		on := s.on
-		if !g.still() { // if the wait continues, the three words of the slice on belong together
+		if !g.still() { // if the wait continues, the three words of the slice that was read belong together
 			return false
 		}
 		g.n = 0
@@ -234,16 +241,16 @@ func (g *glimpse) subjects() bool {
 	return g.still()
 }
 
-// under reads what the scope of the wait says about the wait.
+// under reads from sc, the scope of the wait, when the wait ends, and what it is a part of.
 //
 //go:norace
 func (g *glimpse) under(sc *scope) {
 	as, in := sc.sendAs(g.f)
-	if as == nil || !g.still() { // a scope that was read after the end of the wait may be that of another
+	if as == nil || !g.still() { // if the wait has ended, sc may be the scope of a later wait
 		g.due, g.until = sc.until()
 		return
 	}
-	g.due, g.until = in.until() // an attempt inside may end earlier, and is repeated
+	g.due, g.until = in.until() // a wait inside the operation may end earlier, but the operation then repeats it
 	g.on[0], g.n, g.more, g.since, g.wait.Due = as, 1, 0, as.since, 0
 }
 
@@ -255,7 +262,7 @@ func (g *glimpse) still() bool {
 	return word.Parked() && uint64(word.Ticket()) == g.wait.Number
 }
 
-// look returns a copy of a want that its fiber may be changing: see sched.Task.Look.
+// look returns a copy of a want while its fiber may be changing it: see sched.Task.Look.
 //
 //go:norace
 func (w *want) look() *want {
@@ -305,7 +312,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// wish adds on to what the fiber x waits for.
+// wish adds the subject on to what the fiber x waits for.
 func (v *viewer) wish(on subject, x *snapshot.Fiber) {
 	op := on.op()
 	w := snapshot.Wait{Kind: snapshot.WaitUse, Object: op.Object}
@@ -412,7 +419,8 @@ func (o *met) describe() {
 	}
 }
 
-// add adds v.fiber, which describes f, to the snapshot. f runs on the goroutine g. add reports whether to continue.
+// add completes v.fiber, which describes f, and adds it to the snapshot. g is the number of the goroutine that runs f,
+// or 0. add reports whether to continue.
 //
 //go:norace
 func (v *viewer) add(f *Fiber, g uint64) bool {
@@ -449,8 +457,8 @@ func (v *viewer) keep() bool {
 	return true
 }
 
-// nursery returns the description of a nursery, and adds it and the nurseries around it to the snapshot if they are
-// new.
+// nursery returns the description of a nursery. If the snapshot does not have the nursery yet, nursery adds it, and the
+// nurseries around it.
 //
 //go:norace
 func (v *viewer) nursery(n *Nursery) *snapshot.Nursery {
@@ -468,8 +476,8 @@ func (v *viewer) nursery(n *Nursery) *snapshot.Nursery {
 	return x
 }
 
-// inLine adds the fibers that wait for their first place in a nursery with a limit.
-func (v *viewer) inLine() {
+// addFibersInLine adds the fibers that wait for their first place in a nursery with a limit.
+func (v *viewer) addFibersInLine() {
 	all := make([]*Nursery, 0, len(v.nurseries))
 	for n := range v.nurseries {
 		all = append(all, n)
@@ -495,8 +503,10 @@ func inLine(f *snapshot.Fiber) bool {
 	return f.Waits == 0 && len(f.Wait) == 1 && f.Wait[0].Kind == snapshot.WaitPlace
 }
 
-// lined stores in some those fibers that wait for their first place in line after the given one, as many as fit, and
-// returns their number. Fibers leave the line at its head: if the given fiber has left, so have all before it.
+// lined stores in some as many fibers as fit of those that wait in line for their first place, and returns their
+// number. It begins with the fiber behind after, or with the first one if after is nil. Fibers leave the line at its
+// head. So if after has left it, so have all fibers that were before after, and lined begins with the first one that is
+// still in line.
 //
 //go:norace
 func (n *Nursery) lined(after *Fiber, some *[64]*Fiber) (k int) {
@@ -505,7 +515,7 @@ func (n *Nursery) lined(after *Fiber, some *[64]*Fiber) (k int) {
 	if n.limits() == nil {
 		return 0
 	}
-	c := n.more()
+	c := n.coldPart()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.limiter.line
@@ -638,13 +648,13 @@ func (e *ending) text() (text string) {
 //
 //go:norace
 func (n *Nursery) number() uint64 {
-	c := n.more()
+	c := n.coldPart()
 	race.Disable()
 	defer race.Enable()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.id == 0 {
-		c.id = channel.NewID()
+		c.id = channel.NewObjectID()
 	}
 	return c.id
 }

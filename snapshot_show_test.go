@@ -98,11 +98,11 @@ func TestSnapshotShowsATypeBuiltOnAChannel(t *testing.T) {
 			continue
 		}
 		if len(f.Wait) != 1 || f.Wait[0].Text != want || f.Wait[0].Kind != kind {
-			t.Errorf("%s: %+v", f.Name, f.Wait)
+			t.Errorf("%s waits for %+v, want one wait of kind %v, %q", f.Name, f.Wait, kind, want)
 		}
 		if kind == snapshot.WaitSend && (f.Wait[0].Object != o.ID || f.Since.Before(began.Add(-time.Second)) ||
 			f.Since.After(time.Now())) {
-			t.Errorf("%s: %+v", f.Name, f)
+			t.Errorf("%s: %+v, want a wait for object %d since about %v", f.Name, f, o.ID, began)
 		}
 		deadline := f.Name == "author under a deadline"
 		if kind == snapshot.WaitSend && f.Until.IsZero() == deadline {

@@ -24,20 +24,6 @@ type described interface {
 	describe(o *snapshot.Object)
 }
 
-// looks is how reports and snapshots show a channel that another type is built on.
-type looks struct {
-	recv *policy.Verb // describes a wait to receive; may be nil
-	show func(o *snapshot.Object)
-}
-
-// look returns the looks of the channel, and makes them if necessary.
-func (c *core) look() *looks {
-	if c.looks == nil {
-		c.looks = new(looks)
-	}
-	return c.looks
-}
-
 type (
 	toSend   core
 	toRecv   core
@@ -75,13 +61,6 @@ func (e *Event) as(verb *policy.Verb) any {
 func (c *toSend) op() policy.Op { return (*core)(c).op(policy.Send) }
 
 //go:norace
-func (s *sendAs) op() policy.Op {
-	op := s.c.op(policy.Send)
-	op.Verb = s.verb
-	return op
-}
-
-//go:norace
 func (c *toRecv) op() policy.Op { return (*core)(c).op(policy.Recv) }
 
 //go:norace
@@ -113,9 +92,6 @@ func (*toChoose) op() policy.Op { return policy.Op{Kind: policy.Select} }
 
 //go:norace
 func (c *toSend) describe(o *snapshot.Object) { (*core)(c).describeTo(o) }
-
-//go:norace
-func (s *sendAs) describe(o *snapshot.Object) { s.c.describeTo(o) }
 
 //go:norace
 func (c *toRecv) describe(o *snapshot.Object) { (*core)(c).describeTo(o) }

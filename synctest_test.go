@@ -188,7 +188,7 @@ var bubblePrograms = []struct {
 					return err
 				}
 				if v, err := answer.Recv(ctx); v != 2*i || err != nil {
-					return fmt.Errorf("%d: %d, %v", i, v, err)
+					return fmt.Errorf("received %d, %v, want %d, nil", v, err, 2*i)
 				}
 			}
 			return nil

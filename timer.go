@@ -68,7 +68,7 @@ type Schedule interface {
 // deadlock.
 func NewTimer(s Schedule, background bool, opts ...NameOption) *Timer {
 	if s == nil {
-		panic("coir: NewTimer needs a Schedule: it says when waits end")
+		panic("coir: NewTimer: the Schedule is nil: pass one that says when waits end")
 	}
 	t := &Timer{schedule: s, background: background}
 	t.name = nameOf(opts)

@@ -114,7 +114,7 @@ at short word word-no-recheck    FAIL:LOST  -DNO_RECHECK -DONLY=LOST -DNPARK=1
 at short word word-cancel-late   FAIL:LOST  -DCANCEL_LATE -DONLY=LOST -DNPARK=1
 at short word word-disarm-store  FAIL:ONE   -DDISARM_STORE -DONLY=ONE -DNPARK=1
 at short word word-commit-store  FAIL:LOST  -DCOMMIT_STORE -DONLY=LOST -DNPARK=1
-at short word word-arg-apart     FAIL:ARG   -DARG_APART -DONLY=ARG -DNPARK=1
+at short word word-reason-apart  FAIL:REASON -DREASON_APART -DONLY=REASON -DNPARK=1
 at short word word-scope-first   FAIL:SCOPE -DSCOPE_FIRST -DONLY=SCOPE -DNPARK=2 -DNCHAN=1
 at short word word-guest-token   FAIL:LOST  -DGUEST -DGUEST_NOTOKEN -DONLY=LOST -DNPARK=1
 

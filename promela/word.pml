@@ -1,5 +1,5 @@
 /*
- * word.pml: the park word, [ ticket:48 | arg:12 | state:4 ], of internal/park.
+ * word.pml: the park word, [ ticket:48 | reason:12 | state:4 ], of internal/park.
  *
  * One frame with one word.  A fiber on it waits NPARK times; each wait has its
  * own ticket.  Its wakers do not know of each other and may be arbitrarily late:
@@ -16,7 +16,7 @@
  *              arm                   commit (after the switch, by the resumed side)
  *    any ------------> PARKING(t) --------------------------------> PARKED(t)
  *                       |      |                                       |
- *       disarm: RUNNING(t)    wake: NOTIFIED(t, arg)              wake: RUNNABLE(t, arg)
+ *       disarm: RUNNING(t)    wake: NOTIFIED(t, reason)              wake: RUNNABLE(t, reason)
  *                             (the committer enqueues)            (the waker enqueues)
  *
  * Nothing is stored on resume: the word keeps RUNNABLE, NOTIFIED or RUNNING of
@@ -44,7 +44,7 @@
  *            Spec: PK-09, PK-29
  *   ONE      at most one waker of a wait is told `won`, none after the wait has ended.
  *            Spec: PK-10
- *   ARG      the arg that the parker reads is the winner's.  Spec: PK-12
+ *   REASON      the reason that the parker reads is the winner's.  Spec: PK-12
  *   TRUTH    `lost` and `stale` are said only of waits that something else has ended.
  *            Spec: PK-08, PK-11, PK-32
  *   SCOPE    a cancel ends no wait of another scope
@@ -61,7 +61,7 @@
  *   NOTIFY_STORE    NOTIFIED is stored, not CASed                        LOST
  *   NO_RECHECK      the cancel flag is read before arm only              LOST
  *   DISARM_STORE    disarm stores RUNNING, no CAS                        ONE
- *   ARG_APART       the arg is written beside the word, after the CAS    ARG
+ *   REASON_APART       the reason is written beside the word, after the CAS    REASON
  *   SCOPE_FIRST     the canceller reads waitScope before the word        SCOPE
  *   CANCEL_LATE     the canceller looks at the word, then sets the flag  LOST
  *   COMMIT_STORE    commit stores PARKED, no CAS                         LOST
@@ -104,7 +104,7 @@
 #define ONCPU 3
 #define OWN   4
 #define ONE   5
-#define ARG   6
+#define REASON   6
 #define TRUTH 7
 #define SCOPE 8
 #define QUIET 9
@@ -130,7 +130,7 @@
 
 /* ---- the machine ---------------------------------------------------------- */
 byte ticket;                            /* these three are the one word            */
-byte arg;
+byte reason;
 byte state = RUNNING;
 
 bit  pending;                           /* THREEWORDS only                         */
@@ -144,7 +144,7 @@ bit  queued = 1;                        /* run queue, or the guest's semaphore  
 bit  oncpu, inwait, reborn, fdone;
 byte k;                                 /* the wait that was armed last, 1..NPARK  */
 bit  sent[NPARK+1];                     /* a wake for the wait was begun           */
-byte won[NPARK+1];                      /* arg of the waker that was told won      */
+byte won[NPARK+1];                      /* reason of the waker that was told won      */
 bit  ended[NPARK+1];                    /* the wait has returned or disarmed       */
 byte left;                              /* wakers that have not ended yet          */
 
@@ -162,22 +162,22 @@ inline tellLost(w) { d_step { CHECK(TRUTH, won[w] != 0 || ended[w]) } }
 #else
 #define SAME(w) (ticket == TKT(w))
 #endif
-#ifdef ARG_APART
-#define PUTARG(why) skip
+#ifdef REASON_APART
+#define PUTREASON(why) skip
 #else
-#define PUTARG(why) arg = why
+#define PUTREASON(why) reason = why
 #endif
 
 /* ---- wake: one CAS decides; ok tells the caller whether it won ------------- */
 inline casWake(w, old, new, why) {
 	d_step {
 		if
-		:: SAME(w) && state == old -> state = new; PUTARG(why); ok = 1; tellWon(w, why)
+		:: SAME(w) && state == old -> state = new; PUTREASON(why); ok = 1; tellWon(w, why)
 		:: else -> ok = 0
 		fi
 	}
-#ifdef ARG_APART
-	if :: ok -> arg = why :: else fi
+#ifdef REASON_APART
+	if :: ok -> reason = why :: else fi
 #endif
 }
 
@@ -194,7 +194,7 @@ inline wake(w, why) {
 	   :: t != TKT(w) -> tellLost(w); break                        /* stale */
 	   :: t == TKT(w) && s == PARKING ->
 #ifdef NOTIFY_STORE
-		d_step { state = NOTIFIED; arg = why; ok = 1; tellWon(w, why) }
+		d_step { state = NOTIFIED; reason = why; ok = 1; tellWon(w, why) }
 #else
 		casWake(w, PARKING, NOTIFIED, why);
 #endif
@@ -213,7 +213,7 @@ inline claim3(w, why) {                         /* ticket, then PARKED to RUNNAB
 	:: t == TKT(w) ->
 		d_step {
 			if
-			:: state == PARKED -> state = RUNNABLE; arg = why; ok = 1; tellWon(w, why)
+			:: state == PARKED -> state = RUNNABLE; reason = why; ok = 1; tellWon(w, why)
 			:: else -> ok = 0
 			fi
 		}
@@ -298,17 +298,17 @@ proctype Canceller(byte sc) {
 #ifdef D5
 inline arm() {
 	d_step { k++; ticket = TKT(k); inwait = 1 };
-	d_step { state = PARKING; arg = 0 }
+	d_step { state = PARKING; reason = 0 }
 }
 #else
 #ifdef THREEWORDS
 inline arm() {
 	d_step { k++; ticket = TKT(k); inwait = 1 };
 	pending = 0;
-	d_step { state = PARKING; arg = 0 }
+	d_step { state = PARKING; reason = 0 }
 }
 #else
-inline arm() { d_step { k++; ticket = TKT(k); state = PARKING; arg = 0; inwait = 1 } }
+inline arm() { d_step { k++; ticket = TKT(k); state = PARKING; reason = 0; inwait = 1 } }
 #endif
 #endif
 
@@ -362,7 +362,7 @@ inline commit(w) {                      /* PARKING to PARKED; ok = 0: NOTIFIED  
 inline outcome() {                      /* the wait has ended: read the word       */
 	d_step {
 		CHECK(OWN, sent[k]);
-		CHECK(ARG, arg == won[k]);
+		CHECK(REASON, reason == won[k]);
 		CHECK(OWN, won[k] != 0);
 		ended[k] = 1; inwait = 0
 	}

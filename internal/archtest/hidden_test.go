@@ -22,7 +22,7 @@ var hiddenPackages = []struct {
 	}}},
 	{"internal/wait", (*Source).Unmarked, HiddenRules{}},
 	{"internal/sched", (*Source).Unmarked, HiddenRules{Plain: map[string]string{
-		"internal/sched next.empty":      "atomics only",
+		"internal/sched runNext.empty":   "atomics only",
 		"internal/sched ring.len":        "atomics only",
 		"internal/sched Scheduler.Enter": "atomics only",
 		"internal/sched Scheduler.Home":  "reads what never changes",
@@ -63,8 +63,8 @@ var hiddenPackages = []struct {
 			"registration.try.func": 0, // acts only after a panic of the user's code, which is not hidden
 		},
 		Plain: map[string]string{
-			". Nursery.note.append":    "what it reads is written under the pragma alone",
-			"internal/invariant Check": touchesNothing,
+			". Nursery.addError.append": "what it reads is written under the pragma alone",
+			"internal/invariant Check":  touchesNothing,
 		},
 	}},
 	{"sim", (*Source).Hidden, HiddenRules{

@@ -50,7 +50,7 @@ var hot = map[string][]string{
 	},
 	"coir.choose": {
 		"coir.(*Case).done", "coir.(*Fiber).beginFew", "coir.(*Fiber).beginSelect", "coir.(*Fiber).endFew",
-		"coir.(*Fiber).endSelect", "coir.(*Fiber).stepSelect", "coir.(*Fiber).tellChoice", "coir.chooseAny", "indirect",
+		"coir.(*Fiber).endSelect", "coir.(*Fiber).stepSelect", "coir.(*Fiber).tellEnding", "coir.chooseAny", "indirect",
 		"internal/coro.G.abi0",
 		"internal/hide.Pointer.abi0", "internal/sched.(*Task).BeginPark", "internal/sched.(*Worker).settle",
 	},
@@ -110,7 +110,8 @@ var hot = map[string][]string{
 		"coir.(*scratch).publish", "coir.(*scratch).try", "internal/sched.(*Worker).Ready", "runtime.newobject",
 	},
 	"coir.(*Fiber).endSelect": {
-		"coir.(*Fiber).stopTimer", "coir.(*Fiber).takePlace", "coir.(*scratch).withdraw", "runtime.newobject",
+		"coir.(*Fiber).stopTimer", "coir.(*Fiber).takePlace", "coir.(*Fiber).tellSelect", "coir.(*scratch).withdraw",
+		"runtime.newobject",
 	},
 	"coir.(*Fiber).arm": {"coir.(*Fiber).changeScope"},
 	"coir.(*scratch).try": {

@@ -28,7 +28,7 @@ type Chan[T any] struct {
 //go:norace
 func (c *Chan[T]) Init(limit int, store flavor.Store[T], over Overflow, clk clock.Clock) {
 	// Spec: CH-54 (channel ids order their locks)
-	c.id = NewID()
+	c.id = NewObjectID()
 	c.limit, c.other, c.over = limit, store, over
 	if store == nil {
 		c.ring.Init(limit)
@@ -91,9 +91,9 @@ func (c *Chan[T]) Put(v T) (r park.Reason, ready *park.Parker) {
 	return park.Data, nil
 }
 
-// Take takes the oldest value, and returns Data. If there is none it returns None, or Closed if the channel is closed.
-// The value of a waiting sender moves into the room that Take makes. The caller readies the parker, if not nil, after
-// unlocking.
+// Take takes the oldest value, and returns Data. If there is no value, Take returns None, or Closed if the channel is
+// closed. The value of a waiting sender moves into the room that Take makes. The caller readies the parker, if not nil,
+// after unlocking.
 //
 //go:norace
 func (c *Chan[T]) Take() (v T, r park.Reason, ready *park.Parker) {
@@ -253,7 +253,7 @@ func (c *Chan[T]) Displace(v T) (lost T, r park.Reason) {
 	// Spec: CH-18 (dropped values are counted and handed over)
 	// Spec: CH-58 (a failing overflow is ErrWouldBlock)
 	if c.over == Fail {
-		c.count(Sending, park.None)
+		c.Count(Sending, park.None)
 		return lost, park.Refused
 	}
 	lost = v

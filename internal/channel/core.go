@@ -45,14 +45,19 @@ const (
 // NoLimit is the limit of a channel that holds any number of values.
 const NoLimit = math.MaxInt
 
-// Core is the part of a channel that does not depend on the type of its values. Its lock guards everything except ID
-// and Limit. The caller of a method holds the lock unless the method says otherwise.
+// Core is the part of a channel that does not depend on the type of its values. The caller of a method holds the lock,
+// unless the method says otherwise.
+//
+// The lock guards all fields, with two exceptions. Init sets id, limit, over, port and cells, which then never change:
+// ID, Limit, Overflows, Displaces, Port and Cells need no lock. Without the lock, a select reads plain, and the fields
+// that Ready reads, for a guess that it checks again under the lock; and an operation that failed reads state for its
+// error.
 type Core struct {
 	mu      xatomic.Mutex
 	waiting [2]wait.Queue // by side
 	state   State
 	over    Overflow
-	plain   bool // neither timed nor watched, so a transfer takes no extra steps; false before Init
+	plain   bool // neither timed nor watched: a transfer takes no extra steps; false before Init
 	held    int  // values in the store
 	limit   int  // the most values that the store may hold
 
@@ -67,19 +72,19 @@ type Core struct {
 	times *times    // nil unless it is timed
 }
 
-var lastID atomic.Uint64
+var lastObjectID atomic.Uint64
 
-// NewID returns a number that no other channel, selector or nursery has.
+// NewObjectID returns a number that no other channel, selector or nursery has.
 //
 //go:norace
-func NewID() uint64 {
+func NewObjectID() uint64 {
 	race.Disable() // making a channel synchronises nothing
 	defer race.Enable()
-	return lastID.Add(1)
+	return lastObjectID.Add(1)
 }
 
-// Unknown stands for a fiber's number if it is not known whether a fiber or a goroutine uses a side, because finding
-// out would take longer than the operation.
+// Unknown stands for a fiber's number if the caller does not say which fiber or goroutine uses a side. A Try operation
+// does not, because it would take longer than the operation to find out.
 const Unknown = uint64(^uintptr(0))
 
 // UsedBy records, for snapshots, the number of the fiber that uses a side, or 0 for a goroutine, and the number that
@@ -145,7 +150,7 @@ func (c *Core) Drained() bool {
 	return c.state == Closed && c.held == 0 && c.waiting[Sending].Empty()
 }
 
-// Plain reports whether the channel is neither timed nor watched. It returns false before Init, so the fast paths,
+// Plain reports whether the channel is neither timed nor watched. It returns false before Init. So the fast paths,
 // which are for plain channels, need not check whether Init was called.
 //
 //go:norace
@@ -171,8 +176,8 @@ func (c *Core) Len() int {
 	return c.held
 }
 
-// Ready reports whether an operation of that side can proceed without waiting. Without the lock the answer is a guess:
-// Ready reads words that other goroutines may be writing.
+// Ready reports whether an operation of that side can proceed without waiting. Without the lock the answer is a guess,
+// because Ready reads words that other goroutines may be writing.
 //
 //go:norace
 func (c *Core) Ready(side Side) bool {
@@ -218,7 +223,7 @@ func (c *Core) Withdraw(side Side, n *wait.Node, r park.Reason) {
 	// Spec: CH-56 (a cancelled wait takes no value and no place)
 	c.mu.Lock()
 	c.waiting[side].Withdraw(n)
-	c.count(side, r)
+	c.Count(side, r)
 	c.mu.Unlock()
 }
 
@@ -234,18 +239,16 @@ func (c *Core) WithdrawCase(side Side, n *wait.Node) (won bool) {
 	return won
 }
 
-// Close changes the channel's state to the given one. It returns false if the channel was already in that state or a
-// later one. The caller then calls EndWaits, which claims the waits that this ends.
+// Close changes the channel's state to a later one. The caller then calls EndWaits, which claims the waits that this
+// ends.
 //
 //go:norace
-func (c *Core) Close(to State) bool {
+func (c *Core) Close(to State) {
 	// Spec: CH-34 (close is one step)
-	// Spec: CH-38 (close and abort are idempotent)
-	if c.state >= to {
-		return false
+	if invariant.Enabled {
+		invariant.Check(c.state < to, "a channel in state %d is closed to state %d", c.state, to)
 	}
 	c.state = to
-	return true
 }
 
 // EndWaits claims the waits that the channel's state has ended, until none is left or the batch is full.

@@ -1,8 +1,8 @@
 // Package channel implements what happens under a channel's lock.
 //
-// It deals with values, cells and parkers. It does not know fibers, contexts or the scheduler, and it readies no
-// parker: an operation that ends a wait returns the parker, and its caller readies the parker after unlocking. Package
-// coir has the typed methods that users call, the waiting, and the errors.
+// It deals with values, cells and parkers. It does not know fibers, contexts or the scheduler. It readies no parker: an
+// operation that ends a wait returns the parker, and the caller of the operation readies the parker after unlocking.
+// Package coir has the typed methods that users call, the waiting, and the errors.
 //
 // # How an operation works
 //
@@ -25,7 +25,7 @@
 //
 // # Invariants
 //
-// They hold whenever the lock is free. They do not count waits that have ended and are about to be withdrawn.
+// They hold whenever the lock is free. A wait that has ended but has not been withdrawn yet does not count as a wait.
 //
 //	no-idle-sender    If there is room, no sender waits.
 //	no-idle-receiver  If there is a value, no receiver waits.

@@ -42,8 +42,8 @@ func UnlockAll(cores []*Core) {
 	}
 }
 
-// heapSort sorts many channels by number. It does not use package slices, because the race detector would see its
-// accesses to a list that is passed between goroutines, but not what orders them.
+// heapSort sorts many channels by number. It does not use package slices: the list passes between goroutines, and the
+// race detector would see the accesses of package slices, but not what orders them.
 //
 //go:norace
 func heapSort(cores []*Core) {

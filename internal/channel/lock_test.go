@@ -13,7 +13,7 @@ import (
 //
 // Spec: CH-54 (channel ids order their locks)
 func TestNumbersGrow(t *testing.T) {
-	last := NewID()
+	last := NewObjectID()
 	for range 1000 {
 		c := new(Chan[int])
 		c.Init(0, nil, Wait, nil)

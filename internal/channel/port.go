@@ -11,8 +11,9 @@ import (
 // Port is a channel as a select sees it: without the type of its values. The caller of a method holds the lock, unless
 // the method says otherwise.
 type Port interface {
-	// Send sends v, a value of the channel's type, if it need not wait. Recv likewise receives into *dst. If Send
-	// returns a function, the caller must call it after unlocking: it passes a dropped value to Undelivered.
+	// Send sends v, a value of the channel's type, if that is possible without waiting. Recv likewise receives into
+	// *dst. If Send returns a function, the caller must call it after unlocking: it passes a dropped value to
+	// Undelivered.
 	Send(v any) (r park.Reason, ready *park.Parker, rest func())
 	Recv(dst unsafe.Pointer) (r park.Reason, ready *park.Parker)
 	// Cell returns a cell for a case. It needs no lock.
@@ -41,7 +42,7 @@ func (p *port[T]) Send(v any) (r park.Reason, ready *park.Parker, rest func()) {
 		}
 	}
 	if r == park.Closed {
-		c.count(Sending, r)
+		c.Count(Sending, r)
 	}
 	return r, ready, rest
 }
@@ -54,7 +55,7 @@ func (p *port[T]) Recv(dst unsafe.Pointer) (park.Reason, *park.Parker) {
 	case park.Data:
 		deliver(dst, v)
 	case park.Closed:
-		c.count(Receiving, r)
+		c.Count(Receiving, r)
 	}
 	return r, ready
 }

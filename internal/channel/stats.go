@@ -48,7 +48,8 @@ func (c *Core) transferred() {
 	}
 }
 
-// changed records a transfer to or from the store, and tells the watchers of side that it may have become ready.
+// changed records a transfer to or from the store, and tells the watchers of a side that the side may have become
+// ready.
 //
 //go:noinline
 //go:norace
@@ -57,7 +58,8 @@ func (c *Core) changed(side Side) {
 	c.tell(side)
 }
 
-// waits records when a wait began, and tells the watchers of the other side that it may have become ready.
+// waits records when the wait of n began, and tells the watchers of the other side that their side may have become
+// ready.
 //
 //go:noinline
 //go:norace
@@ -73,17 +75,14 @@ func (c *Core) waits(other Side, n *wait.Node) {
 //go:norace
 func (c *Core) Fail(side Side, r park.Reason) {
 	c.mu.Lock()
-	c.count(side, r)
+	c.Count(side, r)
 	c.mu.Unlock()
 }
 
 // Count is like Fail, for a caller that holds the lock.
 //
 //go:norace
-func (c *Core) Count(side Side, r park.Reason) { c.count(side, r) }
-
-//go:norace
-func (c *Core) count(side Side, r park.Reason) {
+func (c *Core) Count(side Side, r park.Reason) {
 	f := &c.failed[side]
 	switch r.Kind() {
 	case park.None:
@@ -125,7 +124,7 @@ type SideStats struct {
 	Failures
 	Waiting int
 	Since   int64  // when the first waiting operation began to wait, if the channel is timed
-	By      uint64 // the fiber that used the side last, or 0 for a goroutine or none: see Core.UsedBy
+	By      uint64 // the fiber that used the side last; 0 for a goroutine or none, or Unknown: see Core.UsedBy
 	Was     uint64 // the fiber recorded before By
 }
 

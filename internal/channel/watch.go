@@ -37,8 +37,8 @@ type watchers struct {
 	woken  *Watch // the watches whose parkers must be readied after unlocking
 }
 
-// Watch adds a watch to the list of one side. Each time the number of watches may have doubled, it removes those whose
-// watcher is gone, so that they do not accumulate on an unused channel.
+// Watch adds a watch to the list of one side. Each time the number of watches may have doubled, Watch removes those
+// whose watcher is gone. Otherwise they would accumulate on a channel that is not used.
 //
 //go:norace
 func (c *Core) Watch(side Side, w *Watch) {
@@ -87,7 +87,8 @@ func (l *watchers) withdraw(side Side, w *Watch) {
 	l.n[side]--
 }
 
-// tell notifies the watchers of one side that it may have become ready. TakeWoken returns those to ready.
+// tell notifies the watchers of one side that their side may have become ready. TakeWoken then returns those whose
+// parkers must be readied.
 //
 // Spec: SE-21 (a Selector's events do not cost its size)
 //
@@ -139,7 +140,8 @@ func (w *Watch) Next() (p *park.Parker, next *Watch) {
 	return p, next
 }
 
-// Append appends the watches of another list, and returns the first of all. Either list may be nil.
+// Append appends the list of watches more to the list that begins with w, and returns the first watch of the result.
+// Either list may be nil.
 //
 //go:norace
 func (w *Watch) Append(more *Watch) *Watch {

@@ -336,8 +336,8 @@ func (s *search) reverse(r *run, j int32, i, t int) {
 	}
 	if can := initials & x.can; can != 0 {
 		x.try |= can & -can
-	} else { // impossible, unless something is ordered that is not announced
-		panic("interleave: no thread can go first there: something is ordered that is not announced")
+	} else { // impossible, unless an operation synchronises but is not announced
+		panic("interleave: no thread can run first: an operation synchronises but is not announced")
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *sleeper) cancel() {
 // Two wakers and a canceller against one wait. The canceller always runs, so the wait always ends.
 //
 // Spec: PK-10 (exactly one ends a wait)
-// Spec: PK-12 (the winner's argument carries reason and index)
+// Spec: PK-12 (the winner's reason carries kind and index)
 // Spec: PK-14 (a wake between arm and commit is not lost)
 func TestExploreParkAgainstWakersAndCancel(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {

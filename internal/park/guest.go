@@ -6,11 +6,11 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Guest lets a plain goroutine wait as fibers do. It has the same word, but readying it posts a semaphore of one place.
-// The semaphore is a Go channel, the cheapest measured way to block a goroutine (docs/design/0007).
+// Guest lets a plain goroutine wait as fibers do. It has the same word, but Ready posts a semaphore of one place. The
+// semaphore is a Go channel, the cheapest measured way to block a goroutine (docs/design/0007).
 //
-// Guests may be used again by other goroutines, one after the other. Tickets do not restart, so a waker that kept one
-// from an earlier wait finds it stale.
+// Guests may be used by several goroutines, one after the other. Tickets do not restart, so a waker that has kept the
+// ticket of an earlier wait finds it stale.
 //
 // A channel that is made in a bubble of testing/synctest belongs to the bubble, and the next user of the guest may be
 // outside. So a wait in a bubble has a semaphore of its own, and a guest keeps only one that was made outside. A
@@ -22,8 +22,9 @@ type Guest struct {
 	sema xatomic.Sema // posted once for each wait that was committed to and has been claimed
 }
 
-// Init prepares the guest for its first use. n is the number of the guest. Tickets begin at different places, far from
-// each other, so that the ticket alone tells waits of different guests apart, unless one of them waits very often.
+// Init prepares the guest for its first use. n is the number of the guest. The tickets of each guest begin at another
+// number, far from those of other guests. So the ticket alone tells waits of different guests apart, unless one of them
+// waits very often.
 //
 //go:norace
 func (g *Guest) Init(n uint64) {
@@ -63,8 +64,8 @@ func (g *Guest) checkHome() {
 //go:norace
 func (g *Guest) Late(*Parker) {}
 
-// Park blocks the goroutine until its armed wait has ended, or cancel is closed: then it tries to end the wait itself,
-// for Cancelled. A nil cancel is never closed.
+// Park blocks the goroutine until its armed wait has ended. If cancel is closed first, Park tries to end the wait
+// itself, with reason Cancelled. A nil cancel is never closed.
 //
 // A goroutine blocks on its own stack, so it may call Commit itself: there is no switch to wait for.
 //
@@ -82,14 +83,14 @@ func (g *Guest) Park(cancel <-chan struct{}) Reason {
 		case <-cancel:
 			t, _ := g.Waiting()
 			g.Wake(t, Cancelled, nil)
-			g.Wait() // for the winner's token, which may be ours
+			g.Wait() // for the token of the winner, which may be this goroutine
 		}
 	}
 	return g.Reason()
 }
 
-// ArmParked is Arm and Commit in one, before the wait is published: the semaphore remembers a waker that comes before
-// the goroutine blocks. Such a wait cannot be disarmed. Its goroutine calls Wait.
+// ArmParked is Arm and Commit in one. It is called before the wait is published. If a waker comes before the goroutine
+// blocks, the semaphore keeps its token. Such a wait cannot be disarmed. Its goroutine then calls Wait, not Park.
 //
 //go:norace
 func (g *Guest) ArmParked() Ticket {

@@ -9,7 +9,8 @@
 //
 // # The road taken
 //
-// Each parker has one word, changed by one CAS, and no other flag:
+// Each parker has one word and no other flag. The owner arms it by a store, because no waker changes the word of a wait
+// that has ended. Every other change is one CAS.
 //
 //	 63                                    16 15           4 3     0
 //	+----------------------------------------+--------------+-------+
@@ -22,12 +23,15 @@
 //	   |    Disarm     |   v                                                               v
 //	   +---------------+  NOTIFIED(t, r): the committer readies it, once           RUNNABLE(t, r): readied, once
 //
-// A parker that has been resumed does not store RUNNING: its word keeps RUNNABLE or NOTIFIED with a ticket that no
-// later wait has, until the next Arm. To a waker all of these mean that the wait has ended.
+// ArmParked goes from RUNNING to PARKED(t) in one store, for a parker that no switch has to suspend first.
+//
+// A parker that has been resumed does not store RUNNING. Until the next Arm, its word keeps RUNNABLE or NOTIFIED, with
+// a ticket that no later wait has. To a waker all three states mean that the wait has ended.
 //
 // # Invariants
 //
-//	one-winner   For each ticket at most one Wake or Claim wins, which returns Won or Asleep.
+//	one-winner   For each ticket at most one call wins: a Wake that returns Won, a Claim that returns Won or Asleep, or
+//	             a ClaimParked that returns true.
 //	one-ready    A parker is readied exactly once for each wait that it committed to, and never while it runs.
 //	no-restart   Tickets only grow, even if a pooled guest serves another goroutine; after 2^48 waits they restart at 1.
 //	hands-off    After a Commit that returned true only the winner touches the parker.
@@ -124,7 +128,7 @@ func reasonOf(w uint64) Reason { return Reason(w >> stateBits & (1<<reasonBits -
 func stateOf(w uint64) State { return State(w & stateMask) }
 
 // Place is the queue to which a readied parker is added: the queue of the waker's worker. It is opaque in this package.
-// Nil means any queue.
+// If a Place is nil, any queue will do.
 type Place any
 
 // Owner makes a woken parker run. The waker that ends the wait of a parked parker calls Ready, once. A wake that does
@@ -171,8 +175,8 @@ func (p *Parker) Arm() Ticket {
 	return p.armAs(Parking)
 }
 
-// ArmParked is Arm and Commit in one, for a parker that has never run, or that waits on a stack of its own. Such a wait
-// cannot be disarmed.
+// ArmParked is Arm and Commit in one, for a fiber that has never run, or for a goroutine, which blocks on its own
+// stack. Such a wait cannot be disarmed.
 //
 //go:norace
 func (p *Parker) ArmParked() Ticket {
@@ -218,8 +222,8 @@ func (p *Parker) Disarm() bool {
 }
 
 // Commit puts an armed parker to sleep. The goroutine that runs in its place calls it once the parker's stack is quiet.
-// If Commit returns false, a waker came first, and the caller must ready the parker. If it returns true the caller must
-// not touch the parker again.
+// If Commit returns false, a waker came first, and the caller must ready the parker. If Commit returns true, the caller
+// must not touch the parker again.
 //
 //go:norace
 func (p *Parker) Commit() bool {
@@ -247,7 +251,7 @@ func (p *Parker) Woken() bool {
 //
 //go:norace
 func (p *Parker) Reason() Reason {
-	// Spec: PK-12 (the winner's argument carries reason and index)
+	// Spec: PK-12 (the winner's reason carries kind and index)
 	return reasonOf(p.word.Load())
 }
 
@@ -289,8 +293,8 @@ func (p *Parker) Wake(t Ticket, r Reason, here Place) Outcome {
 	return o
 }
 
-// MakeReady readies a parker that was claimed Asleep. Until then the parker sleeps, so the winner may unlock first. A
-// nil p stands for a parker that was not asleep: MakeReady does nothing.
+// MakeReady readies a parker that was claimed Asleep. Until then the parker sleeps, so the winner may unlock first. If
+// p is nil, which stands for a parker that was not asleep, MakeReady does nothing.
 //
 //go:norace
 func (p *Parker) MakeReady(here Place) {
@@ -299,7 +303,8 @@ func (p *Parker) MakeReady(here Place) {
 	}
 }
 
-// Claim is the first half of Wake: it decides whether this waker ends the wait t, and leaves a sleeping parker asleep.
+// Claim is the first half of Wake: it decides whether this waker ends the wait t. It does not ready a parker that
+// sleeps.
 //
 //go:norace
 func (p *Parker) Claim(t Ticket, r Reason) Outcome {
@@ -316,7 +321,7 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 		switch stateOf(w) {
 		case Parking:
 			if p.word.CompareAndSwap(w, word(t, r, Notified)) {
-				return Won // the committer will find it
+				return Won // the committer will find the parker NOTIFIED, and ready it
 			}
 		case Parked:
 			if p.word.CompareAndSwap(w, word(t, r, Runnable)) {
@@ -329,8 +334,8 @@ func (p *Parker) Claim(t Ticket, r Reason) Outcome {
 	}
 }
 
-// ClaimParked is Claim in one CAS, for a parker that has parked. It returns false if the parker has not parked or is in
-// another wait; the caller then uses Claim.
+// ClaimParked is Claim in one CAS, for a parker that has parked. If it returns true, the caller must ready the parker.
+// It returns false if the parker has not parked or is in another wait; the caller then uses Claim.
 //
 //go:norace
 func (p *Parker) ClaimParked(t Ticket, r Reason) bool {

@@ -53,13 +53,13 @@ func TestParkerIsOneWord(t *testing.T) {
 // TestEveryTransition has one row for each state, and one column for each operation. An operation that is not in a
 // row's list leaves the word unchanged.
 //
-// Spec: PK-02 (the word is ticket, argument and state)
+// Spec: PK-02 (the word is ticket, reason and state)
 // Spec: PK-03 (a wait is in one of five states)
 // Spec: PK-04 (only the running fiber arms its wait)
 // Spec: PK-05 (each arm takes a fresh ticket)
 // Spec: PK-08 (a stale wake changes nothing)
 // Spec: PK-11 (a wake reports whether it won)
-// Spec: PK-12 (the winner's argument carries reason and index)
+// Spec: PK-12 (the winner's reason carries kind and index)
 // Spec: PK-13 (a wake of PARKING does not enqueue)
 // Spec: PK-15 (the winner of a PARKED wait enqueues it once)
 // Spec: PK-17 (commit fails only if the wait was notified)

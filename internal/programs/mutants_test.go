@@ -65,7 +65,7 @@ var changes = []change{
 	{"Shield does not shield", "context.go",
 		[]string{"WithoutCancel(ctx), c.runtime(), nil, c.f)\n", "WithoutCancel(ctx), c.runtime(), c.sc, c.f)\n"}},
 	{"a send that gives up leaves its value behind", "internal/channel/core.go",
-		[]string{"	c.waiting[side].Withdraw(n)\n	c.count(side, r)\n", "	c.count(side, r)\n"}},
+		[]string{"	c.waiting[side].Withdraw(n)\n	c.Count(side, r)\n", "	c.Count(side, r)\n"}},
 	{"a select that has sent keeps its value", "selectfew.go",
 		[]string{"			c.core.ch.WithdrawCase(c.side(), n)\n", ""}},
 	{"a result of Ordered that was given up is lost", "ordered.go",

@@ -15,9 +15,9 @@
 // of other workers. If it finds nothing, it sleeps. Work that must wait until the old stack is quiet (commit a park,
 // put a yielding task back, free a frame) is left in the worker for the resumed side, which calls settle.
 //
-// Rejected: a scheduler loop between any two tasks costs a second swap, and is then no faster than Go's own channels.
-// With private queues, whose owner serves thieves on request, a push is cheaper, but a worker stuck in native code
-// would keep its tasks. A ring in front of the global list, as in one of the specifications, gains nothing: the list is
+// Three designs were rejected. A scheduler loop between any two tasks costs a second swap, and is then no faster than
+// Go's own channels. With private queues, whose owner serves thieves on request, a push is cheaper, but a worker that
+// is stuck in native code would keep its tasks. A ring in front of the global list gains nothing, because the list is
 // intrusive, and a push takes a lock for two stores and never blocks.
 //
 // # Who runs, and how many

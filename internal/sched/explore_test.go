@@ -218,7 +218,7 @@ func TestExploreShare(t *testing.T) {
 // Spec: SC-10 (a queue gives each entry to one taker)
 func TestExploreNext(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
-		var place next
+		var place runNext
 		k := newTaken(3)
 		place.put(k.ts[0])
 		thief := func() { k.add(place.take()) }

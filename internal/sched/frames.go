@@ -51,8 +51,8 @@ func (p *pool) take() *Frame {
 	return fr
 }
 
-// put moves frames of w to the pool until w has no more than keep. Their stacks are quiet, because the worker has
-// switched away from them.
+// put moves frames of w to the pool until w has no more than keep. The stacks of these frames are quiet, because the
+// worker has switched away from them.
 //
 //go:norace
 func (p *pool) put(w *Worker, keep int) {

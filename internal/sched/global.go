@@ -3,7 +3,7 @@ package sched
 import "github.com/coir-go/coir/internal/xatomic"
 
 // list is the global queue. It holds tasks from outside, and those that overflowed a ring. It is intrusive and
-// unbounded. A push holds the lock for two stores and never blocks.
+// unbounded. A push holds the lock for a few stores, and never waits for room.
 type list struct {
 	n          xatomic.Int64 // read without the lock to see whether the list is empty
 	mu         xatomic.Mutex

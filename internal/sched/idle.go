@@ -19,14 +19,16 @@ import (
 //	                               than target active?
 //
 // Either the worker's second look sees the task, or the waker sees the worker. A searching worker stops counting as a
-// searcher before its second look, so that look covers any waker that relied on the searcher.
+// searcher before its second look. So the second look also sees the task of a waker that woke nobody because this
+// worker was searching.
 //
 // At most one worker is woken at a time: it counts as a searcher from the moment it is chosen. If it finds work and
 // there is more, it wakes the next one. So a burst wakes as many workers as it can use, one after the other, and a
 // single task wakes one.
 //
-// active counts the workers that are neither idle nor held nor blocked. Code that lowers it although the worker has not
-// run out of work (Block, the monitor) must look for work afterwards and wake another worker for it: see yieldPlace.
+// active counts the workers that are neither idle nor held nor blocked. Block and the monitor lower it although the
+// worker has not run out of work. Such code must look for work afterwards, and wake another worker for it: see
+// yieldPlace.
 //
 // If target workers are active already, a waker makes one more stand by instead: see stand.go.
 //
@@ -69,7 +71,7 @@ func (s *Scheduler) wake() {
 		if !s.searchers.CompareAndSwap(0, 1) || s.sendOut() {
 			return
 		}
-		// No worker was woken, but for a moment there seemed to be a searcher, and another waker may have relied on it.
+		// No worker was woken. But for a moment there seemed to be a searcher, on which another waker may have relied.
 		s.searchers.Add(-1)
 		xatomic.Peek(&s.mu)
 		if s.gone || !s.anyWork() {
@@ -78,8 +80,8 @@ func (s *Scheduler) wake() {
 	}
 }
 
-// sendOut wakes an idle worker, or starts one, to search. The caller has counted it as a searcher. It returns false if
-// the caller must undo that.
+// sendOut wakes an idle worker, or starts one, to search. The caller has counted it as a searcher. If it returns false,
+// the caller must decrement searchers.
 //
 // Spec: SC-36 (the number of workers is capped)
 // Spec: SC-44 (a sleeping worker is preferred to a new one)
@@ -201,8 +203,8 @@ func (s *Scheduler) discharge(w *Worker, state uint32) bool {
 	return true
 }
 
-// hold marks a worker that is stuck in native code as held, which frees its place. It returns false if the worker is
-// not running. The caller holds mu, and wakes another worker.
+// hold marks a worker that is stuck in native code as held. This frees the worker's place. It returns false if the
+// worker is not running. The caller holds mu, and wakes another worker.
 //
 //go:norace
 func (s *Scheduler) hold(w *Worker) bool {
@@ -308,8 +310,9 @@ func (s *Scheduler) unlist(w *Worker) bool {
 	return false
 }
 
-// announce makes the worker idle, or makes it leave if it is not needed. Outside bubbles, the monitor makes surplus
-// workers leave: see thin. The caller holds mu.
+// announce makes the worker idle. If the worker is not needed, announce makes it leave instead: if the scheduler is
+// closed, and in a bubble also if the worker is surplus. Outside bubbles, the monitor makes surplus workers leave: see
+// thin. The caller holds mu.
 //
 //go:norace
 func (w *Worker) announce() {
@@ -360,9 +363,9 @@ func (w *Worker) leave() {
 }
 
 // back is called by the base of a worker that was held or blocked, and is free again. It reports whether the worker may
-// continue. If its place is taken, back drains its queues, and the worker must rest. back does not announce the worker
-// idle. If it did, rest, which announces it, could not tell a worker that back has announced from one that has been
-// woken since. Guarded by TestExploreBackAgainstWake.
+// continue. If all places are taken, back drains its queues, and the worker must rest. back leaves it to rest to
+// announce the worker idle. If back announced it too, rest could not tell whether the worker is still on the idle list
+// or has been woken since. Guarded by TestExploreBackAgainstWake.
 //
 // Spec: SC-38 (a retiring worker hands its queue over)
 // Spec: SC-48 (a replaced worker waits for a place)

@@ -18,8 +18,9 @@ const piece = 64
 // Walk calls visit for each task of the process that has begun and has not ended, until visit returns false. It holds
 // no lock while it calls visit. It visits a task that lives during the whole walk exactly once.
 //
-// Each such task has a frame, and frames are registered. The tables of the registry only grow, by doubling. So if a
-// shard had n buckets when its walk began, the frames that were in bucket r are now in the buckets equal to r modulo n.
+// Each such task has a frame, and each frame is registered. The tables of the registry only grow, by doubling. So if a
+// shard had n buckets when the walk over it began, the frames that were in bucket r are now in buckets whose numbers
+// are r modulo n.
 //
 //go:norace
 func Walk(visit func(*Task) bool) {
@@ -39,8 +40,8 @@ func Walk(visit func(*Task) bool) {
 	}
 }
 
-// finds is a list of tasks, which only its owner uses. It does not use append, because the race detector would see
-// that.
+// finds is a list of tasks, which only its owner uses. It does not use append, because the race detector sees the
+// accesses of append.
 type finds struct {
 	list []*Task
 	n    int
@@ -97,7 +98,7 @@ func loadTask(p **Task) *Task {
 }
 
 // Queued calls visit for tasks in the scheduler's queues that have not begun, until visit returns false. From the
-// global queue it visits at most most tasks. It may miss tasks that move between queues meanwhile.
+// global queue it visits at most most tasks. It may miss tasks that move between queues during the call.
 //
 //go:norace
 func (s *Scheduler) Queued(most int, visit func(*Task) bool) {
@@ -121,7 +122,7 @@ func (s *Scheduler) Queued(most int, visit func(*Task) bool) {
 // look returns the task, or nil if there is none or another worker is taking it.
 //
 //go:norace
-func (n *next) look() *Task {
+func (n *runNext) look() *Task {
 	seq := n.seq.Load()
 	t := loadTask(&n.task)
 	if seq&1 == 0 || n.seq.Load() != seq {
@@ -158,8 +159,9 @@ type Wait struct {
 	Due    int64     // when its timer ends it, on the scheduler's clock; 0 if never
 }
 
-// Look returns the wait of a task that another goroutine runs, and whether the task is in one. The task was in that
-// wait while Look read it, because the task's word, which includes the ticket, was the same before and after.
+// Look returns the wait of a task that another goroutine runs. It reports whether the task was in a wait. Look reads
+// the task's word, which includes the ticket, before and after it reads the rest. If ok, both words were equal, so the
+// task was in that wait all the time.
 //
 //go:norace
 func (t *Task) Look() (w Wait, ok bool) {

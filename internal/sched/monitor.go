@@ -17,12 +17,13 @@ import (
 )
 
 // The monitor finds workers that are held in native code (a mutex, a system call, a long computation) while tasks wait.
-// Such a worker cannot report that itself. The monitor is a timer, not a goroutine, and it is armed only while some
+// A worker that is held cannot report it. The monitor is a timer, not a goroutine, and it is armed only while some
 // worker runs a task. When all are idle it stops, so an idle process uses no CPU.
 //
-// Each tick it compares every worker's beat with the last one it saw. A worker that has not switched for a tick while
-// there is work is held: it no longer counts as active, and another worker takes its place, starting with its queue.
-// While every tick finds held workers (for example, if a thousand fibers block natively), the ticks come faster.
+// Each tick it compares every worker's beat with the last one it saw. If a worker has not switched for a tick while
+// there is work, the monitor marks it as held. The worker then no longer counts as active. Another worker takes its
+// place, and begins with the tasks in its queue. While every tick finds held workers (for example, if a thousand fibers
+// block natively), the ticks come faster.
 //
 // It also measures how long tasks run between two switches, which tells the workers when waking another one pays
 // (Worker.offer). It wakes a worker for work that was queued and not offered, follows GOMAXPROCS, and reports stalls.

@@ -3,8 +3,8 @@ package sched
 import "github.com/coir-go/coir/internal/xatomic"
 
 // places lists the active workers, so that a worker that looks for work visits only those and not the thousands that
-// may be in native calls. There are twice as many places as the base number of workers, because that many workers may
-// be active.
+// may be in native calls. There are twice as many places as the target number of workers, because so many workers may
+// be active after calls of Block.
 //
 //	A worker counts as active from before it takes a place until after it leaves the place, so a worker that needs a
 //	place always finds one.

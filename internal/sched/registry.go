@@ -23,8 +23,8 @@ type shard struct {
 
 var registry [shards]shard
 
-// sieve counts frames by a part of their hash. A goroutine whose count is 0 runs no frame, and knows that without a
-// lock. If a goroutine runs a frame, the count includes that frame.
+// sieve counts frames by a part of their hash. A goroutine that runs a frame is included in the count of its hash. So a
+// goroutine whose count is 0 runs no frame, and learns that without a lock.
 var sieve [1024]atomic.Int32
 
 //go:norace

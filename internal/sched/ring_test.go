@@ -152,7 +152,7 @@ func TestNextWithThieves(t *testing.T) {
 	if testing.Short() {
 		total = 20_000
 	}
-	var place next
+	var place runNext
 	ts := tasks(total)
 	index := make(map[*Task]int, total)
 	for i, task := range ts {

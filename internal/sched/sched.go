@@ -47,10 +47,10 @@ type Observer interface {
 // runnable: an idle scheduler has no goroutine.
 //
 // A scheduler that is made in a bubble of testing/synctest belongs to the bubble, as do its workers and timers. Its
-// tasks can be made runnable only from inside the bubble. Its workers leave as soon as the scheduler is not used,
-// because a bubble cannot end before they do: once its main function has returned, its time stands still, and no timer
-// can stop them. A scheduler that was made outside can be given work from a bubble, but must not start a worker or set
-// a timer there.
+// tasks can be made runnable only from inside the bubble. A bubble cannot end while such workers exist, and no timer
+// can stop them, because the bubble's time stands still once its main function has returned. So the workers leave as
+// soon as the scheduler is not used. A scheduler that was made outside can be given work from a bubble, but must not
+// start a worker or set a timer there.
 type Scheduler struct {
 	home     bubble.ID
 	owner    park.Owner   // the owner of its tasks: the scheduler itself
@@ -172,8 +172,8 @@ func (s *Scheduler) remove(w *Worker) int {
 }
 
 // Enter tells the scheduler that a user from outside begins to use it. Leave ends that use, when every task of the user
-// has ended. Only a scheduler without users may close or shrink. The specifications count tasks for this purpose, but
-// all tasks belong to the tree of a user, so counting the users is enough.
+// has ended. Only a scheduler without users may close or shrink. Every task belongs to the tree of a user, so it is
+// enough to count the users, and tasks need not be counted (see docs/design/0004).
 func (s *Scheduler) Enter() { s.users.Add(1) }
 
 // Leave ends one Enter. After the last one the monitor releases everything; in a bubble Leave does so immediately.
@@ -222,7 +222,7 @@ func (s *Scheduler) GoWaiting(t *Task, here *Worker) {
 	}
 }
 
-// inject queues a task that became runnable from outside.
+// inject queues a task that was made runnable by code that does not run on a worker of this scheduler.
 //
 //go:norace
 func (s *Scheduler) inject(t *Task) {

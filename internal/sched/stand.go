@@ -19,9 +19,9 @@ import (
 // soon as the task blocks.
 //
 // A processor also runs the standby when a worker calls Gosched (see glance) or is preempted. So the standby asks the
-// Go runtime how many goroutines run or are runnable. If there are target or more, all workers compute, and there is
-// nothing to do. A worker may also wait for a lock for a moment, so the standby keeps checking for as long as that may
-// take.
+// Go runtime how many goroutines run or are runnable. If there are at least target of them, all workers compute, and
+// nothing needs to be done. A worker may also wait for a lock for a moment, so the standby keeps checking for as long
+// as that may take.
 //
 // The protocol, which TestExploreStandIn explores:
 //
@@ -33,8 +33,8 @@ import (
 //
 // Either the second look sees the task, or the waker sees that no worker stands by.
 //
-// In a bubble of testing/synctest no worker stands by, because the bubble's time would not advance. With a policy none
-// does either, because the policy decides which task runs.
+// In a bubble of testing/synctest no worker stands by, because the bubble's time would not advance while it does. With
+// a policy no worker stands by either, because the policy decides which task runs.
 
 const (
 	standTurns  = 8                     // how often the standby yields before it naps

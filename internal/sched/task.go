@@ -30,8 +30,8 @@ type Task struct {
 	link   *Task          // the next in the global queue
 }
 
-// Init prepares a task for Go. If every thunk needs a new frame (see coro.Fresh), Init makes one; otherwise the worker
-// that runs the task provides a frame. The spawner calls Init, with its synchronisation visible.
+// Init prepares a task for Go. If every thunk needs a new frame (see coro.Fresh), Init makes the frame. Otherwise the
+// worker that runs the task provides it. The spawner calls Init, with its synchronisation visible.
 //
 //go:norace
 func (t *Task) Init(s *Scheduler) {
@@ -50,8 +50,8 @@ func taskOf(p *park.Parker) *Task { return (*Task)(unsafe.Pointer(p)) }
 
 var _ [unsafe.Offsetof(Task{}.Parker)]struct{} = [0]struct{}{}
 
-// Here reports whether the calling goroutine is the one that runs this task. If it is, the task stays on that goroutine
-// while the caller runs.
+// Here reports whether the calling goroutine runs this task. If so, the answer holds until the caller lets the task
+// park, yield or end.
 //
 // Any goroutine may call Here, and it reads frame without synchronisation. A worker writes frame when it starts the
 // task, and an atomic store there would slow down every spawn. A racy read still returns a value that was written. The
@@ -134,7 +134,8 @@ func (t *Task) ParkFor(other *Task, group unsafe.Pointer) park.Reason {
 	return t.Reason()
 }
 
-// beginParkFor is the BeginPark of ParkFor. A task that has been readied here comes first, as in pickFor.
+// beginParkFor is to ParkFor what BeginPark is to Park. A task that was readied on this worker comes first, as in
+// pickFor.
 //
 //go:norace
 func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
@@ -152,8 +153,9 @@ func (t *Task) beginParkFor(other *Task, group unsafe.Pointer) *coro.Slot {
 }
 
 // BeginPark is the first part of Park, up to the swap. The caller swaps as Park does, and then calls EndPark. BeginPark
-// returns nil if the wait has already ended. Operations that swap themselves have one frame less between their caller
-// and the swap: see coro.Enter.
+// returns nil if the wait has already ended. An operation that makes the swap itself has one frame less between its
+// caller and the swap: see coro.Enter. internal/archtest checks that all copies of the swap are the same
+// (TestSwapsAreTheSame).
 //
 //go:norace
 func (t *Task) BeginPark() *coro.Slot {
@@ -259,7 +261,7 @@ const goschedEvery = 8
 //go:norace
 func (w *Worker) yieldAlone() {
 	w.beat++ // tells the monitor that the task makes progress
-	if w.lone++; w.lone%goschedEvery == 0 {
+	if w.loneYields++; w.loneYields%goschedEvery == 0 {
 		runtime.Gosched()
 	}
 }
@@ -376,9 +378,9 @@ func (fr *Frame) run(yield func(struct{}) bool) {
 	}
 }
 
-// unwound is deferred by run. A panic that is recovered during a Goexit does not stop the Goexit: after caught has
-// handled such a panic, the Goexit continues to end the goroutine. So unwound serves until the frame must leave, as
-// caught does for a plain Goexit.
+// unwound is deferred by run. If a panic is recovered during a Goexit, the Goexit continues: after caught has handled
+// such a panic, the goroutine is still about to end. So unwound serves until the frame must leave, as caught does for a
+// plain Goexit.
 //
 // Guarded by TestPanicDuringGoexit.
 //
@@ -436,8 +438,8 @@ func (fr *Frame) ended() {
 	}
 }
 
-// rest takes the next task. If the task is new, the frame adopts it, and rest returns nil. Otherwise rest puts the
-// frame into a pool and returns the coroutine to pass control to.
+// rest takes the next task. If that task is new, the frame adopts it, and rest returns nil. Otherwise rest puts the
+// frame into a pool, and returns the coroutine to which control must pass.
 //
 // A frame whose task ended while locked to its thread is not reused, and its goroutine stays suspended forever. Go
 // would end the thread, which the task may have changed in ways that must not affect other code (a namespace,

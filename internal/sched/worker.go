@@ -14,7 +14,7 @@ import (
 const (
 	nextCap     = 3  // the most run-next picks in a row before the ring's head gets its turn (tokio#5686)
 	globalEvery = 61 // after at most this many picks the global queue is checked first
-	ageEvery    = 16 // once in this many picks the ring's head is taken before its newest task: see pickFor
+	ageEvery    = 16 // every so many picks, the ring's head goes before its newest task: see pickFor
 	keepFrames  = 32 // idle frames a worker keeps for itself
 	maxExits    = 16 // a frame is retired after this many Goexits
 )
@@ -27,8 +27,8 @@ const (
 	held           // runs a task that the monitor found stuck; another worker has taken its place
 )
 
-// Worker is a chain of goroutines of which exactly one runs at any time: that of a frame, or the worker's own, its
-// base. Fields that are not described as shared belong to that goroutine.
+// Worker is a chain of goroutines of which exactly one runs at any time: the goroutine of a frame, or the worker's own,
+// which is called its base. A field that is not described as shared belongs to the goroutine that runs.
 type Worker struct {
 	// The fields that every switch and every native call uses come first, in one cache line, because the memory of a
 	// thousand workers in native calls is not in the cache.
@@ -41,20 +41,20 @@ type Worker struct {
 	every int            // after this many picks the global queue is checked first again: see glance
 	state xatomic.Uint32 // see Scheduler.discharge
 
-	requeue   bool // prev must be put back in a queue
-	searching bool
-	stands    bool // woken from idle to stand by; guarded by Scheduler.mu, like the next field
-	leaving   bool
-	lone      uint8 // counts yields when no other task could run
+	requeue    bool // prev must be put back in a queue
+	searching  bool
+	stands     bool // woken from idle to stand by; guarded by Scheduler.mu, like the next field
+	leaving    bool
+	loneYields uint8 // counts yields when no other task could run
 
 	// Shared: any worker may take from these.
-	next next // runs before the ring
+	next runNext // runs before the ring
 	ring ring
 
-	streak int   // how many picks in a row were of next
-	alone  int64 // nanoseconds since the worker last let Go's scheduler run
-	rand   uint32
-	number uint32 // names its part of the clock: see newNumber
+	streak       int   // how many picks in a row were of next
+	sinceGosched int64 // nanoseconds since the worker last let Go's scheduler run
+	rand         uint32
+	number       uint32 // names its part of the clock: see newNumber
 
 	base    Frame
 	first   *Task              // a task that waits until the base makes a frame for it
@@ -82,19 +82,19 @@ type Worker struct {
 
 const idBatch = 1 << 10
 
-var lastID atomic.Uint64
+var lastTaskID atomic.Uint64
 
-// NewID returns a task number that is unique in the process. Workers take numbers in batches, so that they do not
+// NewTaskID returns a task number that is unique in the process. Workers take numbers in batches, so that they do not
 // contend for one counter. The worker w may be nil.
 //
 //go:norace
-func NewID(w *Worker) uint64 {
+func NewTaskID(w *Worker) uint64 {
 	// Spec: FB-08 (fiber ids are unique and grow)
 	if w == nil {
-		return lastID.Add(1)
+		return lastTaskID.Add(1)
 	}
 	if w.ids == w.idsEnd {
-		w.idsEnd = lastID.Add(idBatch)
+		w.idsEnd = lastTaskID.Add(idBatch)
 		w.ids = w.idsEnd - idBatch
 	}
 	w.ids++
@@ -186,8 +186,8 @@ const wakeWorth = 10_000 // nanoseconds
 
 // offer wakes another worker for a task that was just queued here, if the queue is likely to last longer than a wake
 // takes. Otherwise every hand-over between two fibers would wake a worker that comes too late, because workers do not
-// spin. If the guess is wrong, the monitor corrects it. If all workers are active and tasks are long, offer makes a
-// worker stand by; if tasks are short, glance does.
+// spin. If the guess is wrong, the monitor wakes a worker later. If all workers are active and tasks are long, offer
+// makes a worker stand by. If tasks are short, glance does that.
 //
 //go:norace
 func (w *Worker) offer() {
@@ -241,9 +241,9 @@ const glanceWithin = 200_000 // nanoseconds
 //
 // If every worker is busy, Go's own scheduler has no processor left. Goroutines, and Go's timers, on which coir's
 // depend, would wait up to 10 ms, until the Go runtime preempts a worker. So glance calls Gosched, at most once for
-// each glanceWithin of work. If a worker is idle, there is a processor for them, and Gosched would only move this
-// worker to it. A worker that searches does not count as busy: it may have been woken and be waiting for a processor,
-// behind other goroutines of the program. Gosched would put this worker behind them too (netio-busy-p50 of
+// each glanceWithin of work. If a worker is idle, its processor can run them, and Gosched would only move this worker
+// to that processor. A worker that searches does not count as busy. It may have been woken, and still wait for a
+// processor behind other goroutines of the program; Gosched would put this worker behind them too (netio-busy-p50 of
 // bench/ratios).
 //
 // Guarded by the comparisons wake-p99, wake-timer-p99 and wake-outside-p99 of bench/ratios.
@@ -252,13 +252,13 @@ const glanceWithin = 200_000 // nanoseconds
 //go:norace
 func (w *Worker) glance() *Task {
 	slice := max(w.slice.Load(), 1)
-	w.alone += slice * int64(w.picks)
+	w.sinceGosched += slice * int64(w.picks)
 	w.picks = 0
 	w.every = int(min(max(glanceWithin/slice, 1), globalEvery))
 	s := w.s
 	busy := s.active.Load()-s.searchers.Load() >= s.target.Load()
-	if w.alone >= glanceWithin && busy && !xatomic.Instrumented {
-		w.alone = 0
+	if w.sinceGosched >= glanceWithin && busy && !xatomic.Instrumented {
+		w.sinceGosched = 0
 		if w.hasWork() {
 			s.standBy()
 		}
@@ -267,7 +267,7 @@ func (w *Worker) glance() *Task {
 	return s.global.pop()
 }
 
-// pickFor is pick for a task that waits until other has ended, or all tasks of a group. If run-next is empty and the
+// pickFor is pick for a task that waits for the end of other, or of all tasks of a group. If run-next is empty and the
 // ring's newest task is other or belongs to the group, pickFor returns that task. So a tree of forks is traversed depth
 // first, and needs as many stacks as it is deep, not as it is wide. Once in ageEvery picks, pickFor takes the ring's
 // head instead.
@@ -303,9 +303,9 @@ func (w *Worker) takeNext() *Task {
 //go:norace
 func (w *Worker) successor() *Frame { return w.frameFor(w.pick()) }
 
-// frameFor returns the frame of t, for a new task a frame from the pool, and for nil the base. If no frame is idle, it
-// also returns the base, which makes one. Making it here would grow the stack of the task that is about to park, for as
-// long as that task lives.
+// frameFor returns t's frame. A new task gets one from the worker's own pool. If t is nil, frameFor returns the base.
+// It also does so if no frame is idle: the base then makes one. If frameFor made it, the stack of the task that is
+// about to park would grow, for as long as that task lives.
 //
 //go:norace
 func (w *Worker) frameFor(t *Task) *Frame {
@@ -396,7 +396,7 @@ func (w *Worker) run() {
 	}
 }
 
-// find looks for a task everywhere, once.
+// find searches each queue once for a task.
 //
 // Spec: SC-19 (the last searcher sends the next)
 //

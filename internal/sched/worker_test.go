@@ -240,7 +240,7 @@ func TestIDsAreUnique(t *testing.T) {
 		if i%3 > 0 {
 			w = ws[i%3-1]
 		}
-		id := NewID(w)
+		id := NewTaskID(w)
 		if id == 0 || seen[id] {
 			t.Fatalf("%d twice", id)
 		}

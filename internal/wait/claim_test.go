@@ -30,7 +30,7 @@ var indexes = []uint16{0, 1, 255, 256, park.MaxIndex - 1, park.MaxIndex}
 // A wait that is claimed on its way to sleep need not be readied. If the waiter sleeps, the claimer must ready it. The
 // reason has the kind and the index, and a node whose index does not fit is marked.
 //
-// Spec: PK-12 (the winner's argument carries reason and index)
+// Spec: PK-12 (the winner's reason carries kind and index)
 func TestClaimTellsWhichItWas(t *testing.T) {
 	for _, index := range indexes {
 		for _, asleep := range []bool{false, true} {

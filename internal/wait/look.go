@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// LookAt reads a variable that its owner writes without synchronisation. Each of the result's two words was stored by
-// the owner, but the words may belong to different values. So the result must not be used until the caller knows that
-// the variable has not changed meanwhile. See sched.Task.Look.
+// LookAt reads a variable that its owner writes without synchronisation. The owner stored each of the result's two
+// words, but perhaps in different stores. So the caller must not use the result until it knows that the variable has
+// not changed meanwhile. See sched.Task.Look.
 //
 //go:norace
 func LookAt(p *any) (x any) {

@@ -32,8 +32,9 @@ type Node struct {
 	Since      int64  // when the wait began, on a timed channel
 }
 
-// ClaimParked is Claim in one CAS, for a node whose parker has parked and whose Index is below MaxIndex. It returns the
-// parker to ready, or nil if the caller must use Claim instead. The waiter clears Parker.
+// ClaimParked is Claim in one CAS. It works only if the node's parker has parked and the node's Index is below
+// MaxIndex. It returns the parker, which the caller must ready, or nil if the caller must use Claim instead. The
+// waiter, not ClaimParked, clears the field Parker.
 //
 //go:norace
 func (n *Node) ClaimParked(r park.Reason) *park.Parker {
@@ -44,15 +45,15 @@ func (n *Node) ClaimParked(r park.Reason) *park.Parker {
 	return p
 }
 
-// Claim tries to end the wait of a node that has been shifted out of its queue. If it wins, the waker must not touch
-// the node again, and must ready asleep if that is not nil.
+// Claim tries to end the wait of a node that has been shifted out of its queue. If won is true, the waker must not
+// touch the node again. If asleep is not nil, the waker must ready it.
 //
 //go:norace
 func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
 	// Spec: PK-41 (an old reference to a waiter node is harmless)
 	// Spec: SE-02 (all cases claim through one word)
 	p, t := n.Parker, n.Ticket
-	n.Parker = nil // it is not claimed again, and a kit may keep the node for long, but not its last waiter
+	n.Parker = nil // a kit may keep the node for long, and must not keep its last waiter alive
 	long := n.Index == park.MaxIndex
 	if long {
 		n.Won = true
@@ -125,7 +126,7 @@ func (q *Queue) Withdraw(n *Node) {
 		n.prev, n.next, n.queued = nil, nil, false
 		q.n--
 	}
-	n.Parker = nil // a kit may keep the node for long, but must not keep its last waiter
+	n.Parker = nil // a kit may keep the node for long, and must not keep its last waiter alive
 }
 
 // Shift removes and returns the oldest node, or returns nil. The caller holds the lock, and claims the node before it
@@ -163,8 +164,8 @@ func (q *Queue) First() *Node { return q.head }
 //go:norace
 func (q *Queue) Len() int { return q.n }
 
-// Ring is a FIFO of nodes in one word, for objects that are rarely waited for. The zero value is empty. Its user's lock
-// guards it.
+// Ring is a FIFO of nodes that takes one word, for objects for which waits are rare. The zero value is empty. Its
+// user's lock guards it.
 type Ring struct {
 	head *Node // head.prev is the last node, and its next is head
 }
@@ -225,8 +226,8 @@ func (r *Ring) remove(n *Node) {
 //go:norace
 func (r *Ring) Empty() bool { return r.head == nil }
 
-// Cell is a node with room for the value that a sender sends or a receiver receives. It is in the heap, because no
-// goroutine may write to another's stack.
+// Cell is a node with room for the value that a sender sends or a receiver receives. It is in the heap, because a
+// goroutine must not write to the stack of another.
 type Cell[T any] struct {
 	Node
 	Value T
@@ -266,7 +267,7 @@ type more struct {
 // bin keeps the unused cells of one kind.
 type bin struct {
 	kind Kind
-	solo *Node // for waits for one event; nil if it is Kit.last. Not in free: queues overwrite its links
+	solo *Node // for waits for one event; nil while it is Kit.last. It is not in free, because queues overwrite its links
 	free *Node
 	n    int
 	next *bin
@@ -280,9 +281,9 @@ func (k *Kit) rest() *more {
 	return k.more
 }
 
-// Turn returns a random number below n, by the generator wyrand, for a fair choice among cases. A sequence that is only
-// evenly distributed, such as steps of the golden ratio, is not enough: the program's next step depends on the choice,
-// and a case might then never be chosen.
+// Turn returns a random number below n, for a fair choice among cases. The generator is wyrand. It is not enough that
+// the numbers are evenly distributed, as in a sequence of steps of the golden ratio: the program's next step depends on
+// the choice, so a program could fall into step with such a sequence, and never choose some case.
 //
 // Guarded by TestSelectIsFairWhateverFollows.
 //
@@ -293,7 +294,7 @@ func (k *Kit) Turn(n int) uint64 {
 	case xatomic.Instrumented:
 		*turn = 1 // an exploration must be repeatable
 	case *turn == 0:
-		*turn = rand.Uint64() // many kits that choose once must not all choose the same
+		*turn = rand.Uint64() // kits that choose only once must not all make the same choice
 	}
 	*turn += 0xa0761d6478bd642f
 	hi, lo := bits.Mul64(*turn, *turn^0xe7037ed1a0b428db)
@@ -312,8 +313,8 @@ const (
 	keepSize = 1 << 10
 )
 
-// SoloCell returns a cell for a wait for one event, and creates it if there is none. The cell stays in the kit: a
-// caller is in at most one such wait at a time.
+// SoloCell returns the kit's cell for a wait for one event, and creates it if there is none. The cell stays in the kit,
+// because a caller is in at most one such wait at a time.
 //
 //go:noinline
 //go:norace
@@ -329,7 +330,7 @@ func SoloCell[T any](k *Kit, kind Kind) *Cell[T] {
 	return CellOf[T](n)
 }
 
-// Event is like SoloCell, for a wait that passes no value: it returns a node without a cell.
+// Event is like SoloCell, for a wait that passes no value. It returns a node that is not part of a cell.
 //
 //go:norace
 func (k *Kit) Event() *Node {
@@ -372,7 +373,8 @@ func (k *Kit) solo(kind Kind) *Node {
 	return nil
 }
 
-// Solo is the fast path of SoloCell: it returns the cell that SoloCell returned last if it is of that kind, or nil.
+// Solo is the fast path of SoloCell. It returns the node of the cell that SoloCell returned last, if that cell is of
+// the given kind, and otherwise nil.
 //
 //go:norace
 func (k *Kit) Solo(kind Kind) *Node {
@@ -384,7 +386,7 @@ func (k *Kit) Solo(kind Kind) *Node {
 
 // Done tells the kit that a wait for one event has ended and that the cell from SoloCell is clean. The kit drops a
 // large cell, so that neither a fiber that has waited once nor its idle frame keeps it. For a small cell Done does
-// nothing; the compiler knows which case it is.
+// nothing. The size is a constant, so the compiler drops the code that is not needed.
 //
 // Guarded by TestKitKeepsNoLargeCell.
 //
