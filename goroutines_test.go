@@ -331,6 +331,48 @@ func TestSnapshotSaysWhatAChildOnAGoroutineWaitsFor(t *testing.T) {
 	}
 }
 
+// A goroutine is known as the holder of a lock, in whatever context it has locked.
+func TestGoroutineHolds(t *testing.T) {
+	if !knowsGoroutines {
+		t.Skip("this build does not record goroutines")
+	}
+	contexts := map[string]func() (context.Context, context.CancelFunc){
+		"background":        func() (context.Context, context.CancelFunc) { return context.Background(), func() {} },
+		"coir.WithCancel":   func() (context.Context, context.CancelFunc) { return coir.WithCancel(context.Background()) },
+		"coir.WithTimeout":  func() (context.Context, context.CancelFunc) { return coir.WithTimeout(t.Context(), time.Hour) },
+		"coir.Shield":       func() (context.Context, context.CancelFunc) { return coir.Shield(context.Background()), func() {} },
+		"native WithCancel": func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) },
+	}
+	for name, derive := range contexts {
+		t.Run(name, func(t *testing.T) {
+			rt := coir.NewRuntime()
+			mutex := locks.NewMutex(coir.WithName("mutex"))
+			locked, unlock := make(chan struct{}), make(chan struct{})
+			go func() {
+				ctx, cancel := derive()
+				defer cancel()
+				if err := mutex.Lock(ctx); err != nil {
+					t.Error(err)
+				}
+				close(locked)
+				<-unlock
+				mutex.Unlock()
+			}()
+			<-locked
+			end := inBackground(rt, func(ctx context.Context, _ *coir.Nursery) error { return mutex.Lock(ctx) })
+			untilWaiting(t, rt, "main")
+			o := objectIn(rt.Snapshot(snapshot.Options{}), "mutex")
+			if len(o.Holders) != 1 || o.Holders[0] < snapshot.FirstGoroutine {
+				t.Errorf("the holders of the mutex are %v, want the goroutine", o.Holders)
+			}
+			close(unlock)
+			if err := end(); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // A pooled guest keeps nothing alive, and the list of guests does not keep the guests.
 func TestGoroutineThatHasWaitedKeepsNothing(t *testing.T) {
 	collected := make(chan struct{})

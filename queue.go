@@ -120,7 +120,9 @@ func (q *Queue) FastIn(ctx context.Context) (by uint64, ok bool) {
 		}
 		return numberHere(), true
 	}
-	if f != nil && f.task.Here() {
+	if f == nil || !f.task.Here() {
+		by = numberHere() // a goroutine, or a fiber with the context of another
+	} else {
 		f.charge()
 		by = f.id
 	}
