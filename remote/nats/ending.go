@@ -56,7 +56,8 @@ func (q *queue) checkEnd(ctx context.Context) error {
 	return nil
 }
 
-// notSent converts the error of a preliminary request: the main request was not sent, so its outcome is not unknown.
+// notSent converts the error of a preliminary request, or of a read after a refusal: the main request was not sent, or
+// was refused, so its outcome is not unknown.
 func notSent(err error) error {
 	if errors.Is(err, remote.ErrUnknown) {
 		return fmt.Errorf("%w: %v", remote.ErrUnavailable, err)
