@@ -26,9 +26,9 @@ help: ## list the verbs
 all: ## the steps that CI runs for a change; some take turns, day by day: nightly runs those
 	@.ci/run
 
-# Measured figures are not generated here: see report, and measure/services of the command. .ci/release runs this target,
-# and fails if a file changes. The CI step installable makes a release with tables alone, because the step test compares
-# the golden reports.
+# Measured figures are not generated here: see report, and measure/services of the command. .ci/release runs this
+# target, and fails if a file changes. The CI step installable makes a release with tables alone, because the step test
+# compares the golden reports.
 generate: tables ## write all that is generated: spec/MAP.md, api, schema.json, golden reports, drawings, counts and tables in documents
 	$(GO) test -count=1 -timeout 5m ./docs/guide -run 'TestReports' -update
 	$(GO) test -count=1 -timeout 5m ./stream -run 'TestGuideTable' -update

@@ -87,10 +87,10 @@
 // an error.
 //
 // Every host name exists and has its own address: a dial to one name does not reach a listener of another. The end that
-// dials has the address that it dials. Each address has 16,384 ports for callers that do not ask for a particular port. Results and
-// errors are those of Linux on the loopback device. Each direction of a connection holds up to 64 KiB of unread data,
-// and a writer that needs more room waits. So if two ends write and neither reads, sim finds the deadlock and reports
-// each end as "write chat:1234".
+// dials has the address that it dials. Each address has 16,384 ports for callers that do not ask for a particular port.
+// Results and errors are those of Linux on the loopback device. Each direction of a connection holds up to 64 KiB of
+// unread data, and a writer that needs more room waits. So if two ends write and neither reads, sim finds the deadlock
+// and reports each end as "write chat:1234".
 //
 // Time is virtual. Data arrives immediately, and a deadline passes when no fiber can run. A deadline computed with
 // [time.Now] is converted to the time left, rounded up to two digits, so that the short real time between the two calls
@@ -126,6 +126,7 @@
 //
 // Some things are not simulated: packets, whose functions return an error that matches [errors.ErrUnsupported]; [FD];
 // options of sockets; and the channel Cancel of a Dialer, if it is closed during the dial. Package net/http cannot be
-// used in a simulation, because it starts goroutines and waits for them, and a schedule that does so fails, however fast
-// the answer is. Package crypto/tls cannot be used either: it draws random numbers, and holds mutexes while it waits.
+// used in a simulation, because it starts goroutines and waits for them, and a schedule that does so fails, however
+// fast the answer is. Package crypto/tls cannot be used either: it draws random numbers, and holds mutexes while it
+// waits.
 package netio

@@ -20,10 +20,10 @@ import (
 // A removal that finds no want leaves spare credit: a want that comes later gets credit immediately. Otherwise a want
 // that crosses the last removal would wait for another removal, which may never come. The number of such removals does
 // not matter, because other senders use the room. So spare credit means "more": a send that succeeds with it wakes the
-// next send of its line, until a send is refused. When the line has become empty, the credit goes back to the receivers, for
-// another sender. So does the credit of a send that gives up. Credit that finds an empty line is dropped: with several
-// receivers, a want gets credit from each of them, and unused credit would circulate for as long as the channel is
-// full.
+// next send of its line, until a send is refused. When the line has become empty, the credit goes back to the
+// receivers, for another sender. So does the credit of a send that gives up. Credit that finds an empty line is
+// dropped: with several receivers, a want gets credit from each of them, and unused credit would circulate for as long
+// as the channel is full.
 //
 // A receiver announces itself when it begins ("hello"), and ends whose line is not empty send it their wants.
 //

@@ -30,7 +30,7 @@ type Explanation struct {
 	// and a bounded length. It is not escaped for HTML.
 	Text string `json:"text"`
 
-	Fibers  []uint64 `json:"fibers"`            // the fibers concerned; those of a cycle come first, in the order of the cycle
+	Fibers  []uint64 `json:"fibers"`            // the fibers concerned; those of a cycle come first, in its order
 	Objects []uint64 `json:"objects,omitempty"` // the objects concerned
 
 	// Since is the time when the oldest of the waits began. For a deadlock, it is the time when the last wait of the cycle
@@ -45,8 +45,8 @@ type Problem string
 const (
 	// ProblemDeadlock: fibers wait for each other in a cycle.
 	ProblemDeadlock Problem = "deadlock"
-	// ProblemAllWaiting: every fiber waits, and no wait has a time limit. Only a goroutine outside of coir, or the deadline
-	// of the Run, could end that.
+	// ProblemAllWaiting: every fiber waits, and no wait has a time limit. Only a goroutine outside of coir, or the
+	// deadline of the Run, could end that.
 	ProblemAllWaiting Problem = "all-waiting"
 	// ProblemCancelIgnored: the context of a nursery has ended, and fibers of the nursery have not.
 	ProblemCancelIgnored Problem = "cancel-ignored"
@@ -433,9 +433,10 @@ func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thin
 }
 
 // findQuiet finds out whether every fiber is in the same wait in both snapshots, and whether no wait could end by
-// itself, at least not before the deadline of a Run. A wait for something that no fiber ends, such as a timer or the network, could end
-// by itself, and so could a wait for a ticket, whose answer comes from outside. If a fiber has begun or ended since the
-// earlier snapshot, it may have done so during the later one, and may have ended waits that the later one shows.
+// itself, at least not before the deadline of a Run. A wait for something that no fiber ends, such as a timer or the
+// network, could end by itself, and so could a wait for a ticket, whose answer comes from outside. If a fiber has begun
+// or ended since the earlier snapshot, it may have done so during the later one, and may have ended waits that the
+// later one shows.
 //
 // Only the deadline of a Run counts. After the deadline of one wait, or of a nursery inside the Run, a program
 // continues, as after a sleep.

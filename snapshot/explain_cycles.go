@@ -23,8 +23,8 @@ import (
 // of fibers in which no fiber can continue before another fiber of the set does. If it is not empty, it has a cycle.
 //
 // The reports of sim and coir test have a wait-for graph of their own, in internal/report, because they know other
-// things. A report has a trace of every operation before a deadlock. Two snapshots of a live program show no operations,
-// but they show which waits have lasted.
+// things. A report has a trace of every operation before a deadlock. Two snapshots of a live program show no
+// operations, but they show which waits have lasted.
 
 // rule selects the waits that the graph includes.
 type rule int

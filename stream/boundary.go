@@ -111,7 +111,7 @@ func held[T any](capacity int) int {
 // checkCapacity panics if a channel cannot have the capacity.
 func checkCapacity(of string, capacity int) {
 	if capacity < 0 && capacity != coir.Conflated {
-		panic(fmt.Sprintf("stream: %s with a capacity of %d: the capacity must be 0 or more; write coir.Unbounded for any number "+
+		panic(fmt.Sprintf("stream: %s with a capacity of %d: it must be 0 or more; write coir.Unbounded for any number "+
 			"of elements, or coir.Conflated for the newest", of, capacity))
 	}
 }

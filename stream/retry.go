@@ -10,10 +10,10 @@ import (
 )
 
 // Retry runs s again from its source if it fails; times is the largest number of retries in a row. Before the first
-// retry it waits for about first, and before each further retry twice as long as before, but never longer than most. A part of each wait is random, so that many
-// streams do not retry at the same time. Each element resets the count. The consumer gets the elements of all runs: if
-// the source starts over, it repeats elements. If the context ends, Retry returns the context's error instead of that
-// of the last run.
+// retry it waits for about first, and before each further retry twice as long as before, but never longer than most. A
+// part of each wait is random, so that many streams do not retry at the same time. Each element resets the count. The
+// consumer gets the elements of all runs: if the source starts over, it repeats elements. If the context ends, Retry
+// returns the context's error instead of that of the last run.
 //
 //	                a-b-X     a-b-c-|
 //	Retry(3, ...)   a-b-------a-b-c-|

@@ -74,8 +74,8 @@ func WithStrategy(s Strategy) Option {
 // default is 10 within a minute.
 func WithIntensity(restarts int, within time.Duration) Option {
 	if restarts < 0 || within <= 0 {
-		panic(fmt.Sprintf("supervise: WithIntensity(%d, %v): the number must not be negative, and the period must be positive",
-			restarts, within))
+		panic(fmt.Sprintf("supervise: WithIntensity(%d, %v): the number must not be negative, and the period "+
+			"must be positive", restarts, within))
 	}
 	return func(v *Supervisor) { v.most, v.within = restarts, within }
 }
