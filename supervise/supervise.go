@@ -65,7 +65,7 @@ func WithName(name string) Option { return func(v *Supervisor) { v.name = name }
 // WithStrategy sets the strategy. The default is [StrategyOneForOne].
 func WithStrategy(s Strategy) Option {
 	if s > StrategyRestForOne {
-		panic(fmt.Sprintf("supervise: WithStrategy(%d): there is no such strategy", s))
+		panic(fmt.Sprintf("supervise: WithStrategy(%d): unknown strategy", s))
 	}
 	return func(v *Supervisor) { v.strategy = s }
 }
@@ -121,7 +121,7 @@ func New(children []Child, opts ...Option) *Supervisor {
 			panic(fmt.Sprintf("supervise: New: child %d, %q, has no function to run", i, c.Name))
 		}
 		if c.Restart > RestartTemporary {
-			panic(fmt.Sprintf("supervise: New: child %d, %q, has Restart(%d): there is no such policy", i, c.Name, c.Restart))
+			panic(fmt.Sprintf("supervise: New: child %d, %q, has the unknown policy Restart(%d)", i, c.Name, c.Restart))
 		}
 	}
 	for _, o := range opts {
