@@ -388,6 +388,8 @@ func (st Stall) Stack() (text string, dumped bool) {
 }
 
 // of returns the stack of a goroutine, or "".
+//
+//go:norace
 func (d *dump) of(g uintptr) string {
 	head := "goroutine " + strconv.FormatUint(coro.NumberOf(g), 10) + " "
 	_, text, found := bytes.Cut(d.text, []byte("\n\n"+head))

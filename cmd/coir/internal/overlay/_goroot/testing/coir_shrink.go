@@ -100,10 +100,13 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 func (x *coirExplorer) shrink(f *coirFailure) {
 	defer x.during(coirShrinks)()
 	var course search.Course
-	began, used := time.Now(), coirUsed()
+	began, used, most := time.Now(), coirUsed(), coirShrinkTime
+	if x.slow {
+		most = coirShrinkSlow
+	}
 	x.withoutFaults(f)
 	run := func() replay.Run {
-		if coirUsed()-used > coirShrinkTime || f.outside && time.Since(began) > coirShrinkOutside {
+		if coirUsed()-used > most || f.outside && time.Since(began) > coirShrinkOutside {
 			return replay.Run{Steps: coirCutSteps + coirSearchSteps}
 		}
 		c := f.config.by(nil)
