@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -58,6 +59,48 @@ func (l leaky) Ready(ctx context.Context) error {
 		return err
 	}
 	return l.Transport.Ready(ctx)
+}
+
+// patient is a transport whose Pull waits while the transport is down.
+type patient struct{ leaky }
+
+func (p patient) Pull(ctx context.Context, queue string, credit int) ([]remote.Delivery, error) {
+	return p.Transport.Pull(ctx, queue, credit)
+}
+
+// A desk without open tickets shows that the broker is away, and that the broker has returned.
+func TestTroubleOfAnIdleDesk(t *testing.T) {
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+	synctest.Test(t, func(t *testing.T) {
+		rt := coir.NewRuntime()
+		down := new(atomic.Bool)
+		keys, err := ticket.NewKeys(1, make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			d, err := ticket.New[int](ctx, n, patient{leaky{memory.New().Node("a"), down}}, "replies", keys)
+			if err != nil {
+				return err
+			}
+			defer d.Close()
+			for _, away := range []bool{false, true, false} {
+				down.Store(away)
+				if err := coir.Sleep(ctx, time.Minute); err != nil {
+					return err
+				}
+				o := object(rt.Snapshot(snapshot.Options{}), "replies")
+				if got := strings.HasPrefix(o.Trouble, "the broker is away"); got != away {
+					t.Errorf("the broker is away: %v, and the desk is shown with the trouble %q", away, o.Trouble)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // object returns the object with the name, or an empty one.

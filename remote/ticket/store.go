@@ -65,16 +65,16 @@ func (d *Desk[T]) passOn(ctx context.Context) {
 
 const away = "the broker is away"
 
-// ping asks a broker that had trouble whether it has returned. A pull that finds no answer does not show that.
+// ping asks whether the broker can be reached. A pull that finds no answer does not show that, because on some
+// transports it waits for the connection to return.
 func (d *Desk[T]) ping(ctx context.Context) {
-	if !d.trouble.Is() {
-		return
-	}
 	err := attempt.Ask(ctx, attempt.Short, func(ctx context.Context) error {
 		_, err := d.t.Len(ctx, d.storeName())
 		return err
 	})
-	d.trouble.Heard(ctx, err, away)
+	if !errors.Is(err, remote.ErrUnknown) || d.trouble.Is() { // one question without an answer proves nothing
+		d.trouble.Heard(ctx, err, away)
+	}
 }
 
 func (d *Desk[T]) pull(ctx context.Context) ([]remote.Delivery, error) {
