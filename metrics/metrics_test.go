@@ -176,6 +176,8 @@ func TestSamples(t *testing.T) {
 				{ID: 4, Kind: "channel", Receivers: 1},
 				{ID: 5, Kind: "mutex", Name: "scales", Waiters: 2, Oldest: ago(5)},
 				{ID: 6, Kind: "event", Waiters: 1}, {ID: 7, Kind: "event", Waiters: 1, Oldest: ago(6)},
+				{ID: 8, Kind: "pool", Name: "connections", Len: 4, Cap: 4, Receivers: 12, Oldest: ago(8)},
+				{ID: 9, Kind: "subscription", Name: "news", Cap: 4, Receivers: 3, Oldest: ago(7)},
 			},
 		},
 	}
@@ -219,6 +221,8 @@ func TestSamples(t *testing.T) {
 		"coir_channel_wait_oldest_seconds{unnamed}": 0,
 		"coir_object_waiting{mutex,scales}":         2, "coir_object_wait_oldest_seconds{mutex,scales}": 5,
 		"coir_object_waiting{event,unnamed}": 2, "coir_object_wait_oldest_seconds{event,unnamed}": 6,
+		"coir_object_waiting{pool,connections}": 12, "coir_object_wait_oldest_seconds{pool,connections}": 8,
+		"coir_object_waiting{subscription,news}": 3, "coir_object_wait_oldest_seconds{subscription,news}": 7,
 		"coir_scrapes_total": 1,
 	}
 	for _, e := range explanations {

@@ -227,7 +227,7 @@ var table = []row{
 	{Metric{"coir_object_waiting", KindUpDown, "{fiber}",
 		"Fibers and goroutines that wait for an object other than a channel, such as a mutex or an event.",
 		[]string{"kind", "name"}},
-		object(func(_ *view, g *group) float64 { return float64(g.waiting) })},
+		object(func(_ *view, g *group) float64 { return float64(g.senders + g.receivers + g.waiting) })},
 	{Metric{"coir_object_wait_oldest_seconds", KindGauge, "s",
 		"Age of the oldest wait for such an object; 0 if nothing waits.", []string{"kind", "name"}},
 		object(func(v *view, g *group) float64 { return v.age(g.oldest) })},
@@ -266,7 +266,7 @@ var explanations = []explanation{
 	{snapshot.ProblemCancelIgnored, "likely"}, {snapshot.ProblemHolderGone, "likely"},
 	{snapshot.ProblemReceiverGone, "likely"}, {snapshot.ProblemStarved, "likely"}, {snapshot.ProblemNeverYields, "likely"},
 	{snapshot.ProblemChannelFull, "likely"}, {snapshot.ProblemBlockingCalls, "likely"}, {snapshot.ProblemTicketOld, "likely"},
-	{snapshot.ProblemTrouble, "likely"},
+	{snapshot.ProblemTrouble, "likely"}, {snapshot.ProblemExhausted, "likely"}, {snapshot.ProblemLockHeld, "likely"},
 }
 
 func readExplanations(v *view, add adder) {

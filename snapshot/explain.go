@@ -63,6 +63,11 @@ const (
 	ProblemTrouble Problem = "trouble"
 	// ProblemChannelFull: a channel has been full for a long time, and nothing is received from it.
 	ProblemChannelFull Problem = "channel-full"
+	// ProblemExhausted: all values of a pool have been lent for a long time, or a semaphore has had no free permits, and
+	// fibers wait for them. Coir does not know who has them.
+	ProblemExhausted Problem = "exhausted"
+	// ProblemLockHeld: fibers have waited for a lock for a long time, and it has not been unlocked.
+	ProblemLockHeld Problem = "lock-held"
 	// ProblemBlockingCalls: fibers occupy their workers in calls that block. There is one explanation for each spawn site.
 	ProblemBlockingCalls Problem = "blocking-calls"
 	// ProblemTicketOld: fibers have waited for the answer of a ticket for a long time.
@@ -72,14 +77,15 @@ const (
 // severity lists the problems, the most severe first.
 var severity = []Problem{
 	ProblemDeadlock, ProblemAllWaiting, ProblemCancelIgnored, ProblemHolderGone, ProblemReceiverGone, ProblemStarved,
-	ProblemNeverYields, ProblemTrouble, ProblemChannelFull, ProblemBlockingCalls, ProblemTicketOld,
+	ProblemNeverYields, ProblemTrouble, ProblemChannelFull, ProblemExhausted, ProblemLockHeld, ProblemBlockingCalls,
+	ProblemTicketOld,
 }
 
 // Minimum durations before a report.
 const (
 	leastGap     = 100 * time.Millisecond // between the snapshots, for problems that only a comparison shows
 	leastWait    = time.Second            // of a wait in a likely cycle, or for a fiber that has ended
-	leastFull    = 5 * time.Second        // for which a channel is full
+	leastFull    = 5 * time.Second        // for which a channel is full, a pool is exhausted, or a lock is held
 	leastTicket  = time.Minute            // of a wait for the answer of a ticket
 	leastTrouble = time.Second            // of trouble
 )
@@ -108,6 +114,8 @@ func Explain(earlier, later *Snapshot) []Explanation {
 	p.findStarved()
 	p.findTrouble() // before findChannelFull, which omits these objects
 	p.findChannelFull()
+	p.findExhausted()
+	p.findLockHeld()
 	p.findBlockingCalls()
 	p.findTicketOld()
 	return p.result()

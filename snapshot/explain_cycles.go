@@ -32,7 +32,8 @@ type rule int
 const (
 	hard    rule = iota // only waits that are certainly stuck
 	limited             // also waits that a limit or a cancel may end
-	soft                // also waits for channels and semaphores
+	soft                // also waits for channels and semaphores, but none that a limit or a cancel may end
+	loose               // also those: the waits of both limited and soft
 )
 
 // fits reports whether a fiber may be stuck.
@@ -43,11 +44,14 @@ func (r rule) fits(p *pair, f *both) bool {
 	switch r {
 	case hard:
 		return !f.mayPass()
-	case limited:
+	case limited, loose:
 		return p.old(f)
 	}
 	return !f.mayPass() && p.old(f)
 }
+
+// passes reports whether the rule includes waits that a limit or a cancel may end.
+func (r rule) passes() bool { return r == limited || r == loose }
 
 // vertex is a node of the graph.
 type vertex struct {
@@ -83,13 +87,13 @@ type component struct{ fibers, all []int }
 
 // findCycles reports the cycles of waits.
 func (p *pair) findCycles() {
-	for _, r := range []rule{hard, limited, soft} {
-		if r == limited && !slices.ContainsFunc(p.fibers, both.mayPass) {
+	for _, r := range []rule{hard, limited, soft, loose} {
+		if r.passes() && !slices.ContainsFunc(p.fibers, both.mayPass) {
 			continue
 		}
 		g := p.graph(r)
 		components := slices.DeleteFunc(g.components(), func(x component) bool {
-			return r == limited && !slices.ContainsFunc(x.fibers, func(v int) bool { return g.at(v).mayPass() }) ||
+			return r.passes() && !slices.ContainsFunc(x.fibers, func(v int) bool { return g.at(v).mayPass() }) ||
 				slices.ContainsFunc(x.fibers, func(v int) bool { return p.stuck[g.nodes[v]] }) // a surer rule has reported it
 		})
 		g.attribute(components)
@@ -190,7 +194,7 @@ func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 	case WaitEnd:
 		return g.only(w.Fiber)
 	case WaitSend, WaitRecv:
-		if g.rule != soft {
+		if g.rule < soft {
 			return nil, false
 		}
 	}
@@ -200,7 +204,7 @@ func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 	case w.Kind == WaitUse:
 		// Often one fiber acquires a semaphore, and another one releases it.
 		_, own := slices.BinarySearch(o.holders, f.ID)
-		return o.holders, o.isLock() || g.rule == soft && !own
+		return o.holders, o.isLock() || g.rule >= soft && !own
 	case o.Closed || o.before.Closed || o.Sent != o.before.Sent || o.Received != o.before.Received:
 	case w.Kind == WaitSend && o.Receivers == 0 && o.Receiver == o.before.Receiver:
 		return g.only(o.Receiver, o.ReceiverBefore)
@@ -270,9 +274,6 @@ func (g *graph) waitFor(i int, w Wait) int {
 	}
 	return g.vertex(t, out, false)
 }
-
-// isLock reports whether only the fiber that holds the object can release it.
-func (o *thing) isLock() bool { return strings.HasSuffix(o.Ends, "unlock") }
 
 // fiber returns the vertex of a fiber, or -1 if it is free.
 func (g *graph) fiber(id uint64) int {
@@ -576,7 +577,7 @@ func (g *graph) verdict(fibers []int) string {
 		text += ", for " + age.String()
 	}
 	switch left := limit.Sub(g.later.Taken); {
-	case g.rule != limited:
+	case !g.passes():
 	case !limit.IsZero() && left > 0:
 		text += ", until a wait ends by itself in " + span{d: left}.String()
 	case !limit.IsZero():

@@ -14,6 +14,9 @@ const (
 	channel = "channel"
 	remote  = "remote channel" // of package remote
 	ticket  = "ticket"         // of a desk
+	pool    = "pool"
+
+	semaphore = "semaphore" // of package locks
 )
 
 // findAllWaiting reports that every fiber waits, unless all of them belong to deadlocks that were reported.
@@ -338,14 +341,13 @@ func (p *pair) findChannelFull() {
 			!gone[o.ID] && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastFull
 	}
 	for _, o := range p.gather(WaitSend, full) {
-		if !slices.ContainsFunc(o.waiters, func(i int) bool { return !p.stuck[i] }) {
+		if !p.isNews(o) {
 			continue
 		}
 		text := fmt.Sprintf("%s %s to send to %s (full, %d of %d)%s%s", p.who(o.waiters),
 			pick(o.waiters, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
 		if k, ok := p.fiber(o.Receiver); ok && !p.fibers[k].System {
-			one, _ := p.doing(p.fibers[k].Fiber)
-			text += fmt.Sprintf("; %s, which was the last to receive from it, %s", p.fibers[k].name(), one)
+			text += fmt.Sprintf("; %s, which was the last to receive from it, %s", p.fibers[k].name(), p.chain(k))
 		} else {
 			text += "; nothing was received from it for " + (span{p.gap, true}).String()
 			if o.Kind == remote {
@@ -354,6 +356,80 @@ func (p *pair) findChannelFull() {
 		}
 		p.tell(ProblemChannelFull, o.like(), text, o.waiters, o.Oldest, o.ID)
 	}
+}
+
+// findExhausted reports pools and semaphores from which nothing can be taken. It omits those whose waiters are all in
+// deadlocks.
+func (p *pair) findExhausted() {
+	lent := func(o *thing) bool {
+		return o.Kind == pool && o.Len >= o.Cap && o.before.Len >= o.before.Cap && !o.Closed && p.stays(o)
+	}
+	for _, o := range p.gather(WaitRecv, lent) {
+		if p.isNews(o) {
+			text := fmt.Sprintf("%s %s for a value of %s (%d of %d lent)%s%s; coir does not know who has the values",
+				p.crowd(o.waiters), pick(o.waiters, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.waiters),
+				p.lasts(o.Oldest, o.waiters))
+			p.tell(ProblemExhausted, o.like(), text, o.waiters, o.Oldest, o.ID)
+		}
+	}
+	taken := func(o *thing) bool { return o.Kind == semaphore && p.stays(o) }
+	for _, o := range p.gather(WaitUse, taken) {
+		if p.isNews(o) {
+			text := fmt.Sprintf("%s %s to acquire %s%s%s; coir does not know who has the permits", p.crowd(o.waiters),
+				pick(o.waiters, "waits", "wait"), o.name(), p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
+			p.tell(ProblemExhausted, o.like(), text, o.waiters, o.Oldest, o.ID)
+		}
+	}
+}
+
+// findLockHeld reports locks that fibers have waited for for a long time. It omits those whose holder has ended, and
+// those whose waiters are all in deadlocks.
+func (p *pair) findLockHeld() {
+	gone := map[uint64]bool{}
+	for i := range p.told {
+		if p.told[i].Kind == ProblemHolderGone {
+			gone[p.told[i].Objects[0]] = true
+		}
+	}
+	held := func(o *thing) bool {
+		return o.isLock() && len(o.holders) == len(o.Holders) && len(o.Holders) == len(o.before.Holders) && !gone[o.ID] &&
+			p.stays(o)
+	}
+	for _, o := range p.gather(WaitUse, held) {
+		if !p.isNews(o) {
+			continue
+		}
+		text := fmt.Sprintf("%s %s%s%s%s; ", p.crowd(o.waiters), pick(o.waiters, "waits ", "wait "),
+			p.waitText(p.waitFor(o), "its"), p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
+		switch len(o.holders) {
+		case 0:
+			text += "coir does not know who holds it"
+		case 1:
+			text += p.nameOf(o.holders[0]) + ", which holds it, " + p.chainOf(o.holders[0])
+		default:
+			text += fmt.Sprintf("it has %d holders, one of which is %s, which %s", len(o.holders), p.nameOf(o.holders[0]),
+				p.chainOf(o.holders[0]))
+		}
+		p.tell(ProblemLockHeld, o.like(), text, o.waiters, o.Oldest, o.ID)
+	}
+}
+
+// waitFor returns the wait of the first waiter of an object for it.
+func (p *pair) waitFor(o *thing) Wait {
+	all := p.fibers[o.waiters[0]].Wait
+	return all[slices.IndexFunc(all, func(w Wait) bool { return w.Object == o.ID })]
+}
+
+// stays reports whether nobody has got the object between the snapshots, and its oldest wait is a long one. Waiters are
+// served in the order of arrival, so the oldest one would have got it.
+func (p *pair) stays(o *thing) bool {
+	return !o.Oldest.IsZero() && o.Oldest.Equal(o.before.Oldest) && o.Received == o.before.Received &&
+		o.Sent == o.before.Sent && p.since(o.Oldest).d >= leastFull
+}
+
+// isNews reports whether one of the waiters of an object is in no deadlock that was reported.
+func (p *pair) isNews(o *thing) bool {
+	return slices.ContainsFunc(o.waiters, func(i int) bool { return !p.stuck[i] })
 }
 
 // findBlockingCalls reports fibers that occupy their workers in calls that block.

@@ -114,6 +114,49 @@ var jammed = Snapshot{
 	},
 }
 
+// A goroutine that holds a lock, and waits to send to a fiber that waits for the lock. The goroutine has a context that
+// may end.
+var audited = Snapshot{
+	Fibers: []Fiber{
+		{ID: FirstGoroutine + 29, Name: "goroutine[29]", State: StateGoroutine, Waits: 5,
+			Since: ago(3100 * time.Millisecond), Foreign: true, Wait: []Wait{send(11)}},
+		waiting(2, "receiver", lock(12, "settings")),
+		runs,
+	},
+	Objects: []Object{
+		{ID: 11, Kind: "channel", Name: "audit", Len: 4, Cap: 4, Receiver: 2, Senders: 1},
+		mutex(12, "settings", FirstGoroutine+29),
+	},
+}
+
+// A pool without values, for which fibers wait.
+var lent = func() (s Snapshot) {
+	for i := range 12 {
+		s.Fibers = append(s.Fibers, waiting(uint64(i+1), fmt.Sprintf("get[%d]", i),
+			Wait{Kind: WaitRecv, Object: 11, Text: "for a value of connections"}))
+	}
+	s.Fibers = append(s.Fibers, runs)
+	s.Objects = []Object{{ID: 11, Kind: "pool", Name: "connections", Len: 4, Cap: 4, Sent: 20, Received: 20, Receivers: 12,
+		Oldest: ago(20 * time.Second), Ends: "give a value back to"}}
+	return s
+}()
+
+// A semaphore without permits.
+var permits = Snapshot{
+	Fibers: []Fiber{
+		waiting(1, "load[0]", Wait{Kind: WaitUse, Object: 11, Text: "to acquire limit"}),
+		waiting(2, "load[1]", Wait{Kind: WaitUse, Object: 11, Text: "to acquire limit"}), runs,
+	},
+	Objects: []Object{{ID: 11, Kind: "semaphore", Name: "limit", Ends: "release", Waiters: 2, Oldest: ago(9 * time.Second)}},
+}
+
+// A lock that a running fiber holds.
+var locked = Snapshot{
+	Fibers: []Fiber{waiting(1, "a", lock(11, "mu")), full.Fibers[1], runs},
+	Objects: []Object{{ID: 11, Kind: "mutex", Name: "mu", Ends: "unlock", Holders: []uint64{2}, Waiters: 1,
+		Oldest: ago(6 * time.Second)}},
+}
+
 // Two channels that hold a token each. Two fibers take the tokens in different orders. Main has sent the tokens.
 var tokens = Snapshot{
 	Fibers: []Fiber{
@@ -430,7 +473,21 @@ func TestExplain(t *testing.T) {
 		{"over channels, another receiver", jammed, func(earlier, _ *Snapshot) { earlier.Objects[0].Receiver = 99 }, nil},
 		{"over channels, a receiver waits", jammed, edit(func(s *Snapshot) { s.Objects[0].Receivers = 1 }), nil},
 		{"over channels, no receiver known", jammed, edit(func(s *Snapshot) { s.Objects[0].Receiver = 0 }), nil},
-		{"over channels, with a limit", jammed, edit(func(s *Snapshot) { s.Fibers[0].Until = noon.Add(time.Second) }), nil},
+		{"over channels, with a limit", jammed, edit(func(s *Snapshot) { s.Fibers[0].Until = noon.Add(time.Second) }), []string{
+			"deadlock: parse waits to send to parsed (full, 4 of 4), and retry, which was the last to receive from it, waits " +
+				"to send to again, and parse was the last to receive from it: likely a deadlock, for 3.1s, until a wait ends by " +
+				"itself in 1s"}},
+		{"over channels, in a context that may end", jammed, edit(func(s *Snapshot) { s.Fibers[0].Foreign = true }), []string{
+			"deadlock: parse waits to send to parsed (full, 4 of 4), and retry, which was the last to receive from it, waits " +
+				"to send to again, and parse was the last to receive from it: likely a deadlock, for 3.1s, unless the context of " +
+				"a wait ends"}},
+		{"over channels, young, in a context that may end", jammed, func(earlier, later *Snapshot) {
+			earlier.Fibers[0].Foreign, later.Fibers[0].Foreign = true, true
+			later.Fibers[0].Since, earlier.Taken = ago(time.Second/2), ago(time.Second/4)
+		}, nil},
+		{"over a channel and a lock, in a context that may end", audited, nil, []string{
+			"deadlock: receiver waits to lock settings, held by goroutine[29], which waits to send to audit (full, 4 of 4), " +
+				"and receiver was the last to receive from it: likely a deadlock, for 3.1s, unless the context of a wait ends"}},
 		{"over channels, closed", jammed, edit(func(s *Snapshot) { s.Objects[0].Closed = true }), nil},
 		{"over channels, one of two receivers runs", jammed,
 			edit(func(s *Snapshot) { s.Objects[0].ReceiverBefore = runs.ID }), nil},
@@ -655,6 +712,48 @@ func TestExplain(t *testing.T) {
 		{"a channel that is full, another wait", full, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
 		{"a channel without a buffer", full, edit(func(s *Snapshot) { s.Objects[0].Len, s.Objects[0].Cap = 0, 0 }), nil},
 		{"a channel that is full, of coir", full, edit(func(s *Snapshot) { s.Fibers[0].System = true }), nil},
+
+		{"a channel that is full, and who holds what its receiver waits for", audited, edit(func(s *Snapshot) {
+			s.Fibers = append(s.Fibers, waiting(3, "poster", send(13)))
+			s.Objects = append(s.Objects, Object{ID: 13, Kind: "channel", Name: "posts", Len: 1, Cap: 1, Receiver: 2,
+				Senders: 1, Oldest: ago(9 * time.Second)})
+			s.Objects[0].ReceiverBefore = runs.ID
+		}), []string{
+			"channel-full: poster waits to send to posts (full, 1 of 1) for 9s; receiver, which was the last to receive from " +
+				"it, waits to lock settings, held by goroutine[29], which waits to send to audit (full, 4 of 4)"}},
+
+		// Pools, semaphores and locks.
+		{"a pool whose values are lent", lent, nil, []string{"exhausted: 12 fibers wait for a value of connections (4 of 4 " +
+			"lent), the oldest for 20s; coir does not know who has the values"}},
+		{"a pool whose values are lent, and one waiter", lent, edit(func(s *Snapshot) { s.Fibers = s.Fibers[11:] }), []string{
+			"exhausted: get[11] waits for a value of connections (4 of 4 lent) for 20s; coir does not know who has the values"}},
+		{"a pool that moves", lent, func(_, later *Snapshot) { later.Objects[0].Received++ }, nil},
+		{"a pool to which a value was given back", lent, func(_, later *Snapshot) { later.Objects[0].Sent++ }, nil},
+		{"a pool that was not exhausted", lent, func(earlier, _ *Snapshot) { earlier.Objects[0].Len-- }, nil},
+		{"a pool whose values are lent, not for long", lent,
+			edit(func(s *Snapshot) { s.Objects[0].Oldest = ago(4 * time.Second) }), nil},
+		{"a pool that is closed", lent, edit(func(s *Snapshot) { s.Objects[0].Closed = true }), nil},
+		{"a semaphore without permits", permits, nil, []string{"exhausted: load[0], load[1] wait to acquire limit, the oldest " +
+			"for 9s; coir does not know who has the permits"}},
+		{"a semaphore without permits, for a young wait", permits,
+			edit(func(s *Snapshot) { s.Objects[0].Oldest = ago(4 * time.Second) }), nil},
+		{"a semaphore that moves", permits,
+			func(earlier, _ *Snapshot) { earlier.Objects[0].Oldest = ago(10 * time.Second) }, nil},
+		{"a lock that is held", locked, nil, []string{"lock-held: a waits to lock mu for 6s; consumer, which holds it, runs (at " +
+			"shop/db.go:7)"}},
+		{"a lock that is held by a fiber that waits", locked, edit(func(s *Snapshot) {
+			s.Fibers[1] = waiting(2, "copy", recv(12))
+			s.Objects = append(s.Objects, Object{ID: 12, Kind: "channel", Name: "orders", Receivers: 1})
+		}), []string{"lock-held: a waits to lock mu for 6s; copy, which holds it, waits to receive from orders"}},
+		{"a lock that is held by a goroutine", locked, edit(func(s *Snapshot) { s.Objects[0].Holders[0] = FirstGoroutine + 7 }),
+			[]string{"lock-held: a waits to lock mu for 6s; goroutine[7], which holds it, waits for nothing of coir"}},
+		{"a lock whose holder is not known", locked, edit(func(s *Snapshot) { s.Objects[0].Holders = nil }), []string{
+			"lock-held: a waits to lock mu for 6s; coir does not know who holds it"}},
+		{"a lock that is held, not for long", locked,
+			edit(func(s *Snapshot) { s.Objects[0].Oldest = ago(4 * time.Second) }), nil},
+		{"a lock that is passed on", locked, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders[0] = 50 }, nil},
+		{"a lock that another fiber has got", locked,
+			func(earlier, _ *Snapshot) { earlier.Objects[0].Oldest = ago(10 * time.Second) }, nil},
 
 		// Objects with trouble.
 		{"trouble", away, nil, []string{"trouble: remote channel orders has trouble for 12s: the broker is away: connection " +

@@ -232,6 +232,52 @@ func (p *pair) who(fibers []int) string {
 	return p.names(fibers) + spawned(site)
 }
 
+// crowd is like who for a few fibers. It only counts many.
+func (p *pair) crowd(fibers []int) string {
+	if len(fibers) <= mostNames {
+		return p.who(fibers)
+	}
+	return count(len(fibers), p.noun(fibers))
+}
+
+// chain says what a fiber does. If it waits for a lock, chain also says what the holder does, and so on.
+func (p *pair) chain(i int) string {
+	const most = 4 // holders
+	text, _ := p.doing(p.fibers[i].Fiber)
+	for range most {
+		wait := p.fibers[i].Wait
+		if len(wait) != 1 || wait[0].Kind != WaitUse {
+			break
+		}
+		o := p.object(wait[0].Object)
+		if o == nil || len(o.holders) != 1 {
+			break
+		}
+		text += ", held by " + p.nameOf(o.holders[0])
+		k, ok := p.fiber(o.holders[0])
+		if !ok || p.stuck[k] { // another explanation names what it waits for
+			break
+		}
+		one, _ := p.doing(p.fibers[k].Fiber)
+		text, i = text+", which "+one, k
+	}
+	return text
+}
+
+// chainOf is chain for a fiber that may not be in the later snapshot.
+func (p *pair) chainOf(id uint64) string {
+	i, ok := p.fiber(id)
+	switch {
+	case ok:
+		return p.chain(i)
+	case id >= FirstGoroutine:
+		return "waits for nothing of coir"
+	case p.later.Omitted > 0:
+		return "is not in the snapshot"
+	}
+	return "has ended"
+}
+
 // waitText returns a wait in words that follow "waits". If waitText has no better words, it uses those of the snapshot.
 func (p *pair) waitText(w Wait, its string) string {
 	switch w.Kind {

@@ -36,7 +36,7 @@ func labelled() error {
 
 func recorded(mux *http.ServeMux) error {
 	recorder := inspect.NewRecorder(0)
-	if err := coir.Configure(coir.WithObserver(recorder)); err != nil {
+	if err := coir.Configure(coir.WithObserver(recorder), coir.WithLabels()); err != nil {
 		return err
 	}
 	mux.Handle("/debug/coir/", inspect.Handler(inspect.WithRecorder(recorder)))
