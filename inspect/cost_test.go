@@ -31,7 +31,7 @@ func BenchmarkDocument(b *testing.B) {
 func BenchmarkText(b *testing.B) {
 	s := many(10_000)
 	for b.Loop() {
-		if err := writeText(io.Discard, s, nil); err != nil {
+		if err := writeText(io.Discard, s, nil, true); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -55,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 			if err := d.WriteText(&a); err != nil {
 				t.Fatal(err)
 			}
-			if err := writeText(&b, deadlock(), whyDeadlock()); err != nil || !strings.Contains(path, "stacks") &&
+			if err := writeText(&b, deadlock(), whyDeadlock(), true); err != nil || !strings.Contains(path, "stacks") &&
 				a.String() != b.String() {
 				t.Errorf("%s: the text of the dump is another one:\n%s", path, a.String())
 			}

@@ -206,7 +206,7 @@ func (t *cache) take(ctx context.Context, k key) (*document, error) {
 	d, err := t.packed(func(to io.Writer) (err error) {
 		if k.text {
 			later = (&collect{most: mostShown, room: &of.now}).from(source, k.stacks)
-			return writeText(to, later, explain(later))
+			return writeText(to, later, explain(later), true)
 		}
 		most := mostShown
 		if k.dump {

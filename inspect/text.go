@@ -33,16 +33,20 @@ func WriteText(w io.Writer, earlier, later *snapshot.Snapshot) error {
 	if earlier != nil {
 		why = snapshot.Explain(earlier, later)
 	}
-	return writeText(w, later, why)
+	return writeText(w, later, why, earlier != nil)
 }
 
 // WriteText writes the dump as text for people.
-func (d *Dump) WriteText(w io.Writer) error { return writeText(w, d.Snapshot, d.Explanations) }
+func (d *Dump) WriteText(w io.Writer) error { return writeText(w, d.Snapshot, d.Explanations, true) }
 
-func writeText(w io.Writer, s *snapshot.Snapshot, why []snapshot.Explanation) error {
+// writeText writes a snapshot and what is wrong. compared says that it was compared with an earlier one.
+func writeText(w io.Writer, s *snapshot.Snapshot, why []snapshot.Explanation, compared bool) error {
 	t := newTree(s, why)
 	t.out = bufio.NewWriter(w)
 	t.head()
+	if compared && len(why) == 0 {
+		t.line(0, "\n%s", snapshot.NoProblem(s))
+	}
 	t.explanations(why)
 	t.fibers()
 	t.others()
@@ -440,7 +444,10 @@ func (t *tree) objects() {
 	for i := range t.Objects {
 		all[i] = &t.Objects[i]
 	}
-	slices.SortStableFunc(all, func(a, b *snapshot.Object) int { // the oldest wait first
+	slices.SortStableFunc(all, func(a, b *snapshot.Object) int { // those that should be short first, then by age
+		if x, y := a.Contended(), b.Contended(); x != y {
+			return map[bool]int{true: -1, false: 1}[x]
+		}
 		if a.Oldest.IsZero() != b.Oldest.IsZero() {
 			return cmp.Compare(b.Oldest.UnixNano(), a.Oldest.UnixNano())
 		}

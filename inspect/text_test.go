@@ -36,7 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestTextOfASnapshot(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeText(&b, deadlock(), whyDeadlock()); err != nil {
+	if err := writeText(&b, deadlock(), whyDeadlock(), true); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "deadlock.txt", b.Bytes())
@@ -62,7 +62,7 @@ func TestTextIsBounded(t *testing.T) {
 	}
 	why := make([]snapshot.Explanation, 1000)
 	var b bytes.Buffer
-	if err := writeText(&b, s, why); err != nil {
+	if err := writeText(&b, s, why, true); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
@@ -83,7 +83,7 @@ func TestTextIsBounded(t *testing.T) {
 func TestTextOfNamedFibers(t *testing.T) {
 	s, why := payments()
 	var b bytes.Buffer
-	if err := writeText(&b, s, why); err != nil {
+	if err := writeText(&b, s, why, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -101,7 +101,7 @@ func TestTextOfABlockingCall(t *testing.T) {
 	upload := &s.Fibers[2]
 	upload.At, upload.Stack = "/src/shop/main.go:8", "goroutine 7 [chan receive]:\nmain.upload()\n\t/src/shop/main.go:8"
 	var b bytes.Buffer
-	if err := writeText(&b, s, why); err != nil {
+	if err := writeText(&b, s, why, true); err != nil {
 		t.Fatal(err)
 	}
 	if want := "upload #3: blocking in chan receive, for 1m, at shop/main.go:8\n"; !strings.Contains(b.String(), want) {
@@ -120,11 +120,11 @@ func TestTextOfGoroutines(t *testing.T) {
 	}
 	s.Objects[0].Holders = []uint64{snapshot.FirstGoroutine + 34, snapshot.FirstGoroutine + 50}
 	var with, without bytes.Buffer
-	if err := writeText(&with, s, nil); err != nil {
+	if err := writeText(&with, s, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	s.Fibers = s.Fibers[:len(s.Fibers)-3]
-	if err := writeText(&without, s, nil); err != nil {
+	if err := writeText(&without, s, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -13,18 +13,13 @@ const leastIdle = 10 * time.Second
 // isLock reports whether only the fiber that holds the object can release it.
 func (o *Object) isLock() bool { return strings.HasSuffix(o.Ends, "unlock") }
 
-// Contended reports whether fibers wait for a lock, for a value of a pool, for a semaphore, or to send. Others have what
-// these fibers wait for. In a healthy program such waits are short, while waits to receive may be long.
+// Contended reports whether fibers wait for a lock, for a value of a pool, for a semaphore, or to send. Others have
+// what these fibers wait for. In a healthy program such waits are short, while waits to receive may be long.
 func (o *Object) Contended() bool {
 	return o.Senders > 0 || o.Receivers > 0 && o.Kind == pool || o.Waiters > 0 && (o.isLock() || o.Kind == semaphore)
 }
 
-// Contends reports whether each wait of a fiber is one that [Object.Contended] describes. object returns an object of
-// the snapshot by its number, or nil.
-func (f *Fiber) Contends(object func(id uint64) *Object) bool {
-	return len(f.Wait) > 0 && !slices.ContainsFunc(f.Wait, func(w Wait) bool { return !contends(w, object(w.Object)) })
-}
-
+// contends reports whether a wait for the object o, which may be nil, is one that [Object.Contended] describes.
 func contends(w Wait, o *Object) bool {
 	switch {
 	case w.Kind == WaitSend:
@@ -38,8 +33,8 @@ func contends(w Wait, o *Object) bool {
 }
 
 // NoProblem returns a sentence for people to whom [Explain] has nothing to say. If fibers have waited for 10 s or more
-// for a lock, a pool or a semaphore, or to send, it names the oldest of these waits. Like the text of an explanation, it
-// is safe for a terminal.
+// for a lock, a pool or a semaphore, or to send, it names the oldest of these waits. Like the text of an explanation,
+// it is safe for a terminal.
 func NoProblem(s *Snapshot) string {
 	const none = "No problem found."
 	var o *Object

@@ -38,26 +38,3 @@ func TestNoProblemNamesTheOldestWait(t *testing.T) {
 		}
 	}
 }
-
-func TestContends(t *testing.T) {
-	object := func(id uint64) *Object {
-		return map[uint64]*Object{
-			1: {ID: 1, Kind: "mutex", Ends: "unlock"}, 2: {ID: 2, Kind: semaphore}, 3: {ID: 3, Kind: pool},
-			4: {ID: 4, Kind: channel}, 5: {ID: 5, Kind: "event", Ends: "set"},
-		}[id]
-	}
-	use := func(id uint64) Wait { return Wait{Kind: WaitUse, Object: id} }
-	for _, w := range []Wait{use(1), use(2), recv(3), send(4), send(9)} {
-		if f := waiting(1, "a", w); !f.Contends(object) {
-			t.Errorf("%v does not contend", w)
-		}
-	}
-	for _, w := range []Wait{use(5), recv(4), recv(9), use(9), end(2), join(1), {Kind: WaitSleep}} {
-		if f := waiting(1, "a", w, use(1)); f.Contends(object) {
-			t.Errorf("%v contends", w)
-		}
-	}
-	if (&Fiber{}).Contends(object) {
-		t.Error("a fiber that does not wait contends")
-	}
-}
