@@ -286,7 +286,7 @@ func (o *options) checkValues() error {
 		return errors.New("-budget must be above 0")
 	}
 	if o.total < 0 {
-		return errors.New("-for must not be below 0; with 0, which is the default, there are no rounds")
+		return errors.New("-for must be 0 or above; 0, the default, means no rounds")
 	}
 	return nil
 }

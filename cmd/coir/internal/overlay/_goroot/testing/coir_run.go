@@ -148,7 +148,7 @@ func (x *coirExplorer) inBubble(try *coirTry) func() {
 
 // finish ends the schedule in package runtime, and fills in r. p is the value with which synctest.Run panicked, or nil.
 func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
-	if p != nil && !try.ended && x.purpose != coirSeeksTwin { // a goroutine outside of the bubble may still wake a waiting one
+	if p != nil && !try.ended && x.purpose != coirSeeksTwin { // a goroutine outside of the bubble may still wake one
 		time.Sleep(20 * time.Millisecond)
 	}
 	coirFinish(&r.Outcome)
