@@ -20,10 +20,11 @@
 // # Names
 //
 // The names of channels, and of other objects that fibers wait for, are labels: see [coir.WithName]. The numbers of
-// objects with the same name are added up, and objects without a name are called unnamed. A label has no control
-// characters and at most 128 bytes. A scrape has at most 1,000 series: objects whose names have no place among them are
-// added up under the name other. Names get places in the order of their appearance. If there are not enough places, a
-// name loses its place when no fiber has waited for its objects for ten minutes.
+// objects with the same name are added up, and objects without a name are called unnamed, as are all tickets, because a
+// ticket is often named after a request. A label has no control characters and at most 128 bytes. A scrape has at most
+// 1,000 series: objects whose names have no place among them are added up under the name other. Names get places in the
+// order of their appearance. If there are not enough places, a name loses its place when no fiber has waited for its
+// objects for ten minutes.
 //
 // # Channels
 //

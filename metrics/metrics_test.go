@@ -417,6 +417,17 @@ func TestForgottenChannelsAreNotCountedTwice(t *testing.T) {
 	check(100_000 + 4000 + 10)
 }
 
+// Tickets named after requests are one group.
+func TestTicketsAreOneGroup(t *testing.T) {
+	n := newNames()
+	groups := n.group([]snapshot.Object{
+		{ID: 1, Kind: "ticket", Name: "order 1", Waiters: 1}, {ID: 2, Kind: "ticket", Name: "order 2", Waiters: 1},
+	}, time.Now())
+	if len(groups) != 1 || groups[0].key != (key{"ticket", "unnamed"}) || groups[0].waiting != 2 {
+		t.Errorf("two tickets are in %d groups, the first of which is %+v; want one, with 2 waiters", len(groups), groups[0])
+	}
+}
+
 // Names get places in the order of appearance, and the numbers of the others are added up. A name for which no fiber
 // has waited for ten minutes loses its place to another one.
 func TestPlacesOfNames(t *testing.T) {

@@ -39,6 +39,7 @@ const (
 const (
 	channelKind = "channel"
 	remoteKind  = "remote channel" // of package remote
+	ticketKind  = "ticket"
 	unnamed     = "unnamed"
 	other       = "other"
 )
@@ -122,7 +123,7 @@ func (n *names) group(objects []snapshot.Object, at time.Time) []*group {
 	}
 	for i := range objects {
 		o := &objects[i]
-		g := n.place(key{label(o.Kind), label(o.Name)})
+		g := n.place(keyOf(o))
 		g.seen = at
 		g.add(o)
 		if g.isChannel() {
@@ -143,6 +144,15 @@ func (n *names) group(objects []snapshot.Object, at time.Time) []*group {
 	return slices.SortedFunc(maps.Values(n.groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
 	})
+}
+
+// keyOf returns the key of an object's group. Tickets form one group, because a ticket is often named after what it is
+// for, such as an order, and each name would be new series.
+func keyOf(o *snapshot.Object) key {
+	if o.Kind == ticketKind {
+		return key{ticketKind, unnamed}
+	}
+	return key{label(o.Kind), label(o.Name)}
 }
 
 // place returns the group of a key, or the group of the rest if there is no place for it.

@@ -32,40 +32,24 @@ func TestManyChannels(t *testing.T) {
 		name := "channel" + strconv.Itoa(i)
 		return remote.Durable[int](ctx, n, tr, name, capacity, remote.WithMeaning(remote.MeaningStored))
 	}
-	values := func(i int) int {
-		if i < full {
-			return capacity + 1
-		}
-		return 1
-	}
 	before := memory()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		ends := make([]*remote.Chan[int], channels)
-		err := coir.Run(ctx, func(_ context.Context, in *coir.Nursery) error {
-			var next atomic.Int64
-			for range 64 {
-				in.Go("open", func(context.Context) error {
-					for i := next.Add(1) - 1; i < int64(channels); i = next.Add(1) - 1 {
-						c, err := open(ctx, n, a, int(i))
-						if err != nil {
-							return err
-						}
-						ends[i] = c
-					}
-					return nil
-				})
+		err := inEach(ctx, channels, func(fiber context.Context, i int) (err error) {
+			if ends[i], err = open(ctx, n, a, i); err == nil && i >= full {
+				err = ends[i].Send(fiber, 0)
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		for i, c := range ends {
+		for i, c := range ends[:full] {
 			n.Go("sender", func(ctx context.Context) error {
 				defer c.Leave()
-				for v := range values(i) {
+				for v := range capacity + 1 {
 					if err := c.Send(ctx, v); err != nil {
 						return err
 					}
@@ -85,21 +69,42 @@ func TestManyChannels(t *testing.T) {
 		}
 		t.Logf("%d channels: %d bytes of memory each, in the server and the sending client",
 			channels, (memory()-before)/channels)
-		for i := range channels {
-			n.Go("receiver", func(ctx context.Context) error {
-				c, err := open(ctx, n, b, i)
-				if err != nil {
-					return err
-				}
-				defer c.Leave()
-				return receive(ctx, c, values(i))
-			}, coir.WithIndex(i))
-		}
-		return nil
+		return inEach(ctx, channels, func(fiber context.Context, i int) error {
+			c, err := open(ctx, n, b, i)
+			if err != nil {
+				return err
+			}
+			defer c.Leave()
+			if i < full {
+				return receive(fiber, c, capacity+1)
+			}
+			defer ends[i].Leave()
+			return receive(fiber, c, 1)
+		})
 	})
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// inEach calls f with the numbers below n, in 1000 fibers. If many more begin at the same time, a small machine needs
+// longer than the window for repeated messages. If few do, the queues with messages get more consumers than NATS
+// allows.
+func inEach(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	var next atomic.Int64
+	return coir.Run(ctx, func(_ context.Context, in *coir.Nursery) error {
+		for range 1000 {
+			in.Go("some", func(ctx context.Context) error {
+				for i := int(next.Add(1) - 1); i < n; i = int(next.Add(1) - 1) {
+					if err := f(ctx, i); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		return nil
+	})
 }
 
 // receive receives and removes the values from 0 to n. They arrive in this order, unless one is delivered again.
