@@ -24,11 +24,11 @@ func main() {
 			n.Go("receives", func(ctx context.Context) error { return see(c.Recv(ctx)) })
 			n.Go("selects", func(ctx context.Context) error { return see(coir.Select(ctx, c.RecvCase(nil))) })
 			n.Go("late", func(ctx context.Context) error {
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(200 * time.Millisecond)
 				return see(c.Recv(ctx))
 			})
 			n.Go("sends late", func(ctx context.Context) error {
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(200 * time.Millisecond)
 				return see(0, c.Send(ctx, 1))
 			})
 			time.Sleep(5 * time.Millisecond)
