@@ -445,8 +445,11 @@ func (t *tree) objects() {
 		all[i] = &t.Objects[i]
 	}
 	slices.SortStableFunc(all, func(a, b *snapshot.Object) int { // those that should be short first, then by age
-		if x, y := a.Contended(), b.Contended(); x != y {
-			return map[bool]int{true: -1, false: 1}[x]
+		if x := a.Contended(); x != b.Contended() {
+			if x {
+				return -1
+			}
+			return 1
 		}
 		if a.Oldest.IsZero() != b.Oldest.IsZero() {
 			return cmp.Compare(b.Oldest.UnixNano(), a.Oldest.UnixNano())

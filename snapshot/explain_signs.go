@@ -330,12 +330,7 @@ func (o *thing) troubled(p *pair) bool {
 // findChannelFull reports full channels from which nothing is received. It omits channels whose receiver has ended,
 // channels with trouble, and channels whose senders are all in deadlocks, because these were reported already.
 func (p *pair) findChannelFull() {
-	gone := map[uint64]bool{}
-	for i := range p.told {
-		if k := p.told[i].Kind; k == ProblemReceiverGone || k == ProblemTrouble {
-			gone[p.told[i].Objects[0]] = true
-		}
-	}
+	gone := p.reported(ProblemReceiverGone, ProblemTrouble)
 	full := func(o *thing) bool {
 		return o.Cap > 0 && o.Len == o.Cap && o.before.Len == o.before.Cap && o.Received == o.before.Received &&
 			!gone[o.ID] && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastFull
@@ -365,32 +360,28 @@ func (p *pair) findExhausted() {
 		return o.Kind == pool && o.Len >= o.Cap && o.before.Len >= o.before.Cap && !o.Closed && p.stays(o)
 	}
 	for _, o := range p.gather(WaitRecv, lent) {
-		if p.isNews(o) {
-			text := fmt.Sprintf("%s %s for a value of %s (%d of %d lent)%s%s; coir does not know who has the values",
-				p.crowd(o.waiters), pick(o.waiters, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.waiters),
-				p.lasts(o.Oldest, o.waiters))
-			p.tell(ProblemExhausted, o.like(), text, o.waiters, o.Oldest, o.ID)
-		}
+		p.tellExhausted(o, fmt.Sprintf("for a value of %s (%d of %d lent)", o.name(), o.Len, o.Cap), "values")
 	}
 	taken := func(o *thing) bool { return o.Kind == semaphore && p.stays(o) }
 	for _, o := range p.gather(WaitUse, taken) {
-		if p.isNews(o) {
-			text := fmt.Sprintf("%s %s to acquire %s%s%s; coir does not know who has the permits", p.crowd(o.waiters),
-				pick(o.waiters, "waits", "wait"), o.name(), p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
-			p.tell(ProblemExhausted, o.like(), text, o.waiters, o.Oldest, o.ID)
-		}
+		p.tellExhausted(o, "to acquire "+o.name(), "permits")
 	}
+}
+
+// tellExhausted reports a pool or a semaphore. want is what its waiters wait for, and parts are what others have of it.
+func (p *pair) tellExhausted(o *thing, want, parts string) {
+	if !p.isNews(o) {
+		return
+	}
+	text := fmt.Sprintf("%s %s %s%s%s; coir does not know who has the %s", p.crowd(o.waiters),
+		pick(o.waiters, "waits", "wait"), want, p.line(o.waiters), p.lasts(o.Oldest, o.waiters), parts)
+	p.tell(ProblemExhausted, o.like(), text, o.waiters, o.Oldest, o.ID)
 }
 
 // findLockHeld reports locks that fibers have waited for for a long time. It omits those whose holder has ended, and
 // those whose waiters are all in deadlocks.
 func (p *pair) findLockHeld() {
-	gone := map[uint64]bool{}
-	for i := range p.told {
-		if p.told[i].Kind == ProblemHolderGone {
-			gone[p.told[i].Objects[0]] = true
-		}
-	}
+	gone := p.reported(ProblemHolderGone)
 	held := func(o *thing) bool {
 		return o.isLock() && len(o.holders) == len(o.Holders) && len(o.Holders) == len(o.before.Holders) && !gone[o.ID] &&
 			p.stays(o)
@@ -420,11 +411,22 @@ func (p *pair) waitFor(o *thing) Wait {
 	return all[slices.IndexFunc(all, func(w Wait) bool { return w.Object == o.ID })]
 }
 
-// stays reports whether nobody has got the object between the snapshots, and its oldest wait is a long one. Waiters are
-// served in the order of arrival, so the oldest one would have got it.
+// stays reports whether no fiber has got the object between the snapshots, and its oldest wait is a long one. Waiters
+// are served in the order of arrival, so the oldest one would have got it.
 func (p *pair) stays(o *thing) bool {
 	return !o.Oldest.IsZero() && o.Oldest.Equal(o.before.Oldest) && o.Received == o.before.Received &&
 		o.Sent == o.before.Sent && p.since(o.Oldest).d >= leastFull
+}
+
+// reported returns the objects that problems of these kinds were reported of.
+func (p *pair) reported(kinds ...Problem) map[uint64]bool {
+	objects := map[uint64]bool{}
+	for i := range p.told {
+		if slices.Contains(kinds, p.told[i].Kind) {
+			objects[p.told[i].Objects[0]] = true
+		}
+	}
+	return objects
 }
 
 // isNews reports whether one of the waiters of an object is in no deadlock that was reported.

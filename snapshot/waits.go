@@ -16,20 +16,20 @@ func (o *Object) isLock() bool { return strings.HasSuffix(o.Ends, "unlock") }
 // Contended reports whether fibers wait for a lock, for a value of a pool, for a semaphore, or to send. Others have
 // what these fibers wait for. In a healthy program such waits are short, while waits to receive may be long.
 func (o *Object) Contended() bool {
-	return o.Senders > 0 || o.Receivers > 0 && o.Kind == pool || o.Waiters > 0 && (o.isLock() || o.Kind == semaphore)
+	_, n := o.contention()
+	return n > 0
 }
 
-// contends reports whether a wait for the object o, which may be nil, is one that [Object.Contended] describes.
-func contends(w Wait, o *Object) bool {
+// contention returns the kind of the waits that [Object.Contended] describes, and how many fibers and goroutines wait
+// so for the object.
+func (o *Object) contention() (kind WaitKind, n int) {
 	switch {
-	case w.Kind == WaitSend:
-		return true
-	case o == nil:
-		return false
-	case w.Kind == WaitRecv:
-		return o.Kind == pool
+	case o.Kind == pool:
+		return WaitRecv, o.Receivers
+	case o.Kind == semaphore || o.isLock():
+		return WaitUse, o.Waiters
 	}
-	return w.Kind == WaitUse && (o.isLock() || o.Kind == semaphore)
+	return WaitSend, o.Senders
 }
 
 // NoProblem returns a sentence for people to whom [Explain] has nothing to say. If fibers have waited for 10 s or more
@@ -48,10 +48,11 @@ func NoProblem(s *Snapshot) string {
 	if o == nil {
 		return none
 	}
+	kind, _ := o.contention()
 	n, noun, text := 0, "goroutine", ""
 	for i := range s.Fibers {
 		f := &s.Fibers[i]
-		k := slices.IndexFunc(f.Wait, func(w Wait) bool { return w.Object == o.ID && contends(w, o) })
+		k := slices.IndexFunc(f.Wait, func(w Wait) bool { return w.Object == o.ID && w.Kind == kind })
 		if k < 0 || f.System {
 			continue
 		}
