@@ -330,9 +330,10 @@ func (q *Queue) Put(r Resource, n int) bool {
 	if race.Enabled {
 		race.Release(q.edge(r.Verb(n).Shared))
 	}
+	alone := r.Verb(n).Alone
 	race.Disable()
 	q.mu.Lock()
-	if r.Verb(n).Alone {
+	if alone {
 		q.Held(0)
 	}
 	ok := r.Put(n, !q.waiters.Empty())
