@@ -75,7 +75,7 @@ func TestTicksHideNoDeadlock(t *testing.T) {
 	}
 	t.Run("wait", func(t *testing.T) {
 		fails(t, lost(heartbeat), sim.KindDeadlock,
-			"only tickers can go on", "heartbeat waits for the next tick of heartbeat",
+			"only tickers can continue", "heartbeat waits for the next tick of heartbeat",
 			"worker    waits to receive from orders")
 	})
 	t.Run("select", func(t *testing.T) {

@@ -41,7 +41,7 @@ const (
 	blockedLeft = "; it cannot be ended from outside, so its goroutine is left behind, and those of the other fibers"
 	adviceWaits = "Fibers run one at a time here, so no other fiber can end that wait. "
 	adviceChan  = adviceWaits + "Use a coir.Chan in place of a native channel; " +
-		"to wait for the end of a context, in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"
+		"in place of <-ctx.Done(), use coir.WaitCancel(ctx)"
 	adviceMutex = adviceWaits + "Another fiber holds it across an operation of coir: " +
 		"unlock before the operation, or use a locks.Mutex"
 	adviceNet    = "The network of a simulation is that of package netio: dial and listen with it"

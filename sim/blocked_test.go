@@ -103,11 +103,11 @@ func TestAWaitOutsideOfCoirIsTold(t *testing.T) {
 			return func(ctx context.Context, _ *Sim) {
 				beside(ctx, func(ctx context.Context) { <-ctx.Done() })
 			}, at, nil
-		}, []string{"to receive from a native channel", "in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"}},
+		}, []string{"to receive from a native channel", "in place of <-ctx.Done(), use coir.WaitCancel(ctx)"}},
 		{"the same in the first fiber", func() (program, string, func()) {
 			at := line(1)
 			return func(ctx context.Context, _ *Sim) { <-ctx.Done() }, at, nil
-		}, []string{"fiber main waits outside of coir", "in place of <-ctx.Done(), coir.Sleep(ctx, d) for long"}},
+		}, []string{"fiber main waits outside of coir", "in place of <-ctx.Done(), use coir.WaitCancel(ctx)"}},
 		{"mutex held across an operation", func() (program, string, func()) {
 			var mu sync.Mutex
 			freed := make(chan struct{})

@@ -40,7 +40,7 @@ func TestADeadlockBesideAnAlarm(t *testing.T) {
 			b.start()
 			_ = coir.NewEvent(coir.WithName("never")).Wait(ctx)
 		})
-		if f == nil || f.Kind != KindDeadlock || !strings.Contains(f.Text, "only functions that the clock calls go on") {
+		if f == nil || f.Kind != KindDeadlock || !strings.Contains(f.Text, "only timer functions still run") {
 			t.Errorf("every %v: %d calls, %v", every, calls, f)
 		}
 		if f := Run(1, func(ctx context.Context, s *Sim) {

@@ -116,7 +116,7 @@ func TestEqualRetriesAreALivelock(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				f := found(t, KindLivelock, backOff(pause, time.Millisecond, time.Millisecond), WithClock(mode), WithSteps(400),
 					WithStrategy(func(uint64) Strategy { return RoundRobin() }))
-				says(t, f, "not at its end")
+				says(t, f, "has not ended after")
 			})
 		}
 	}

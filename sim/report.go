@@ -219,7 +219,7 @@ func (r *findings) words(op policy.Op, object int32, of span) string {
 	case opFault:
 		return "fault " + shown(op.Name)
 	case opGoOn:
-		return "goes on"
+		return "continues"
 	case opAdvance:
 		return "advance " + op.For.String()
 	case policy.Start, policy.End, policy.Join, policy.Cancel:

@@ -467,7 +467,7 @@ func TestReportOfALongScheduleShowsItsEnd(t *testing.T) {
 		for coir.Yield(ctx) == nil {
 		}
 	}, WithSteps(1000))
-	says(t, f, "livelock after ", "not at its end", "      1 | yield  | :467\n  ... main yield: 1,999 times more, until step 2000\n")
+	says(t, f, "livelock after ", "has not ended after", "      1 | yield  | :467\n  ... main yield: 1,999 times more, until step 2000\n")
 	if n := strings.Count(f.Error(), "\n"); n > 80 {
 		t.Errorf("the report has %d lines", n)
 	}

@@ -14,8 +14,8 @@
 //		})
 //	}
 //
-// Code between two operations is one step. If fibers share data without a channel, sim never runs two of them at the
-// same moment. The race detector finds such races, and a [coir.Point] divides the step.
+// Code between two operations is one step, so sim does not interleave accesses to shared memory. The race detector,
+// with -race, finds such races; a [coir.Point] divides the step.
 //
 // # What sim does not control
 //
@@ -80,7 +80,7 @@ const (
 	ClockRacing                  // also before any operation: advancing time is one of the choices
 )
 
-// Option is an option of [Test], [Run] and [Explore].
+// Option is an option of [Test], [Run], [Explore], [Replay] and [Drawn].
 type Option func(*settings)
 
 type settings struct {

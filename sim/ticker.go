@@ -57,7 +57,7 @@ func (f *Failure) lookBehindTickers(limit int) {
 			names = append(names, r.labels[i])
 		}
 	}
-	f.Text = fmt.Sprintf("only tickers can go on: %s. No other fiber has moved since step %d", strings.Join(names, ", "), since)
+	f.Text = fmt.Sprintf("only tickers can continue: %s. No other fiber has moved since step %d", strings.Join(names, ", "), since)
 }
 
 // mayWait reports whether an operation can wait.

@@ -74,7 +74,7 @@ func TestADeadlockBesideATickerIsADeadlock(t *testing.T) {
 	if f.Steps != 20_000 {
 		t.Errorf("it has %d steps", f.Steps)
 	}
-	says(t, f, "only tickers can go on: ticker, monitor. No other fiber has moved since step ",
+	says(t, f, "only tickers can continue: ticker, monitor. No other fiber has moved since step ",
 		"  main waits to send to queue (capacity 2, full), at sim/ticker_test.go:",
 		"  worker[0..3] wait to send to queue (capacity 2, full), at sim/ticker_test.go:",
 		"from which only worker[0..3] received, and now wait to send to it",

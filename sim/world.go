@@ -322,8 +322,8 @@ func (w *world) performs(i int32) {
 	w.mixOp(uint64(i)<<40, x.object, &x.op)
 	w.markHash()
 	if w.nsteps >= 2*w.limit && w.fail == nil && w.running {
-		w.stop(&Failure{Kind: KindLivelock, Text: "not at its end after " + strconv.Itoa(w.nsteps) + " steps, the last " +
-			strconv.Itoa(w.limit) + " of them in turn"})
+		w.stop(&Failure{Kind: KindLivelock, Text: "has not ended after " + strconv.Itoa(w.nsteps) +
+			" steps; in the last " + strconv.Itoa(w.limit) + ", fibers took turns"})
 	}
 }
 
@@ -393,9 +393,9 @@ func (w *world) stuck() {
 	case stack == nil:
 		text := "no fiber can run"
 		if w.calls >= w.limit {
-			text = "no fiber can run; only functions that the clock calls go on"
+			text = "no fiber can run; only timer functions still run"
 		} else if w.nready > 0 {
-			text = "only tickers can go on: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
+			text = "only tickers can continue: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
 		}
 		w.stop(&Failure{Kind: KindDeadlock, Text: text})
 	case deadline:

@@ -167,7 +167,7 @@ func once(p *programs.Program, m machine, other *coir.Runtime) string {
 	case <-done:
 	case <-limit.C:
 		hung = true
-		failf("not at its end after %v\n%s", *flagPatience, stacks())
+		failf("has not ended after %v\n%s", *flagPatience, stacks())
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -267,7 +267,7 @@ func watched(p *programs.Program, schedules int) (*sim.Failure, string) {
 	case f := <-done:
 		return f, ""
 	case <-limit.C:
-		return nil, fmt.Sprintf("is not at its end after %v\n%s", *flagPatience, stacks())
+		return nil, fmt.Sprintf("has not ended after %v\n%s", *flagPatience, stacks())
 	}
 }
 
