@@ -456,7 +456,7 @@ func TestFlags(t *testing.T) {
 		want string // a part of the error
 	}{
 		{"-strategy=clever .", "unknown strategy \"clever\""},
-		{"-schedules=0 .", "above 0"},
+		{"-schedules=0 .", "must be positive"},
 		{"-replay=c1.AA .", "-replay needs -run"},
 		{"-run=TestA -replay=c1. .", "is damaged"},
 		{"-run=TestA -replay=c1.AAAA .", "is damaged"},

@@ -124,7 +124,7 @@ func defineOthers(f *flag.FlagSet, build *[]string, err *error) {
 	}
 	f.Func("count", "", func(s string) error { // running a schedule again has the same result
 		if n, err := strconv.Atoi(s); err != nil || n < 1 {
-			return errors.New("must be a number above 0")
+			return errors.New("must be a positive number")
 		}
 		return nil
 	})

@@ -124,7 +124,7 @@ func TestWrongFlags(t *testing.T) {
 		"-list=(":                "-list: \"(\" is not a regular expression: ",
 		"-v -C dir":              "-C is not accepted: it must be the first flag",
 		"-C":                     "-C needs a directory",
-		"-count=0":               "invalid value \"0\" for flag -count: must be a number above 0",
+		"-count=0":               "invalid value \"0\" for flag -count: must be a positive number",
 		"-shuffle=maybe":         "invalid value \"maybe\" for flag -shuffle: must be on, off, or a number",
 		"-update":                "unknown flag -update; put the test's own flags after -args",
 		"-cover":                 "-cover is not accepted: coir test runs each test in many schedules",

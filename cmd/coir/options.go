@@ -280,10 +280,10 @@ func (o *options) checkValues() error {
 		return fmt.Errorf("-list: %q is not a regular expression: %w", o.list, err)
 	}
 	if o.schedules < 1 || o.processes < 1 {
-		return errors.New("-schedules and -p must be above 0")
+		return errors.New("-schedules and -p must be positive")
 	}
 	if o.budget <= 0 {
-		return errors.New("-budget must be above 0")
+		return errors.New("-budget must be positive")
 	}
 	if o.total < 0 {
 		return errors.New("-for must not be below 0; with 0, which is the default, coir test runs once")

@@ -43,8 +43,8 @@ The exit code is 0 if all tests passed, 1 if one failed or could not be built, 2
 plus the signal number if a signal ended it.
 `
 
-// readToken returns the head of a token. It reports whether the token can be read and has a hash, as each token that
-// coir test prints. The explorer reads the decisions, in a process of the test.
+// readToken returns the head of a token. It reports whether the token can be read and has a hash, as every token that
+// coir test prints does. The explorer reads the decisions, in a process of the test.
 func readToken(token string) (h coir.TokenHead, ok bool) {
 	letters, ok := h.CutPrefix(token)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 //   - at a point, which is just before an operation that other goroutines can notice (coir_point.go),
 //   - when the goroutine with the turn waits (coirLeave, called by park_m) or ends (coirLeave, called by goexit0),
 //   - when it switches to a coroutine, as functions of iter.Pull do (coirSwap, called by coroswitch_m),
-//   - when it has been in a system call for long (coirTakeTurn, called by a watcher outside the bubble).
+//   - when it has been in a system call for a long time (coirTakeTurn, called by a watcher outside the bubble).
 //
 // Which goroutine gets the turn is a decision, which a strategy of package search makes. A schedule is the list of its
 // decisions. For package testing, coirDecisions keeps the decisions, and coirSteps what the goroutines were about to do
@@ -95,6 +95,9 @@ var coirSched struct {
 	coirBeside
 }
 
+// coirHashBasis is where the hash of a trace begins: the offset basis of FNV-1a, with 64 bits.
+const coirHashBasis = 14695981039346656037
+
 // coirBegin begins a schedule. The strategy makes its decisions. The caller is about to become the root of a bubble.
 //
 //go:linkname coirBegin testing.coirBegin
@@ -109,7 +112,7 @@ func coirBegin(strategy search.Strategy, c *coir.Config) {
 	s.limit, s.most, s.memory, s.out = c.MostBusy, c.MostSteps, c.InMemory, coir.Outcome{}
 	s.coirTurns = coirTurns{}
 	s.coirChoices = coirChoices{strategy: strategy, fork: search.Fork{World: coirWorld{}}, chose: -1}
-	s.coirTrace = coirTrace{trace: c.Trace, keep: c.CountNews, hash: 14695981039346656037, nchans: s.nchans}
+	s.coirTrace = coirTrace{trace: c.Trace, keep: c.CountNews, hash: coirHashBasis, nchans: s.nchans}
 	s.coirTime = coirTime{ticks: c.MostTicks, span: c.TickSpan, racing: c.Racing, lastTime: coirBaseTime}
 	s.coirDraws = coirDraws{seed: c.Seed, rand: coirMix(c.Seed^0xabcdef) | 1, quiet: coirMix(c.Seed^0xfedcba) | 1}
 	s.coirFaults = coirFaults{may: c.Faults, muted: c.Muted}

@@ -159,6 +159,10 @@ func (t *coirTurns) way(gp *g, kind uint8, k int) *g {
 	return coirRunnable[(t.behind+k)%t.nways].ptr() // first the goroutines after gp, then those before it
 }
 
+// coirHarnessAfter is the number of steps after which the harness has the turn although other goroutines can run: those
+// of the test may spin, and the harness may be able to end the test.
+const coirHarnessAfter = 50000
+
 // coirChoose decides which goroutine gets the turn, and removes that goroutine from coirRunnable. gp is the goroutine
 // that has the turn and could keep it, or nil. If gp loses the turn it becomes ready.
 func coirChoose(gp *g, kind uint8) *g {
@@ -169,7 +173,7 @@ func coirChoose(gp *g, kind uint8) *g {
 	}
 	if n == s.nready {
 		s.harness = s.steps
-	} else if s.steps-s.harness > 50000 { // the goroutines of the test spin, and the harness may be able to end the test
+	} else if s.steps-s.harness > coirHarnessAfter {
 		s.harness = s.steps
 		return coirPass(gp, coirRunnable[n].ptr())
 	}

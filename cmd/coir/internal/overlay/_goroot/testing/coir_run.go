@@ -202,7 +202,7 @@ func (x *coirExplorer) judge(r *coirRun, try *coirTry, p any) {
 	case p != nil:
 		r.kind = coir.KindDeadlock
 		if r.OnlyTimers {
-			r.text = "only timers go on"
+			r.text = "only timers still run"
 		}
 	}
 }
