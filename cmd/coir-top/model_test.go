@@ -352,7 +352,7 @@ func TestFollow(t *testing.T) {
 		without.Snapshot.Objects = without.Snapshot.Objects[:3]
 		m.take(newData(without), nil)
 	}
-	has(t, m.text(), "follows object #14, which was not seen for long")
+	has(t, m.text(), "follows object #14, which has not been seen for a long time")
 	m.press("4", "f")
 	has(t, m.text(), "there is nothing here to follow")
 }
@@ -374,7 +374,7 @@ func TestPause(t *testing.T) {
 	if cmd := m.press("space"); cmd != nil {
 		t.Error("a pause begins with a request")
 	}
-	has(t, m.text(), "PAUSED at 12:00:00", "space go on")
+	has(t, m.text(), "PAUSED at 12:00:00", "space resume")
 	m.asking = true
 	if _, cmd := m.Update(answer{data: newData(step(5).of(shop()))}); cmd != nil {
 		t.Error("a request follows in a pause")

@@ -193,7 +193,7 @@ func (m *model) following(width int) string {
 	o := m.objectAt(m.follow)
 	t := m.past.objects[m.follow]
 	if o == nil || t == nil {
-		return cut(fmt.Sprintf("follows object #%d, which was not seen for long", m.follow), width)
+		return cut(fmt.Sprintf("follows object #%d, which has not been seen for a long time", m.follow), width)
 	}
 	values, most := t.curve(func(p point) float64 { return p.level })
 	text := "follows " + cut(objectName(o), width/3) + ": "

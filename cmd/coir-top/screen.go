@@ -112,7 +112,7 @@ func (h *helpScreen) build(m *model) {
 		{"f", "follow its channel or lock, with a curve; again to stop"},
 		{"left right", "fold and unfold a nursery"},
 		{"r", "read now; in the page of a fiber its stack"},
-		{"space", "pause, go on"},
+		{"space", "pause or resume"},
 		{"q", "quit; also ctrl+c"},
 	} {
 		h.add("  "+left(k[0], 13), k[1], m.width)

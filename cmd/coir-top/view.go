@@ -329,7 +329,7 @@ func (m *model) footer() []string {
 	text := "space pause"
 	switch {
 	case m.paused:
-		text = "space go on"
+		text = "space resume"
 	case !m.from.live():
 		text = ""
 	}
