@@ -215,10 +215,19 @@ func (d *Desk[T]) enter(ctx context.Context) error {
 	}
 	if !d.places.TryAcquire(1) {
 		d.refused.Add(1)
-		return d.named(fmt.Errorf("desk: %w: the desk is full, its limit is %d", coir.ErrWouldBlock, d.places.Size()))
+		return d.named(&fullError{d.places.Size()})
 	}
 	return nil
 }
+
+// fullError is the error of Open for a desk that does not wait.
+type fullError struct{ limit int }
+
+func (e *fullError) Error() string {
+	return fmt.Sprintf("desk: full: it has reached its limit of %d", e.limit)
+}
+
+func (e *fullError) Unwrap() error { return coir.ErrWouldBlock }
 
 // admit gives the ticket a slot.
 func (d *Desk[T]) admit(ctx context.Context, t *Ticket[T], timed *timedTicket[T], limit time.Duration) error {

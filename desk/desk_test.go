@@ -92,7 +92,7 @@ func TestAFullDeskSaysItsLimit(t *testing.T) {
 	d := desk.New[int](desk.WithName("replies"), desk.WithLimit(1), desk.WithOverflow(coir.OverflowFail))
 	open(t, t.Context(), d)
 	_, err := d.Open(t.Context())
-	const want = "desk: replies: coir: would block: the desk is full, its limit is 1"
+	const want = "desk: replies: full: it has reached its limit of 1"
 	if err == nil || err.Error() != want || !errors.Is(err, coir.ErrWouldBlock) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -573,7 +573,7 @@ func TestDeskWithoutAName(t *testing.T) {
 		{d.Name() + tk.Name(), ""},
 		{d.String(), "desk.Desk(1 open)"},
 		{d.Resolve(desk.ID{}, 1).Error(), "desk: no such ticket"},
-		{fmt.Sprint(full), "desk: " + coir.ErrWouldBlock.Error() + ": the desk is full, its limit is 1"},
+		{fmt.Sprint(full), "desk: full: it has reached its limit of 1"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
