@@ -155,7 +155,7 @@ func (s *Supervisor) String() string {
 func (s *Supervisor) Events() *coir.Reader[Event] { return s.reader }
 
 // errRunning is the error of a call of Run while another one runs.
-var errRunning = errors.New("supervise: Run is called while the supervisor runs")
+var errRunning = errors.New("supervise: already running")
 
 // Run starts the children and supervises them. It returns nil when all have ended for good, a [*GaveUpError] if there
 // were too many restarts, and ctx's error if ctx has ended. When Run returns, all children have ended. If a child that

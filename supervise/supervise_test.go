@@ -263,7 +263,7 @@ func TestEventsNeverWait(t *testing.T) {
 func TestRunTwice(t *testing.T) {
 	var s *supervise.Supervisor
 	s = supervise.New([]supervise.Child{{Name: "again", Restart: supervise.RestartTemporary, Run: func(ctx context.Context) error {
-		if err := s.Run(ctx); err == nil || !strings.Contains(err.Error(), "while the supervisor runs") {
+		if err := s.Run(ctx); err == nil || !strings.Contains(err.Error(), "supervise: already running: app") {
 			t.Errorf("a second Run: %v", err)
 		}
 		return nil
@@ -285,7 +285,7 @@ func TestSupervisorWithoutAName(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{s.Name(), ""},
 		{supervise.New(nil).String(), "supervise.Supervisor(one for one, 0 children)"},
-		{fmt.Sprint(twice), "supervise: Run is called while the supervisor runs"},
+		{fmt.Sprint(twice), "supervise: already running"},
 		{fmt.Sprint(err), "supervise: the supervisor gave up after 0 restarts within 1m0s: db failed: " + errFail.Error()},
 		{drain(s)[0].String(), "db started"},
 	} {
