@@ -44,7 +44,7 @@ type core struct {
 	looks *looks // how reports and snapshots show the channel; nil if neither Describe nor Show was called
 }
 
-// notMade returns the text of the panic for the use of a zero Chan or Selector. The caller must panic while
+// notMade returns the text of the panic for the use of a zero Chan, Selector or Timer. The caller must panic while
 // synchronisation is not hidden, because the panic may be recovered. The fast paths of a Chan do not check for a zero
 // Chan. They leave it to the slow paths, because channel.Core.Plain returns false for it.
 //
@@ -235,9 +235,8 @@ func (c *Chan[T]) sendFailed(f *Fiber, sc *scope, cell *wait.Cell[T], r park.Rea
 	return c.core.opErr(sending, r, sc)
 }
 
-// sendAny implements send for every kind of caller. Those that come here are goroutines, fibers under a context other
-// than their own, fibers of a runtime with a policy, and in race builds all fibers. Without the fast paths send and
-// recv, the rendezvous comparison in bench/ratios takes 1.57 times as long.
+// sendAny implements send for every kind of caller. It also serves what the fast paths leave to it: see send and
+// sendGuest. Without the fast paths send and recv, the rendezvous comparison in bench/ratios takes 1.57 times as long.
 //
 //go:noinline
 //go:norace

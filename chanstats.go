@@ -23,7 +23,8 @@ type ChanStats struct {
 	Closed     bool
 	Send, Recv SideStats
 
-	First, Last time.Time // when the first and last value was sent, received or dropped; set by WithTiming
+	// When the first and last values were sent, received or dropped; zero unless the channel was made with WithTiming.
+	First, Last time.Time
 }
 
 // SideStats holds the counters of one side of a channel: its sends or its receives.

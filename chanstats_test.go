@@ -138,7 +138,7 @@ func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 				})
 				s.allEnded([]*player{a}, nil)
 				if st := s.c.Stats(); st.Recv != (coir.SideStats{TimedOut: 2}) || st.Send != (coir.SideStats{TimedOut: 1}) {
-					t.Errorf("counted as %+v, want %+v", st, coir.SideStats{TimedOut: 1})
+					t.Errorf("receives %+v, sends %+v, want TimedOut 2 and 1, and no more", st.Recv, st.Send)
 				}
 			})
 		}

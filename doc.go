@@ -22,8 +22,10 @@
 // deadlock when a task waits for another task of the same pool; a nursery does not, because a fiber that waits for
 // fibers gives up its place.
 //
-// A fiber returns a result in a variable that only it writes, which other code may read after [Fiber.Wait] or after
-// Run. Alternatively, it completes a [Promise].
+// [Start] starts a fiber whose function has a result, and returns a [Task], whose Wait returns the result. [Map] and
+// [ForEach] call a function with each of many items, a limited number at a time. [Race] returns the value of the first
+// of several functions that succeeds. A fiber may also write its result to a variable that only it writes, which other
+// code may read after [Fiber.Wait] or after Run, or complete a [Promise].
 //
 // # Contexts
 //
@@ -77,14 +79,14 @@
 //
 // An option sets what a send does when the channel is full: wait, drop the oldest value, drop the newest value, or fail
 // ([WithOverflow]). Each dropped value is counted ([Chan.Stats]) and can be passed to a handler ([OnUndelivered]). Each
-// operation that waits takes a context, and has a form with a time limit ([Chan.RecvTimeout]) and a form that never
-// waits ([Chan.TryRecv]). [Chan.All] iterates over the values; if it ends early, its last pair has the error. Under
-// coir's own contexts an operation allocates at most when it is first used; a wait directly under a cancellable context
-// of package context allocates.
+// operation that waits takes a context. Send and Recv also have a form with a time limit ([Chan.RecvTimeout]) and a
+// form that never waits ([Chan.TryRecv]). [Chan.All] iterates over the values; if it ends early, its last pair has the
+// error. Under coir's own contexts an operation allocates at most when it is first used; a wait directly under a
+// cancellable context of package context allocates.
 //
 // If a send returns an error, the value still belongs to the sender; if a receive returns an error, it has not received
 // a value. Exactly one of data, close, cancellation and timeout ends a wait. Waiting operations are served in the order
-// of arrival.
+// of arrival. [FromChan] and [ToChan] connect a Chan to a native channel.
 //
 // # Closing
 //

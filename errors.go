@@ -72,7 +72,7 @@ func (e *closedError) Error() string {
 	case byAbort:
 		return opText(e.op, "channel was aborted", e.cause)
 	case ofRuntime:
-		return opText(e.op, "the runtime is closed", nil)
+		return opText(e.op, "runtime is closed", nil)
 	}
 	return opText(e.op, "channel is closed", nil)
 }

@@ -40,7 +40,7 @@ func TestFiberNames(t *testing.T) {
 
 // Numbers are unique over runtimes, and across the life of fibers.
 //
-// Spec: FB-08 (fiber ids are unique and grow)
+// Spec: FB-08 (a fiber id is never reused)
 func TestFiberIDs(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[uint64]bool{}

@@ -17,7 +17,7 @@ import (
 func ListObjects(on bool) { listing.on.Store(on) }
 
 // List makes snapshots show the object x as long as the program keeps it alive, if [ListObjects] is on. It reports
-// whether ListObjects is on. describe sets the kind and the name of the object, and its other properties. Any goroutine
+// whether x was listed. describe sets the kind and the name of the object, and its other properties. Any goroutine
 // may call describe at any time, so it must not wait. List is for types with operations that wait.
 func List[T any](x *T, describe func(x *T, o *snapshot.Object)) bool {
 	if x == nil || !listing.on.Load() {
@@ -47,8 +47,8 @@ type mortal interface {
 }
 
 // weakList is a list that keeps nothing alive, the newest entry first. Its length is at most the larger of 64 and twice
-// the number of entries that are not gone. It may be read while it changes: an entry that is removed meanwhile still
-// leads to the next.
+// the number of entries that were not gone when add last removed entries. It may be read while it changes: an entry
+// that is removed meanwhile still leads to the next.
 type weakList[T mortal] struct {
 	mu    sync.Mutex // of those who change it
 	first atomic.Pointer[weakNode[T]]

@@ -64,14 +64,14 @@ func Race[T any](ctx context.Context, fns ...func(ctx context.Context) (T, error
 //
 //	err := coir.ForEach(ctx, 8, slices.Values(files), upload)
 //
-// items is an iterator because slices, maps, channels and files can all be iterated over. limit comes before it, where
-// it is easy to see, and has no default, because the right number depends on what fn uses. The options are those of
-// [Nursery.Go], such as [OnGoroutine] if fn blocks outside of coir.
+// The options are those of [Nursery.Go], such as [OnGoroutine] if fn blocks outside of coir.
 //
 //go:noinline
 func ForEach[T any](ctx context.Context, limit int, items iter.Seq[T],
 	fn func(ctx context.Context, item T) error, opts ...FiberOption,
 ) error {
+	// items is an iterator because slices, maps, channels and files can all be iterated over. limit comes before it,
+	// where it is easy to see, and has no default, because the right number depends on what fn uses.
 	set := FiberOption{pc: coro.CallerPC()}
 	set.add(opts)
 	if fn == nil {

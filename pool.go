@@ -176,7 +176,7 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	return nil
 }
 
-// Close closes the pool. Current and later calls of Get return an error that is [ErrClosed]. The pool discards idle
+// Close closes the pool. Waiting and later calls of Get return an error that is [ErrClosed]. The pool discards idle
 // values now, and lent values when they are given back. Every value is passed to [OnUndelivered], even if the handler
 // panics for one of them. Close reports whether this call closed the pool.
 func (p *Pool[T]) Close() bool {

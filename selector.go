@@ -92,7 +92,8 @@ func (e pinned) Withdraw(n *wait.Node) { e.withdraw(n) }
 
 // Add registers a case and returns its number: 0 for the first case, and never the same number twice. The time of an
 // [After] is measured from the call of Add. When Wait returns the number of a receive, the received value is in the
-// variable passed to [Chan.RecvCase], and stays there until the next such event.
+// variable passed to [Chan.RecvCase], and stays there until the next such event. Add panics for a case of a lock, a
+// [Queue] or a [Cond]: use those with [Select].
 //
 //go:norace
 func (s *Selector) Add(cs Case) int {

@@ -86,9 +86,9 @@ func (s Stall) log(at string) {
 	if at != "" {
 		args = append(args, "at", at)
 	}
-	slog.Warn("coir: a fiber runs for long without yielding, and holds its worker. If it blocks, call what blocks in "+
-		"coir.Blocking, or start the fiber with coir.OnGoroutine(). If it computes, call coir.Yield now and then, and end "+
-		"when that returns an error.", args...)
+	slog.Warn("coir: a fiber has run for a long time without yielding, and holds its worker. If it blocks, call what "+
+		"blocks in coir.Blocking, or start the fiber with coir.OnGoroutine(). If it computes, call coir.Yield now and then, "+
+		"and end when that returns an error.", args...)
 }
 
 // placeIn returns the innermost place in a fiber's stack, as file:line, that is not in the standard library. It returns

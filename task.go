@@ -69,7 +69,7 @@ func (t *Task[T]) DoneCase(v *T, err *error) Case {
 	return Case{what: caseEvent, arg: (*taskEnd[T])(t), ptr: unsafe.Pointer(v), err: err, join: true}
 }
 
-// String returns the description of the task's fiber.
+// String returns a short description of the task: the name of its fiber, and what it is doing.
 func (t *Task[T]) String() string {
 	return "coir.Task[" + typeName[T]() + "](" + t.f.Name() + ", " + t.f.State().String() + ")"
 }

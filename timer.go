@@ -115,7 +115,7 @@ func (t *Timer) check() {
 }
 
 // Wait waits until a wait for n is due, and returns the result of Take. If ctx ends first, it returns ctx's error. If
-// the caller has the turn and ctx is known to end before the wait is due, Wait immediately fails with [ErrTimeout].
+// no earlier caller waits, and ctx will end before the wait is due, Wait immediately fails with [ErrTimeout].
 //
 //go:norace
 func (t *Timer) Wait(ctx context.Context, n int) (int, error) {

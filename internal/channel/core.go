@@ -74,7 +74,7 @@ type Core struct {
 
 var lastObjectID atomic.Uint64
 
-// NewObjectID returns a number that no other channel, selector or nursery has.
+// NewObjectID returns a number that no other object has.
 //
 //go:norace
 func NewObjectID() uint64 {

@@ -89,7 +89,7 @@ var lastTaskID atomic.Uint64
 //
 //go:norace
 func NewTaskID(w *Worker) uint64 {
-	// Spec: FB-08 (fiber ids are unique and grow)
+	// Spec: FB-08 (a fiber id is never reused)
 	if w == nil {
 		return lastTaskID.Add(1)
 	}

@@ -231,7 +231,7 @@ func TestDrainHandsEverythingOver(t *testing.T) {
 
 // Numbers are taken in batches, and none is returned twice.
 //
-// Spec: FB-08 (fiber ids are unique and grow)
+// Spec: FB-08 (a fiber id is never reused)
 func TestIDsAreUnique(t *testing.T) {
 	_, ws := still(t, 2)
 	seen := map[uint64]bool{}
