@@ -269,8 +269,8 @@ func TestGuestsOfAScopeAreWoken(t *testing.T) {
 			}
 			sc := resolve(shared).sc
 			waiting := func() int {
-				sc.cold().mu.Lock()
-				defer sc.cold().mu.Unlock()
+				sc.cold().scopeMu.Lock()
+				defer sc.cold().scopeMu.Unlock()
 				return sc.cold().guests.Len()
 			}
 			var goroutines sync.WaitGroup

@@ -649,7 +649,7 @@ func (c *Chan[T]) Abort(cause error) bool {
 	// Spec: CH-39 (close claims waiters as any waker does)
 	by := c.core.announce(policy.Abort)
 	first := c.core.end(channel.Aborted, cause)
-	toEnd(c.discard)
+	callAll(c.discard)
 	if by != nil {
 		by.tellFirst(first)
 		by.stepped()

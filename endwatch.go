@@ -203,8 +203,8 @@ func callEnded(rt *Runtime, started, ended unsafe.Pointer, to Watcher, err error
 //go:norace
 func (sc *scope) addWatch(w *Watch) bool {
 	c := sc.cold()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.scopeMu.Lock()
+	defer c.scopeMu.Unlock()
 	if sc.state.Load() == scopeCancelled {
 		return false
 	}
@@ -224,12 +224,12 @@ func (sc *scope) addWatch(w *Watch) bool {
 //go:norace
 func (sc *scope) dropWatch(w *Watch) bool {
 	c := sc.cold()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.scopeMu.Lock()
+	defer c.scopeMu.Unlock()
 	return c.unlinkWatch(w)
 }
 
-// unlinkWatch is dropWatch for a caller that holds mu.
+// unlinkWatch is dropWatch for a caller that holds scopeMu.
 //
 //go:norace
 func (c *coldScope) unlinkWatch(w *Watch) bool {
@@ -254,15 +254,15 @@ func (c *coldScope) unlinkWatch(w *Watch) bool {
 //go:norace
 func (sc *scope) endWatches() {
 	for c := sc.cold(); ; {
-		c.mu.Lock()
+		c.scopeMu.Lock()
 		w := c.watches
 		if w == nil {
-			c.mu.Unlock()
+			c.scopeMu.Unlock()
 			return
 		}
 		to := w.to
 		c.unlinkWatch(w)
-		c.mu.Unlock()
+		c.scopeMu.Unlock()
 		callEnded(sc.rt, unsafe.Pointer(w), unsafe.Pointer(sc), to, c.how.op)
 	}
 }

@@ -40,7 +40,7 @@ type Fiber struct {
 	simulated bool           // the fiber's runtime has a policy, which sees each operation
 	failed    *error         // the fiber's error, if not nil; until it ends, errors not yet reported: see unreported
 
-	prev, next *Fiber // under coldNursery.mu
+	prev, next *Fiber // under coldNursery.childMu
 
 	mu      xatomic.Mutex // guards joiners; no other lock is taken under it
 	joiners wait.Ring

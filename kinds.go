@@ -153,33 +153,3 @@ func handler[T any](s *chanSettings) func(T) {
 	}
 	return f
 }
-
-// toEnd calls step until it returns false. step calls user code: if it panics or calls Goexit, toEnd makes the
-// remaining calls before the panic or Goexit continues to the caller. Panics of the remaining calls are dropped. toEnd
-// does not recover the first panic, so its stack is intact for a caller that recovers it.
-func toEnd(step func() bool) {
-	more := true
-	defer func() {
-		for more {
-			more = goOn(step)
-		}
-	}()
-	for more {
-		more = step()
-	}
-}
-
-// goOn makes the remaining calls of step during a panic or a Goexit. It reports whether another panic stopped it.
-func goOn(step func() bool) (stopped bool) {
-	more := true
-	defer func() {
-		stopped = more && recover() != nil
-		for more && !stopped { // a Goexit cannot be stopped, but this call can continue
-			more = goOn(step)
-		}
-	}()
-	for more {
-		more = step()
-	}
-	return false
-}

@@ -31,12 +31,12 @@ func (n *Nursery) Limit(places int) {
 	}
 	n.mustNotBeNil("Limit")
 	race.Disable()
-	n.coldPart().mu.Lock()
+	n.coldPart().childMu.Lock()
 	late := n.live() > 0
 	if !late {
 		n.coldPart().limiter = &limiter{places: places}
 	}
-	n.coldPart().mu.Unlock()
+	n.coldPart().childMu.Unlock()
 	race.Enable()
 	if late {
 		panic("coir: Nursery.Limit after the first Nursery.Go")
@@ -47,8 +47,8 @@ func (n *Nursery) Limit(places int) {
 //
 //go:norace
 func (n *Nursery) takeFirstPlace(f *Fiber) bool {
-	n.coldPart().mu.Lock()
-	defer n.coldPart().mu.Unlock()
+	n.coldPart().childMu.Lock()
+	defer n.coldPart().childMu.Unlock()
 	l := n.coldPart().limiter
 	f.place = true
 	if l.taken < l.places {
@@ -102,9 +102,9 @@ func (f *Fiber) leavePlace() {
 		here = f.task.Worker()
 	}
 	n := p.nursery
-	n.coldPart().mu.Lock()
+	n.coldPart().childMu.Lock()
 	n.release(here)
-	n.coldPart().mu.Unlock()
+	n.coldPart().childMu.Unlock()
 }
 
 // placed returns the child whose place f uses, or nil if f uses none. That child is f itself; or, if f is nil, the
@@ -140,24 +140,24 @@ func (f *Fiber) takePlace(wait bool) {
 	}
 	n := p.nursery
 	l := n.coldPart().limiter
-	n.coldPart().mu.Lock()
+	n.coldPart().childMu.Lock()
 	if l.taken < l.places || !wait {
 		l.taken++
-		n.coldPart().mu.Unlock()
+		n.coldPart().childMu.Unlock()
 		return
 	}
 	if f == nil {
 		g := guests.Get().(*guest)
 		g.enter((*toEnter)(n))
 		l.again.Push(g.kit.Event(), &g.Parker, g.ArmParked())
-		n.coldPart().mu.Unlock()
+		n.coldPart().childMu.Unlock()
 		g.stamp()
 		g.Wait()
 		g.leave()
 		return
 	}
 	l.again.Push(f.task.Kit().Event(), &f.task.Parker, f.arm(noInterrupt, (*toEnter)(n)))
-	n.coldPart().mu.Unlock()
+	n.coldPart().childMu.Unlock()
 	f.task.Park()
 }
 

@@ -45,7 +45,7 @@ type coldNursery struct {
 	coldScope
 	id uint64 // for a policy, otherwise 0; unique among channels and nurseries
 
-	mu       xatomic.Mutex // guards the following fields; taken after channels' locks, and before the scheduler's
+	childMu  xatomic.Mutex // guards the following fields; taken after channels' locks, and before the scheduler's
 	children *Fiber        // the children that have waited under the nursery's scope; a ring without an anchor, or nil
 	listed   int           // length of children
 	errs     []error
@@ -214,7 +214,7 @@ func (n *Nursery) live() int { return int(n.spawned) + int(n.pending.Load()>>1) 
 func (n *Nursery) list(f *Fiber) {
 	f.listed = true
 	c := n.coldPart()
-	c.mu.Lock()
+	c.childMu.Lock()
 	c.listed++
 	if first := c.children; first == nil {
 		f.prev, f.next = f, f
@@ -223,7 +223,7 @@ func (n *Nursery) list(f *Fiber) {
 		f.prev, f.next = first.prev, first
 		f.prev.next, f.next.prev = f, f
 	}
-	c.mu.Unlock()
+	c.childMu.Unlock()
 }
 
 // unlist removes a child from the ring. The caller holds the lock.
@@ -340,14 +340,14 @@ func (n *Nursery) String() string {
 //go:norace
 func (n *Nursery) remove(f *Fiber, here *sched.Worker) {
 	c := n.coldPart()
-	c.mu.Lock()
+	c.childMu.Lock()
 	if f.listed {
 		c.unlist(f)
 	}
 	if f.place && !f.isMain() {
 		n.release(here)
 	}
-	c.mu.Unlock()
+	c.childMu.Unlock()
 }
 
 // childFailed records the error of a child that has ended, and cancels its siblings unless its failure is isolated.
@@ -374,7 +374,7 @@ func (n *Nursery) childFailed(how outcome, err error, alone bool, here *sched.Wo
 func (n *Nursery) addPanic(err error, first bool) {
 	c := n.coldPart()
 	race.Disable()
-	c.mu.Lock()
+	c.childMu.Lock()
 	all, at := c.panics, len(c.panics)
 	if at == cap(all) {
 		all = make([]error, at, max(4, 2*at))
@@ -388,7 +388,7 @@ func (n *Nursery) addPanic(err error, first bool) {
 	}
 	all[at] = err
 	c.panics = all
-	c.mu.Unlock()
+	c.childMu.Unlock()
 	race.Enable()
 }
 
@@ -408,7 +408,7 @@ func (n *Nursery) addError(err error) {
 	}
 	c := n.coldPart()
 	race.Disable()
-	c.mu.Lock()
+	c.childMu.Lock()
 	switch {
 	case len(c.errs) == 0:
 		c.errs, c.onlyEcho = append(c.errs, err), known
@@ -418,7 +418,7 @@ func (n *Nursery) addError(err error) {
 	default:
 		c.errs = append(c.errs, err)
 	}
-	c.mu.Unlock()
+	c.childMu.Unlock()
 	race.Enable()
 }
 
@@ -454,7 +454,7 @@ func (n *Nursery) cancelWaits(here *sched.Worker) {
 	var few [16]*Fiber
 	fs := few[:]
 	c := n.coldPart()
-	c.mu.Lock()
+	c.childMu.Lock()
 	if c.listed > len(fs) {
 		fs = make([]*Fiber, c.listed)
 	}
@@ -468,7 +468,7 @@ func (n *Nursery) cancelWaits(here *sched.Worker) {
 			}
 		}
 	}
-	c.mu.Unlock()
+	c.childMu.Unlock()
 	for _, f := range fs[:i] {
 		f.cancelWait(&n.scope, here)
 	}

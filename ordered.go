@@ -277,7 +277,7 @@ func (o *Ordered[T]) Abort(cause error) bool {
 	first := o.tasks.core.end(channel.Aborted, cause)
 	o.over.Close() // after tasks, so that a receiver woken by this reads the cause
 	swept := false
-	toEnd(func() bool {
+	callAll(func() bool {
 		if !swept {
 			swept = true
 			o.sweep()

@@ -187,7 +187,7 @@ func (p *Pool[T]) Close() bool {
 	idle := p.idle
 	p.idle, p.shut = nil, true
 	p.mu.Unlock()
-	toEnd(func() bool {
+	callAll(func() bool {
 		if p.discard == nil || len(idle) == 0 {
 			return false
 		}

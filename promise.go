@@ -21,13 +21,13 @@ type Promise[T any] struct {
 	ev    Event        // set when value and err have been written
 	value T
 	err   error
-	last  *callBack[T] // the last function passed to OnDone, in a ring; under the lock of ev
+	last  *callback[T] // the last function passed to OnDone, in a ring; under the lock of ev
 }
 
-// callBack is a function passed to OnDone.
-type callBack[T any] struct {
+// callback is a function passed to OnDone.
+type callback[T any] struct {
 	f    func(T, error)
-	next *callBack[T] // the next of the last is the first
+	next *callback[T] // the next of the last is the first
 }
 
 var (
@@ -79,7 +79,7 @@ func (p *Promise[T]) complete(v T, err error, verb *policy.Verb, owned bool) boo
 	if first {
 		p.value, p.err = v, err
 		p.ev.happen()
-		p.callThen()
+		p.callOnDone()
 	}
 	if by != nil {
 		by.tellFirst(first)
@@ -97,15 +97,15 @@ func (p *Promise[T]) take() bool {
 	return p.taken.CompareAndSwap(false, true)
 }
 
-// callThen calls the functions passed to OnDone, in order. If one panics, callThen calls the others before the panic
+// callOnDone calls the functions passed to OnDone, in order. If one panics, the others are called before the panic
 // continues.
-func (p *Promise[T]) callThen() {
-	b := p.takeThen()
+func (p *Promise[T]) callOnDone() {
+	b := p.takeOnDone()
 	if b == nil {
 		return
 	}
 	race.Acquire(unsafe.Pointer(&p.last))
-	toEnd(func() bool {
+	callAll(func() bool {
 		if b == nil { // the last one panicked
 			return false
 		}
@@ -155,19 +155,19 @@ func (p *Promise[T]) OnDone(f func(v T, err error)) {
 	if simulating.Load() > 0 {
 		by = p.ev.announce(currentFiber(), p.ev.op(verbOnDone))
 	}
-	b := &callBack[T]{f: f}
+	b := &callback[T]{f: f}
 	race.Release(unsafe.Pointer(&p.last))
-	if !p.later(b) {
+	if !p.addOnDone(b) {
 		race.Acquire(unsafe.Pointer(&p.ev.once))
 		f(p.value, p.err)
 	}
 	by.stepped()
 }
 
-// later keeps b for callThen. It returns false if the promise has been completed.
+// addOnDone keeps b for callOnDone. It returns false if the promise has been completed.
 //
 //go:norace
-func (p *Promise[T]) later(b *callBack[T]) bool {
+func (p *Promise[T]) addOnDone(b *callback[T]) bool {
 	race.Disable()
 	defer race.Enable()
 	h := &p.ev.once
@@ -185,11 +185,11 @@ func (p *Promise[T]) later(b *callBack[T]) bool {
 	return true
 }
 
-// takeThen returns the first of the functions that later kept, and clears the list. The caller has completed the
-// promise under the lock, after which later adds no more functions, so takeThen needs no lock.
+// takeOnDone returns the first of the functions that addOnDone kept, and clears the list. The caller has completed the
+// promise under the lock, after which addOnDone adds no more functions, so takeOnDone needs no lock.
 //
 //go:norace
-func (p *Promise[T]) takeThen() *callBack[T] {
+func (p *Promise[T]) takeOnDone() *callback[T] {
 	last := p.last
 	if last == nil {
 		return nil

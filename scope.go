@@ -53,7 +53,7 @@ type scope struct {
 type coldScope struct {
 	link *link // the link, of this scope or of one around it, to a context of package context; nil if there is none
 
-	mu      xatomic.Mutex                   // guards unwoken, how, inner, guests and watches; for how see also tie
+	scopeMu xatomic.Mutex                   // guards unwoken, how, inner, guests and watches; for how see also tie
 	unwoken bool                            // the scope is marked as cancelled, but its waiters have not been woken yet
 	timed   bool                            // the scope is the first field of a timedScope
 	sends   bool                            // the scope is the first field of a sendScope
@@ -63,7 +63,7 @@ type coldScope struct {
 	guests  wait.Queue                      // waiters that neither own the scope nor are children of its nursery
 	watches *Watch                          // a ring, in the order of Start; see endwatch.go
 
-	// Under the parent's mu.
+	// Under the parent's scopeMu.
 	prev, next *scope
 	linked     bool
 }
@@ -131,19 +131,19 @@ var _ [unsafe.Offsetof(Nursery{}.scope)]struct{} = [0]struct{}{}
 // they are created. These are all changes of the state, and what makes each of them safe:
 //
 //	from         to                          made by
-//	loose        tying                       tie, under the parent's mu, if there is a parent
-//	tying        live, linked or cancelled   the same call of tie, still under the parent's mu
+//	loose        tying                       tie, under the parent's scopeMu, if there is a parent
+//	tying        live, linked or cancelled   the same call of tie, still under the parent's scopeMu
 //	loose        live                        tie, by a CAS, if there is no parent
 //	loose        linked                      hangOn, by a store, because only the maker of the new scope knows it yet
 //	loose        cancelled                   endLoose, by a CAS
-//	live, linked cancelled                   mark, under the scope's own mu
+//	live, linked cancelled                   mark, under the scope's own scopeMu
 //
 // The field how is set before the state becomes cancelled, except by endLoose, which leaves it nil.
 const (
 	scopeLoose     = iota // not in its parent's list yet; cancelled if its parent is cancelled
 	scopeLive             // cancelled only directly or through an outer scope
 	scopeLinked           // like scopeLive, and linked to a context of package context: see poll
-	scopeTying            // a caller of tie, which holds parent.mu, decides the next state
+	scopeTying            // a caller of tie, which holds the parent's scopeMu, decides the next state
 	scopeCancelled        // final
 )
 
@@ -229,13 +229,13 @@ func (sc *scope) endJoined() {
 	sc.detach()
 	c := sc.cold()
 	race.Disable()
-	c.mu.Lock()
+	c.scopeMu.Lock()
 	watched := c.watches != nil
 	quiet := !watched && c.inner == nil && c.guests.Empty() && c.std.Load() == nil
 	if quiet && sc.mark(plainCancel) {
 		c.unwoken = false
 	}
-	c.mu.Unlock()
+	c.scopeMu.Unlock()
 	race.Enable()
 	if quiet {
 		return
@@ -253,8 +253,8 @@ func (sc *scope) endJoined() {
 // loose scope. A nursery whose scope is never checked never takes its parent's lock.
 //
 // A scope that is not tied is cancelled if its parent is, and each check of it also checks the parent. Once the scope
-// is tied, a cancellation of the parent finds it, because both hold parent.mu. A second caller of tie sees scopeTying,
-// and waits for that lock. tie is called while the caller's synchronisation is visible.
+// is tied, a cancellation of the parent finds it, because both hold the parent's scopeMu. A second caller of tie sees
+// scopeTying, and waits for that lock. tie is called while the caller's synchronisation is visible.
 //
 // Guarded by TestExploreTieAgainstCancel.
 //
@@ -278,7 +278,7 @@ func (sc *scope) tie() {
 	p.tie()
 	outer := p.cold()
 	race.Disable()
-	outer.mu.Lock()
+	outer.scopeMu.Lock()
 	if sc.state.CompareAndSwap(scopeLoose, scopeTying) {
 		switch p.state.Load() {
 		case scopeCancelled:
@@ -296,7 +296,7 @@ func (sc *scope) tie() {
 			sc.state.Store(scopeLive)
 		}
 	}
-	outer.mu.Unlock()
+	outer.scopeMu.Unlock()
 	race.Enable()
 }
 
@@ -373,14 +373,14 @@ func (sc *scope) cancel(e *ending, here *sched.Worker) {
 	sc.tie() // if the parent was cancelled first, its cause wins
 	c := sc.cold()
 	race.Disable()
-	c.mu.Lock()
+	c.scopeMu.Lock()
 	if !sc.mark(e) {
-		c.mu.Unlock()
+		c.scopeMu.Unlock()
 		race.Enable()
 		return
 	}
 	w := sc.takeWake()
-	c.mu.Unlock()
+	c.scopeMu.Unlock()
 	sc.wake(w, here)
 	race.Enable()
 }
@@ -397,9 +397,9 @@ func (sc *scope) mark(e *ending) bool {
 	}
 	c := sc.cold()
 	for in := c.inner; in != nil; in = in.cold().next {
-		in.cold().mu.Lock()
+		in.cold().scopeMu.Lock()
 		in.mark(e.inside())
-		in.cold().mu.Unlock()
+		in.cold().scopeMu.Unlock()
 	}
 	race.Enable()
 	race.Release(unsafe.Pointer(sc)) // only here: a second cancellation orders nothing
@@ -458,12 +458,12 @@ func (sc *scope) wake(w scopeWakes, here *sched.Worker) {
 		sc.endWatches()
 	}
 	for c := sc.cold(); w.inner; {
-		c.mu.Lock()
+		c.scopeMu.Lock()
 		in := c.inner
 		if in != nil {
 			sc.unlink(in) // whoever removes a scope from the list wakes its waiters
 		}
-		c.mu.Unlock()
+		c.scopeMu.Unlock()
 		if in == nil {
 			return
 		}
@@ -474,9 +474,9 @@ func (sc *scope) wake(w scopeWakes, here *sched.Worker) {
 //go:norace
 func (sc *scope) wakeMarked(here *sched.Worker) {
 	c := sc.cold()
-	c.mu.Lock()
+	c.scopeMu.Lock()
 	w := sc.takeWake()
-	c.mu.Unlock()
+	c.scopeMu.Unlock()
 	sc.wake(w, here)
 }
 
@@ -496,12 +496,12 @@ func (e *ending) inside() *ending {
 //go:norace
 func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 	c := sc.cold()
-	c.mu.Lock()
+	c.scopeMu.Lock()
 	ok := sc.state.Load() != scopeCancelled
 	if ok {
 		c.guests.Push(n, p, t)
 	}
-	c.mu.Unlock()
+	c.scopeMu.Unlock()
 	return ok
 }
 
@@ -510,9 +510,9 @@ func (sc *scope) addGuest(n *wait.Node, p *park.Parker, t park.Ticket) bool {
 //go:norace
 func (sc *scope) removeGuest(n *wait.Node) {
 	c := sc.cold()
-	c.mu.Lock()
+	c.scopeMu.Lock()
 	c.guests.Withdraw(n)
-	c.mu.Unlock()
+	c.scopeMu.Unlock()
 }
 
 // cancelGuests wakes the guests of a scope that has been cancelled.
@@ -520,14 +520,14 @@ func (sc *scope) removeGuest(n *wait.Node) {
 //go:norace
 func (sc *scope) cancelGuests(here *sched.Worker) {
 	for c := sc.cold(); ; {
-		c.mu.Lock()
+		c.scopeMu.Lock()
 		n := c.guests.Shift()
 		if n == nil {
-			c.mu.Unlock()
+			c.scopeMu.Unlock()
 			return
 		}
 		_, asleep := n.Claim(park.Cancelled)
-		c.mu.Unlock()
+		c.scopeMu.Unlock()
 		asleep.MakeReady(here)
 	}
 }
@@ -597,7 +597,7 @@ func (sc *scope) ending() *ending {
 	return c.how
 }
 
-// add adds in to the list of scopes inside sc. sc has not been cancelled. The caller holds mu.
+// add adds in to the list of scopes inside sc. sc has not been cancelled. The caller holds scopeMu.
 //
 //go:norace
 func (sc *scope) add(in *scope) {
@@ -613,15 +613,15 @@ func (sc *scope) add(in *scope) {
 func (sc *scope) drop(in *scope) {
 	c := sc.cold()
 	race.Disable()
-	c.mu.Lock()
+	c.scopeMu.Lock()
 	if in.cold().linked {
 		sc.unlink(in)
 	}
-	c.mu.Unlock()
+	c.scopeMu.Unlock()
 	race.Enable()
 }
 
-// unlink removes in from the list of scopes inside sc. The caller holds mu.
+// unlink removes in from the list of scopes inside sc. The caller holds scopeMu.
 //
 //go:norace
 func (sc *scope) unlink(in *scope) {

@@ -516,8 +516,8 @@ func (n *Nursery) lined(after *Fiber, some *[64]*Fiber) (k int) {
 		return 0
 	}
 	c := n.coldPart()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.childMu.Lock()
+	defer c.childMu.Unlock()
 	f := c.limiter.line
 	if after != nil && !after.listed && (after.next != nil || after == c.limiter.lineEnd) { // after is still in line
 		f = after.next
@@ -651,8 +651,8 @@ func (n *Nursery) number() uint64 {
 	c := n.coldPart()
 	race.Disable()
 	defer race.Enable()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.childMu.Lock()
+	defer c.childMu.Unlock()
 	if c.id == 0 {
 		c.id = channel.NewObjectID()
 	}

@@ -126,16 +126,16 @@ func (t *Timer) Wait(ctx context.Context, n int) (int, error) {
 	}
 	clk := f.nursery.rt.s.Clock()
 	race.Disable()
-	got, due, place := t.begin(clk, n)
-	if place == served {
+	got, due, turn := t.begin(clk, n)
+	if turn == turnServed {
 		f.charge()
 	}
 	race.Enable()
-	if place == served {
+	if turn == turnServed {
 		return got, nil
 	}
 	by := caller{ctx: ctx, f: f, sc: sc, own: true}
-	return t.rest(&by, clk, n, due, place)
+	return t.rest(&by, clk, n, due, turn)
 }
 
 // waitAny implements Wait for every kind of caller. If fibers used it too, the limiter comparison in bench/ratios would
@@ -153,24 +153,24 @@ func (t *Timer) waitAny(ctx context.Context, n int) (int, error) {
 	}
 	clk := by.runtime().s.Clock()
 	race.Disable()
-	got, due, place := t.begin(clk, n)
-	if place == served {
+	got, due, turn := t.begin(clk, n)
+	if turn == turnServed {
 		by.charge()
 	}
 	race.Enable()
-	if place == served {
+	if turn == turnServed {
 		return got, nil
 	}
-	return t.rest(&by, clk, n, due, place)
+	return t.rest(&by, clk, n, due, turn)
 }
 
-// place is the position of a caller in the queue of a Timer.
-type place uint8
+// turnState is what a caller has of the turn of a Timer.
+type turnState uint8
 
 const (
-	served place = iota // its wait has ended
-	first               // it has the turn
-	behind              // another caller has it
+	turnServed turnState = iota // it needs none: its wait has ended
+	turnHeld                    // it has the turn
+	turnQueued                  // another caller has it
 )
 
 // TryTake is like Wait, but never waits. It returns the result of Take and true, or false if a wait for n is not due
@@ -259,31 +259,31 @@ func (t *Timer) String() string {
 // the wait is due, or it reports that another caller has the turn.
 //
 //go:norace
-func (t *Timer) begin(clk clock.Clock, n int) (got int, due time.Duration, _ place) {
+func (t *Timer) begin(clk clock.Clock, n int) (got int, due time.Duration, _ turnState) {
 	t.mu.Lock()
 	if t.taken {
 		t.mu.Unlock()
-		return 0, 0, behind
+		return 0, 0, turnQueued
 	}
 	now := time.Duration(clk.Now())
 	if due = t.schedule.Due(n, now); due <= now {
 		got = t.schedule.Take(n, now)
 		t.mu.Unlock()
-		return got, due, served
+		return got, due, turnServed
 	}
 	t.taken = true
 	t.mu.Unlock()
-	return 0, due, first
+	return 0, due, turnHeld
 }
 
 // rest is the part of Wait after begin, for a caller that has to wait.
 //
 //go:noinline
 //go:norace
-func (t *Timer) rest(by *caller, clk clock.Clock, n int, due time.Duration, at place) (got int, err error) {
+func (t *Timer) rest(by *caller, clk clock.Clock, n int, due time.Duration, turn turnState) (got int, err error) {
 	race.Disable()
 	r := park.None
-	if at == behind {
+	if turn == turnQueued {
 		if r = t.await(by); r == park.None {
 			got, due, r = t.look(by, clk, n)
 		}

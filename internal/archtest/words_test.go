@@ -36,7 +36,7 @@ var sharing = map[string]string{
 	"park.Parker.word":          fiber,
 	"channel.Core.mu":           channel,
 	"coir.Nursery.pending":      channel,
-	"coir.coldNursery.mu":       channel,
+	"coir.coldNursery.childMu":  channel,
 	"coir.scope.state":          channel,
 	"sched.runNext.seq":         worker,
 	"sched.ring.word":           worker,

@@ -4,8 +4,9 @@
 //
 //   - Until the wait has been claimed, a node is linked and unlinked, and a cell's value read and written, only under
 //     the lock of the object that is waited for.
-//   - A waker that has won a claim never looks at the node again. A waiter that was woken for any reason but data takes
-//     the lock once more, to unlink its node, before it reuses the node.
+//   - A waker that has won a claim never looks at the node again, unless the waiter is asleep: until it is readied, the
+//     node is the waker's, which may push it into a queue of those to ready. A waiter that was woken for any reason but
+//     data takes the lock once more, to unlink its node, before it reuses the node.
 //
 // The ticket makes a late wake harmless.
 package wait
@@ -46,7 +47,7 @@ func (n *Node) ClaimParked(r park.Reason) *park.Parker {
 }
 
 // Claim tries to end the wait of a node that has been shifted out of its queue. If won is true, the waker must not
-// touch the node again. If asleep is not nil, the waker must ready it.
+// touch the node again, unless asleep is not nil: then the waker must ready asleep, and the node is its own until then.
 //
 //go:norace
 func (n *Node) Claim(r park.Reason) (won bool, asleep *park.Parker) {
