@@ -36,23 +36,23 @@ type decision struct {
 // decide makes one decision.
 //
 //go:norace
-func (w *world) decide(n int, goOn, after bool) int {
+func (w *world) decide(n int, keep, after bool) int {
 	if n == 1 {
 		return 0
 	}
 	if w.nsteps >= w.limit { // too long: let the fibers end. This is no decision, because all schedules do it
-		return w.inTurn(n, goOn && !after)
+		return w.inTurn(n, keep && !after)
 	}
 	d := 0
 	if w.script != nil {
-		w.fork = search.Fork{N: n, Keep: goOn, After: after, World: w}
+		w.fork = search.Fork{N: n, Keep: keep, After: after, World: w}
 		if d = w.script.Choose(&w.fork); d >= n {
 			w.stop(&Failure{Kind: KindDiverged, Text: changedText + "after step " +
 				strconv.Itoa(w.nsteps) + " the recording chose way " + strconv.Itoa(d) + ", and now there are " + strconv.Itoa(n)})
 			d = 0
 		}
 	} else {
-		w.point = Fork{w: w, N: n, GoOn: goOn, After: after}
+		w.point = Fork{w: w, N: n, Keep: keep, After: after}
 		if d = w.strategy.Choose(&w.point); d < 0 || d >= n {
 			race.Enable() // as the caller would do, because the panic may be recovered
 			panic(fmt.Sprintf("sim: the strategy chose %d of %d", d, n))
@@ -66,7 +66,7 @@ func (w *world) decide(n int, goOn, after bool) int {
 		w.chose = int32(w.ndec)
 	}
 	if w.tells {
-		w.branch(d, goOn)
+		w.branch(d, keep)
 	}
 	w.ndec++
 	invariant.Check(d >= 0 && d < n && int(w.chose) < w.ndec, "a decision is not one of its ways")

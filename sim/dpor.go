@@ -71,9 +71,9 @@ func (s *dpor) Begin(schedule int) bool { return s.search.Begin(schedule) }
 // Choose implements Strategy.
 //
 //go:norace
-func (s *dpor) Choose(p *Fork) int {
-	s.w, p.w.whole, s.after = p.w, true, p.After
-	s.fork = search.Fork{N: p.N, Keep: p.GoOn, After: p.After && !s.looking, World: p.w}
+func (s *dpor) Choose(f *Fork) int {
+	s.w, f.w.whole, s.after = f.w, true, f.After
+	s.fork = search.Fork{N: f.N, Keep: f.Keep, After: f.After && !s.looking, World: f.w}
 	return s.search.Choose(&s.fork)
 }
 

@@ -98,10 +98,10 @@ func (*drawn) Name() string            { return drawnName }
 func (*drawn) Begin(schedule int) bool { return schedule == 0 }
 
 //go:norace
-func (s *drawn) Choose(p *Fork) int {
+func (s *drawn) Choose(f *Fork) int {
 	how := coro.Waited()
 	race.Disable()
-	s.ask <- p.N
+	s.ask <- f.N
 	d := <-s.answer
 	race.Enable()
 	if how == coro.NotWaited {

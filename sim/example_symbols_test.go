@@ -184,7 +184,7 @@ func (lastFirst) Name() string            { return "last first" }
 func (lastFirst) Begin(schedule int) bool { return schedule == 0 }
 
 func (lastFirst) Choose(f *sim.Fork) int {
-	if f.GoOn && f.After || f.Step() > 1000 || f.Fiber(f.N-1) < 0 {
+	if f.Keep && f.After || f.Step() > 1000 || f.Fiber(f.N-1) < 0 {
 		return 0
 	}
 	return f.N - 1

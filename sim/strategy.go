@@ -11,8 +11,8 @@ type Strategy interface {
 	// Begin is called before each schedule, with its number from 0. It returns false if there is nothing left to
 	// explore.
 	Begin(schedule int) bool
-	// Choose returns a number below p.N. Way 0 changes the least.
-	Choose(p *Fork) int
+	// Choose returns a number below f.N. Way 0 changes the least.
+	Choose(f *Fork) int
 	// Name returns the strategy's name for -sim.strategy.
 	Name() string
 }
@@ -20,10 +20,10 @@ type Strategy interface {
 // Fork is a point at which a schedule can continue in more than one way.
 type Fork struct {
 	N    int  // the number of ways
-	GoOn bool // way 0 is that the running fiber continues
+	Keep bool // way 0 is that the running fiber continues
 
 	// After is true after an operation that did not wait: the running fiber has performed it, and way 0 is to continue
-	// with the code after it. After implies GoOn.
+	// with the code after it. After implies Keep.
 	After bool
 
 	w *world
@@ -32,13 +32,13 @@ type Fork struct {
 // Step returns how many operations the schedule has performed.
 //
 //go:norace
-func (p *Fork) Step() int { return p.w.nsteps }
+func (f *Fork) Step() int { return f.w.nsteps }
 
 // Fiber returns the number of the fiber that way i lets run, in the order of creation. It is negative if way i is
 // something else: the clock advances, or a case of a select, a fault or a random number is chosen.
 //
 //go:norace
-func (p *Fork) Fiber(i int) int { return p.w.Actor(i) }
+func (f *Fork) Fiber(i int) int { return f.w.Actor(i) }
 
 // shared is a strategy of package search.
 type shared struct {
@@ -49,8 +49,8 @@ type shared struct {
 // Choose implements Strategy.
 //
 //go:norace
-func (s *shared) Choose(p *Fork) int {
-	s.fork = search.Fork{N: p.N, Keep: p.GoOn, After: p.After, World: p.w}
+func (s *shared) Choose(f *Fork) int {
+	s.fork = search.Fork{N: f.N, Keep: f.Keep, After: f.After, World: f.w}
 	return s.Strategy.Choose(&s.fork)
 }
 
@@ -119,4 +119,4 @@ type portfolio struct{ search.Turns[Strategy] }
 func (s *portfolio) Name() string { return "portfolio" }
 
 //go:norace
-func (s *portfolio) Choose(p *Fork) int { return s.Current().Choose(p) }
+func (s *portfolio) Choose(f *Fork) int { return s.Current().Choose(f) }

@@ -30,7 +30,7 @@ type branch struct {
 	to     int32 // the fiber that runs now, or search.Clock or search.Value
 	of     int   // the number of ways
 	chosen int
-	goOn   bool   // the fiber that ran could continue
+	keep   bool   // the fiber that ran could continue
 	fault  string // if not empty, the decision is whether this fault happens
 	whole  bool   // the decision is whether the fault happens in the schedule at all
 }
@@ -38,7 +38,7 @@ type branch struct {
 // branch records the current decision.
 //
 //go:norace
-func (w *world) branch(d int, goOn bool) {
+func (w *world) branch(d int, keep bool) {
 	if w.ndec >= len(w.branches) {
 		w.branches = doubled(w.branches)
 	}
@@ -47,7 +47,7 @@ func (w *world) branch(d int, goOn bool) {
 		to = w.ways[d]
 	}
 	w.branches[w.ndec] = branch{
-		step: int32(w.nsteps), by: w.current, to: to, of: w.decisions[w.ndec].of, chosen: d, goOn: goOn,
+		step: int32(w.nsteps), by: w.current, to: to, of: w.decisions[w.ndec].of, chosen: d, keep: keep,
 	}
 }
 
@@ -128,7 +128,7 @@ func (r *findings) way(at int) string {
 		return fmt.Sprintf("%s took way %d of %d", r.labels[t.by], t.chosen, t.of)
 	}
 	verb := " ran"
-	if t.goOn && t.to == t.by {
+	if t.keep && t.to == t.by {
 		verb = " ran on"
 	}
 	for s := max(step, 0); s < len(r.trace); s++ {

@@ -192,36 +192,8 @@ func (w *world) Next() policy.Fiber {
 			w.next = -1
 			return w.run(to)
 		}
-		if w.nready == 0 {
-			if w.idle != nil && w.running && w.fail == nil {
-				if w.takeUnsettled() {
-					return nil
-				}
-				w.idle()
-			}
-			moved := w.advance()
-			if moved {
-				w.rush()
-			}
-			// Only deadlines under which no fiber waits are left, and functions that the clock calls. If those arm a
-			// timer again, this may continue forever.
-			for w.calls = 0; moved && w.nready == 0 && w.settled; w.calls++ {
-				moved = w.calls < w.limit && w.fail == nil && w.advance()
-			}
-			w.idled = moved
-			if !moved && w.running {
-				if w.fail == nil {
-					w.stuck()
-					w.collect()
-				}
-				if w.nready == 0 {
-					w.interrupt()
-					w.collect()
-				}
-			}
-			if w.takeUnsettled() || w.nready == 0 {
-				return nil
-			}
+		if w.nready == 0 && !w.findReady() {
+			return nil
 		}
 		if w.idled && w.running && w.fail == nil {
 			w.skipTicks()
@@ -239,6 +211,40 @@ func (w *world) Next() policy.Fiber {
 			return nil
 		}
 	}
+}
+
+// findReady moves the clock until a fiber can run. If no timer is set, the schedule is stuck, and findReady ends waits.
+// It returns false if no fiber can run, or if the worker must first settle the fiber that ran last.
+//
+//go:norace
+func (w *world) findReady() bool {
+	if w.idle != nil && w.running && w.fail == nil {
+		if w.takeUnsettled() {
+			return false
+		}
+		w.idle()
+	}
+	moved := w.advance()
+	if moved {
+		w.rush()
+	}
+	// Only deadlines under which no fiber waits are left, and functions that the clock calls. If those arm a timer again,
+	// this may continue forever.
+	for w.calls = 0; moved && w.nready == 0 && w.settled; w.calls++ {
+		moved = w.calls < w.limit && w.fail == nil && w.advance()
+	}
+	w.idled = moved
+	if !moved && w.running {
+		if w.fail == nil {
+			w.stuck()
+			w.collect()
+		}
+		if w.nready == 0 {
+			w.interrupt()
+			w.collect()
+		}
+	}
+	return !w.takeUnsettled() && w.nready > 0
 }
 
 // lineUp appends the ways to continue to the n ways that there are: the fibers that can run, first those created after
