@@ -42,6 +42,26 @@ func TestAnotherDate(t *testing.T) {
 	}
 }
 
+// A setting that the explorer does not know, or cannot read, is a mistake in the command, and ends the process.
+func TestSettingsAreChecked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	name := buildBank(t, runtime.GOARCH)
+	for setting, why := range map[string]string{
+		"fresh=3": "unknown setting", "only=x": "invalid syntax", "budget=1": "missing unit",
+		"racing=yes": "invalid syntax", "network=none": "want memory or kernel",
+	} {
+		c := exec.Command(name, "-test.run=^TestTransfer$")
+		c.Env = append(os.Environ(), "COIR_TEST=schedules=5,"+setting)
+		out, err := c.CombinedOutput()
+		want := fmt.Sprintf("panic: coir: COIR_TEST has the setting %q: ", setting)
+		if err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), why) {
+			t.Errorf("%s: %v, want %s%s\n%s", setting, err, want, why, out)
+		}
+	}
+}
+
 // base is the virtual time at which the schedules of these tests begin.
 var base = time.Date(2026, 12, 15, 10, 20, 30, 0, time.UTC)
 

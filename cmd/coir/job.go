@@ -165,7 +165,7 @@ func (proc *process) settings(base time.Time) string {
 	o := proc.job.options
 	faults, _ := faultBits(o.faults) // parse has checked them
 	return fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
-		"atomics=%v,fresh=%d,from=%d,base=%d,patience=%d,faults=%d,debug=%v",
+		"atomics=%v,only=%d,from=%d,base=%d,patience=%d,faults=%d,debug=%v",
 		proc.strategy, proc.job.seed, proc.schedules, proc.budget, o.bound, o.racing, proc.replay, proc.network, o.leaks,
 		o.atomicPoints(), proc.only, proc.from, base.Unix(), proc.patience, faults, proc.debug)
 }

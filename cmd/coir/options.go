@@ -286,7 +286,7 @@ func (o *options) checkValues() error {
 		return errors.New("-budget must be positive")
 	}
 	if o.total < 0 {
-		return errors.New("-for must not be below 0; with 0, which is the default, coir test runs once")
+		return errors.New("-for must not be negative; with 0, which is the default, coir test runs once")
 	}
 	return nil
 }

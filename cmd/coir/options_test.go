@@ -60,7 +60,7 @@ func TestExplorerHasTheDefaults(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("strategy: %q, seed: %d, schedules: %d, budget: time.Second, bound: %d, leaks: %v,", o.strategy, o.seed,
 			o.schedules, o.bound, o.leaks),
-		fmt.Sprintf("fresh: %d, patience: %d,", exploring, patience),
+		fmt.Sprintf("only: %d, patience: %d,", exploring, patience),
 	} {
 		if !strings.Contains(plain, want) || o.budget.String() != "1s" {
 			t.Errorf("the explorer has not the defaults %s", want)

@@ -136,27 +136,36 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	}
 	defer remove()
 	tool.temp = dir
-	if o.compile {
-		if len(packages) != 1 {
-			return false, errors.New("-c builds the tests of one package")
-		}
-		b := tool.build(ctx, o, packages[0], o.output, errs)
-		if b.why != "" && ctx.Err() == nil {
-			fmt.Fprint(errs, b.output)
-		}
-		return b.why != "", nil
-	}
-	if o.total > 0 {
+	switch {
+	case o.compile:
+		return tool.compile(ctx, o, packages, errs)
+	case o.total > 0:
 		return tool.exploreFor(ctx, o, packages, w, errs)
 	}
+	return tool.exploreEach(ctx, o, packages, w, errs), nil
+}
 
+// compile builds the tests of a package, for -c. It reports whether they could not be built.
+func (t *tool) compile(ctx context.Context, o *options, packages []*pkg, errs io.Writer) (failed bool, err error) {
+	if len(packages) != 1 {
+		return false, errors.New("-c builds the tests of one package")
+	}
+	b := t.build(ctx, o, packages[0], o.output, errs)
+	if b.why != "" && ctx.Err() == nil {
+		fmt.Fprint(errs, b.output)
+	}
+	return b.why != "", nil
+}
+
+// exploreEach builds and explores one package after the other. It reports whether a test has failed.
+func (t *tool) exploreEach(ctx context.Context, o *options, packages []*pkg, w *writer, errs io.Writer) (failed bool) {
 	// While the tests of one package run, the next package is built.
 	next := make(chan *built)
 	building, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(next)
 		for i, p := range packages {
-			b := tool.build(building, o, p, filepath.Join(dir, strconv.Itoa(i), p.binary()), errs)
+			b := t.build(building, o, p, filepath.Join(t.temp, strconv.Itoa(i), p.binary()), errs)
 			select {
 			case next <- b:
 			case <-building.Done():
@@ -173,14 +182,14 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 		if ctx.Err() != nil {
 			break
 		}
-		if tool.explorePackage(ctx, o, b, w) {
+		if t.explorePackage(ctx, o, b, w) {
 			failed = true
 			if o.failfast {
 				break
 			}
 		}
 	}
-	return failed, nil
+	return failed
 }
 
 // explorePackage explores the tests of a package. It reports whether one has failed.

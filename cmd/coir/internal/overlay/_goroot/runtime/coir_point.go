@@ -26,6 +26,7 @@ func testing_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Kee
 //go:linkname isync_coirPoint internal/sync.coirPoint
 func isync_coirPoint(op uint8, p unsafe.Pointer) { coirPointOf(op, p, coir.Keep) }
 
+// coirPointOf is coirPoint for a kind of decision.
 func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	gp := getg()
 	s := &coirSched
@@ -37,33 +38,9 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		return // p is on the goroutine's own stack, so no other goroutine can use it
 	}
 	s.steps++
-	obj := coirObject(op, p)
-	s.mix(uint64(gp.coir.id)<<32 | uint64(obj)<<8 | uint64(op))
-	s.mix(uint64(gp.bubble.now - coirBaseTime))
-	e := s.step(uint32(s.steps))
-	*e = coirStep{g: gp.coir.id, op: op, obj: obj, at: gp.bubble.now}
-	if s.trace {
-		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(getfp()), coirPlaces[(s.steps-1)%coir.KeptSteps][:]))
-		coirTraced(s.steps)
-		if gp.coir.note != 0 {
-			coirNotes[gp.coir.note-1].step = uint32(s.steps)
-			gp.coir.note = 0
-		}
-	}
-	s.out.Now = gp.bubble.now
-	n := uint32(s.steps)
-	if a := coirActorOf(gp); a != nil {
-		a.op, a.obj, a.step, a.point = op, obj, n, n
-	}
-	if gp.coir.id == coirTestG && !gp.coir.polls {
-		s.progress++
-	}
-	if !gp.coir.timer {
-		s.moved = s.steps
-	}
-	s.out.TooBusy = s.out.TooBusy || s.steps-s.idle > s.limit
-	s.out.TooLong = s.out.TooLong || s.steps > s.most
-	if s.out.TooBusy || s.out.TooLong || s.out.Simulates || s.out.NeedsKernel != "" {
+	n, obj := uint32(s.steps), coirObject(op, p)
+	coirRecordStep(gp, op, obj, getfp())
+	if coirOverLimit() {
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
 	}
 	// Whether the clock moves depends only on the seed and the step, and not on the strategy, because a replay repeats the
@@ -77,10 +54,52 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 		coirNews(gp.coir.id, obj, op)
 	}
 	gp.coir.next.op, gp.coir.next.obj, gp.coir.pending = op, obj, true
+	coirPassAt(gp, kind)
+	s.done(n)
+}
+
+// coirRecordStep records the step that gp is about to take. fp is the frame pointer of coirPointOf.
+func coirRecordStep(gp *g, op uint8, obj uint32, fp uintptr) {
+	s := &coirSched
+	s.mix(uint64(gp.coir.id)<<32 | uint64(obj)<<8 | uint64(op))
+	s.mix(uint64(gp.bubble.now - coirBaseTime))
+	e := s.step(uint32(s.steps))
+	*e = coirStep{g: gp.coir.id, op: op, obj: obj, at: gp.bubble.now}
+	if s.trace {
+		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(fp), coirPlaces[(s.steps-1)%coir.KeptSteps][:]))
+		coirTraced(s.steps)
+		if gp.coir.note != 0 {
+			coirNotes[gp.coir.note-1].step = uint32(s.steps)
+			gp.coir.note = 0
+		}
+	}
+	s.out.Now = gp.bubble.now
+	if a := coirActorOf(gp); a != nil {
+		n := uint32(s.steps)
+		a.op, a.obj, a.step, a.point = op, obj, n, n
+	}
+	if gp.coir.id == coirTestG && !gp.coir.polls {
+		s.progress++
+	}
+	if !gp.coir.timer {
+		s.moved = s.steps
+	}
+}
+
+// coirOverLimit reports whether the schedule has come to a limit, or to what it cannot do.
+func coirOverLimit() bool {
+	s := &coirSched
+	s.out.TooBusy = s.out.TooBusy || s.steps-s.idle > s.limit
+	s.out.TooLong = s.out.TooLong || s.steps > s.most
+	return s.out.TooBusy || s.out.TooLong || s.out.Simulates || s.out.NeedsKernel != ""
+}
+
+// coirPassAt decides whether gp keeps the turn, and passes the turn on if it does not.
+func coirPassAt(gp *g, kind uint8) {
+	s := &coirSched
 	s.held++
 	if s.nready == 0 {
 		coirGoesOn(gp)
-		s.done(n)
 		return
 	}
 	if s.held > coirFairAfter {
@@ -96,7 +115,6 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	if to != gp {
 		mcall(coirSwitch)
 	}
-	s.done(n)
 }
 
 // coirTraced is called at each step of a schedule whose trace is kept, before the operation. A debugger stops here; see

@@ -80,7 +80,7 @@ func (x *coirExplorer) explore() {
 // So this run does not count. It reports false if the test cannot be explored in this process, or if the command asks
 // for one schedule only.
 func (x *coirExplorer) warmUp() (first coirRun, ok bool) {
-	runsOne := coirSet.fresh >= 0
+	runsOne := coirSet.only >= 0
 	if !runsOne {
 		first = x.runPlain()
 	}
@@ -363,16 +363,16 @@ func (x *coirExplorer) failed() []string {
 // alone runs only one schedule in this process, for a test that earlier schedules would influence.
 func (x *coirExplorer) alone() {
 	s := coirSet.search()
-	for i := range coirSet.fresh + 1 {
+	for i := range coirSet.only + 1 {
 		if !s.Begin(i) {
 			x.record(coir.VerdictEnd)
 			return
 		}
 	}
-	c := coirSet.config(s, coirSet.fresh)
+	c := coirSet.config(s, coirSet.only)
 	c.Trace = true
 	if r := x.runShown(c); coirPart.on || !coirPart.asked {
-		x.tell(new(coirRecord), r, coirSet.fresh+1, 0)
+		x.tell(new(coirRecord), r, coirSet.only+1, 0)
 	}
 }
 
@@ -386,7 +386,7 @@ func (x *coirExplorer) replay(token string) {
 		return
 	}
 	var rec coirRecord
-	if coirSet.fresh < 0 {
+	if coirSet.only < 0 {
 		r := x.run(c.again())
 		if r.kind == coir.KindKernel {
 			x.recordKernel(&r)

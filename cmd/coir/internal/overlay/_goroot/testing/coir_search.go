@@ -71,7 +71,7 @@ const coirCutSteps, coirSearchSteps = 3_000_000, 1_500_000
 
 // coirEncode returns the token of a schedule: see coir.TokenHead.
 func coirEncode(c coirConfig, script []int, hash uint64) string {
-	h := coir.TokenHead{Alone: coirSet.fresh >= 0, Seed: c.Seed, Racing: c.Racing, Faults: c.Faults, Hash: uint32(hash)}
+	h := coir.TokenHead{Alone: coirSet.only >= 0, Seed: c.Seed, Racing: c.Racing, Faults: c.Faults, Hash: uint32(hash)}
 	return replay.Token(h.Prefix(), h.Numbers(), script)
 }
 

@@ -1,6 +1,7 @@
 package testing
 
 import (
+	"errors"
 	"internal/search"
 	"os"
 	"strconv"
@@ -26,7 +27,7 @@ type coirSettings struct {
 	leaks     bool
 	faults    uint32 // see coir.Config
 	atomics   bool
-	fresh     int   // run only the schedule with this number in this process; -1: explore
+	only      int   // run only the schedule with this number in this process; -1: explore
 	from      int   // skip the schedules before this one, which other processes have run
 	base      int64 // the time at which each schedule begins, in seconds since 1970
 	debug     bool  // a debugger may stop the process, so a step may take long
@@ -38,44 +39,12 @@ var coirSet = coirParse(os.Getenv("COIR_TEST"))
 func coirParse(env string) coirSettings {
 	s := coirSettings{
 		on: env != "", strategy: "default", seed: 1, schedules: 10000, budget: time.Second, bound: 2, leaks: true,
-		fresh: -1, patience: 100,
+		only: -1, patience: 100,
 	}
 	for _, f := range strings.Split(env, ",") {
 		name, value, _ := strings.Cut(f, "=")
-		n, _ := strconv.Atoi(value)
-		switch name {
-		case "strategy":
-			s.strategy = value
-		case "seed":
-			s.seed, _ = strconv.ParseUint(value, 10, 64)
-		case "schedules":
-			s.schedules = n
-		case "budget":
-			s.budget, _ = time.ParseDuration(value)
-		case "bound":
-			s.bound = n
-		case "racing":
-			s.racing = value == "true"
-		case "replay":
-			s.replay = value
-		case "network":
-			s.kernel = value == "kernel"
-		case "leaks":
-			s.leaks = value == "true"
-		case "atomics":
-			s.atomics = value == "true"
-		case "fresh":
-			s.fresh = n
-		case "from":
-			s.from = n
-		case "base":
-			s.base, _ = strconv.ParseInt(value, 10, 64)
-		case "debug":
-			s.debug = value == "true"
-		case "patience":
-			s.patience = n
-		case "faults":
-			s.faults = uint32(n)
+		if err := s.set(name, value); s.on && err != nil {
+			panic("coir: COIR_TEST has the setting " + strconv.Quote(f) + ": " + err.Error())
 		}
 	}
 	s.record, s.kept = os.Getenv("COIR_RECORD"), os.Getenv("COIR_KEPT")
@@ -84,4 +53,50 @@ func coirParse(env string) coirSettings {
 		os.Unsetenv(name) // a test may run itself again, in a process that must not explore
 	}
 	return s
+}
+
+// set sets what is called name. It fails for a name that the command does not use, and for a value of another type.
+func (s *coirSettings) set(name, value string) (err error) {
+	switch name {
+	case "strategy":
+		s.strategy = value
+	case "seed":
+		s.seed, err = strconv.ParseUint(value, 10, 64)
+	case "schedules":
+		s.schedules, err = strconv.Atoi(value)
+	case "budget":
+		s.budget, err = time.ParseDuration(value)
+	case "bound":
+		s.bound, err = strconv.Atoi(value)
+	case "racing":
+		s.racing, err = strconv.ParseBool(value)
+	case "replay":
+		s.replay = value
+	case "network":
+		s.kernel = value == "kernel"
+		if !s.kernel && value != "memory" {
+			err = errors.New("want memory or kernel")
+		}
+	case "leaks":
+		s.leaks, err = strconv.ParseBool(value)
+	case "atomics":
+		s.atomics, err = strconv.ParseBool(value)
+	case "only":
+		s.only, err = strconv.Atoi(value)
+	case "from":
+		s.from, err = strconv.Atoi(value)
+	case "base":
+		s.base, err = strconv.ParseInt(value, 10, 64)
+	case "debug":
+		s.debug, err = strconv.ParseBool(value)
+	case "patience":
+		s.patience, err = strconv.Atoi(value)
+	case "faults":
+		var faults uint64
+		faults, err = strconv.ParseUint(value, 10, 32)
+		s.faults = uint32(faults)
+	default:
+		err = errors.New("unknown setting")
+	}
+	return err
 }

@@ -14,7 +14,7 @@ var coirTwinLimits = replay.Limits{Steps: 400_000, Schedules: 600, All: 20_000}
 // and the race detector reports them only once.
 func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind coir.Kind) {
 	script, ok := c.strategy.(*search.Script)
-	if !ok || kind == coir.KindPass || kind == coir.KindRace || coirSet.fresh >= 0 {
+	if !ok || kind == coir.KindPass || kind == coir.KindRace || coirSet.only >= 0 {
 		return
 	}
 	defer x.during(coirSeeksTwin)()
