@@ -54,11 +54,42 @@ func silent(ctx context.Context, n *coir.Nursery, tr remote.Transport, silence f
 	short, cancel := coir.WithTimeout(ctx, patience)
 	defer cancel()
 	end := coir.Now(ctx) + patience
-	ops := []struct {
-		what   string
-		serves bool // and waits for nothing else: a transport in memory need not wait
-		do     func(ctx context.Context) error
-	}{
+	ops := silentOps(n, tr, name, d, promise, keys)
+	errs := make([]error, len(ops))
+	err = coir.Run(ctx, func(ctx context.Context, in *coir.Nursery) error {
+		for i, op := range ops {
+			in.Go(op.what, func(context.Context) error {
+				err := op.do(short)
+				late := coir.Now(ctx) - end
+				switch {
+				case late > soon:
+					errs[i] = fmt.Errorf("%s returned %v after the end of its context: %w", op.what, late, err)
+				case err == nil && op.serves:
+				case !errors.Is(err, context.DeadlineExceeded):
+					errs[i] = fmt.Errorf("%s: %v, not the error of its context", op.what, err)
+				case !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), d.Msg().ID.String()):
+					errs[i] = fmt.Errorf("%s does not say what it has waited for: %w", op.what, err)
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// silentOp is an operation that waits for the broker.
+type silentOp struct {
+	what   string
+	serves bool // and waits for nothing else: a transport in memory need not wait
+	do     func(ctx context.Context) error
+}
+
+// silentOps returns all operations. d is a value of the queue of that name, whose sender has a promise of that name.
+func silentOps(n *coir.Nursery, tr remote.Transport, name string, d remote.Delivery, promise *remote.Promise[int],
+	keys *ticket.Keys,
+) []silentOp {
+	return []silentOp{
 		{"Open", false, func(ctx context.Context) error { return tr.Open(ctx, name, 2) }},
 		{"Publish", false, func(ctx context.Context) error {
 			return tr.Publish(ctx, name, remote.Msg{ID: remote.ID{Sender: 1, Seq: 2}})
@@ -102,25 +133,4 @@ func silent(ctx context.Context, n *coir.Nursery, tr remote.Transport, silence f
 			return err
 		}},
 	}
-	errs := make([]error, len(ops))
-	err = coir.Run(ctx, func(ctx context.Context, in *coir.Nursery) error {
-		for i, op := range ops {
-			in.Go(op.what, func(context.Context) error {
-				err := op.do(short)
-				late := coir.Now(ctx) - end
-				switch {
-				case late > soon:
-					errs[i] = fmt.Errorf("%s returned %v after the end of its context: %w", op.what, late, err)
-				case err == nil && op.serves:
-				case !errors.Is(err, context.DeadlineExceeded):
-					errs[i] = fmt.Errorf("%s: %v, not the error of its context", op.what, err)
-				case !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), d.Msg().ID.String()):
-					errs[i] = fmt.Errorf("%s does not say what it has waited for: %w", op.what, err)
-				}
-				return nil
-			})
-		}
-		return nil
-	})
-	return errors.Join(append(errs, err)...)
 }
