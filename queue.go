@@ -130,8 +130,9 @@ func (q *Queue) FastIn(ctx context.Context) (by uint64, ok bool) {
 }
 
 // Held records, for snapshots, the only holder of the object: the number of a fiber or goroutine, as [Queue.FastIn]
-// returns it, or 0 if there is none or the holder is unknown. The author's fast path calls Held after it has taken, and
-// calls it with 0 before it gives back. [Queue.Take] and [Queue.Put] call it themselves for a [Verb] that is Alone.
+// returns it, or 0 if there is none or the holder is unknown. The author's fast path calls Held after it has taken with
+// [Queue.FastIn], and calls it with 0 before it gives back. A fast path without a context need not call it.
+// [Queue.Take] and [Queue.Put] call it themselves for a [Verb] that is Alone.
 //
 //go:norace
 func (q *Queue) Held(by uint64) {

@@ -44,7 +44,8 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	return m.q.Take(ctx, (*mutex)(m), 1)
 }
 
-// TryLock locks m if it is unlocked, and reports whether it did.
+// TryLock locks m if it is unlocked, and reports whether it did. Snapshots do not show who holds m after TryLock,
+// because without a context it takes longer to find out who calls it than to lock m.
 func (m *Mutex) TryLock() bool {
 	if m.q.Fast() {
 		if m.word.CompareAndSwap(unlocked, locked) {

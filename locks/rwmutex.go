@@ -49,7 +49,8 @@ func (m *RWMutex) take(ctx context.Context, n int) error {
 	return m.q.Take(ctx, (*rwmutex)(m), n)
 }
 
-// TryLock locks m for writing if it is unlocked, and reports whether it did.
+// TryLock locks m for writing if it is unlocked, and reports whether it did. Snapshots do not show who holds m after
+// TryLock.
 func (m *RWMutex) TryLock() bool { return m.try(everything) }
 
 // TryRLock locks m for reading if no writer holds it or waits for it, and reports whether it did.
