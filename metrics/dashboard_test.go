@@ -95,7 +95,7 @@ func TestTheDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	labels := map[string][]string{}
-	for _, m := range Vocabulary() {
+	for m := range All() {
 		labels[m.Name] = append(m.Labels, "job", "instance") // added by Prometheus
 	}
 	ids, cells := map[int]bool{}, map[[2]int]string{}

@@ -4,7 +4,7 @@
 //	registry.MustRegister(promcoir.New(metrics.New(coir.Default())))
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 //
-// [Vocabulary] lists the metrics, with the same names and units for both. The guide docs/guide/seeing.md shows them in
+// [All] lists the metrics, with the same names and units for both. The guide docs/guide/seeing.md shows them in
 // a table, and grafana/coir.json in this module is a dashboard for Grafana.
 //
 // # Cost

@@ -66,10 +66,10 @@ func (c *Collector) again(t *testing.T) map[string]float64 {
 }
 
 // Names, units and kinds follow the rules of Prometheus.
-func TestVocabularyIsWellFormed(t *testing.T) {
+func TestMetricsAreWellFormed(t *testing.T) {
 	name, help := regexp.MustCompile(`^coir(_[a-z]+)+$`), regexp.MustCompile(`^[A-Z][^\n]*\.$`)
 	seen := map[string]bool{}
-	for _, m := range Vocabulary() {
+	for m := range All() {
 		if !name.MatchString(m.Name) || seen[m.Name] {
 			t.Errorf("%s is no name for a metric, or is there twice", m.Name)
 		}
@@ -94,14 +94,14 @@ func TestVocabularyIsWellFormed(t *testing.T) {
 	}
 }
 
-// Vocabulary returns a copy.
-func TestVocabularyCannotBeChanged(t *testing.T) {
-	for _, m := range Vocabulary() {
+// All yields copies.
+func TestMetricsCannotBeChanged(t *testing.T) {
+	for m := range All() {
 		for i := range m.Labels {
 			m.Labels[i] = "changed"
 		}
 	}
-	for _, m := range Vocabulary() {
+	for m := range All() {
 		if slices.Contains(m.Labels, "changed") {
 			t.Errorf("the labels of %s were changed", m.Name)
 		}
@@ -263,7 +263,7 @@ func TestSeriesAreCounted(t *testing.T) {
 		}
 	}
 	channels, remotes, objects := 0, 0, 0
-	for _, m := range Vocabulary() {
+	for m := range All() {
 		if series[m.Name] == 0 {
 			t.Errorf("%s has no sample", m.Name)
 		}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -34,14 +35,17 @@ type Sample struct {
 	Value  float64
 }
 
-// Vocabulary returns all metrics.
-func Vocabulary() []Metric {
-	all := make([]Metric, len(table))
-	for i := range table {
-		all[i] = table[i].Metric
-		all[i].Labels = slices.Clone(all[i].Labels)
+// All returns an iterator over all metrics.
+func All() iter.Seq[Metric] {
+	return func(yield func(Metric) bool) {
+		for i := range table {
+			m := table[i].Metric
+			m.Labels = slices.Clone(m.Labels)
+			if !yield(m) {
+				return
+			}
+		}
 	}
-	return all
 }
 
 // row is a metric with the function that reads it: read calls add for each series.

@@ -43,7 +43,7 @@ func TestPrometheusScrapesTheExample(t *testing.T) {
 
 	api := start(t, server, addr)
 	var names []string
-	for _, m := range metrics.Vocabulary() {
+	for m := range metrics.All() {
 		if !strings.HasPrefix(m.Name, remote) {
 			names = append(names, m.Name)
 		}

@@ -23,7 +23,7 @@ import (
 func Register(meter metric.Meter, of *metrics.Collector) (metric.Registration, error) {
 	instruments := map[string]instrument{}
 	var all []metric.Observable
-	for _, m := range metrics.Vocabulary() {
+	for m := range metrics.All() {
 		o, err := observable(meter, m)
 		if err != nil {
 			return nil, fmt.Errorf("otelcoir: %s: %w", m.Name, err)

@@ -16,7 +16,7 @@ import (
 // New returns a collector to register with Prometheus. For the cost of a scrape see package metrics.
 func New(of *metrics.Collector) prometheus.Collector {
 	c := &collector{of: of, series: map[string]series{}}
-	for _, m := range metrics.Vocabulary() {
+	for m := range metrics.All() {
 		kind := prometheus.GaugeValue
 		if m.Kind == metrics.KindCounter {
 			kind = prometheus.CounterValue

@@ -79,7 +79,7 @@ func TestEverySampleIsExported(t *testing.T) {
 		}
 		got := map[string]float64{}
 		for _, f := range families {
-			all := metrics.Vocabulary()
+			all := slices.Collect(metrics.All())
 			i := slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == f.GetName() })
 			if i < 0 {
 				t.Errorf("%s is not in the vocabulary", f.GetName())
@@ -102,7 +102,7 @@ func TestEverySampleIsExported(t *testing.T) {
 		}
 		want := map[string]float64{}
 		for _, s := range c.Samples() { // from the same snapshot, because the clock does not advance
-			all := metrics.Vocabulary()
+			all := slices.Collect(metrics.All())
 			m := all[slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == s.Name })]
 			labels := map[string]string{}
 			for i, l := range m.Labels {

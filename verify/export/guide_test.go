@@ -28,7 +28,7 @@ func TestTheGuide(t *testing.T) {
 	}
 	var table strings.Builder
 	table.WriteString("\n| metric | labels | what it is |\n|---|---|---|\n")
-	for _, m := range metrics.Vocabulary() {
+	for m := range metrics.All() {
 		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", m.Name, strings.Join(m.Labels, ", "), m.Help)
 	}
 	table.WriteString("\n")

@@ -123,7 +123,7 @@ func TestTheSDKReadsEverySample(t *testing.T) {
 		reader := sdk.NewManualReader()
 		register(t, c, reader)
 		got, kinds := collect(t, reader)
-		vocabulary := metrics.Vocabulary()
+		vocabulary := slices.Collect(metrics.All())
 		of := func(name string) metrics.Metric {
 			return vocabulary[slices.IndexFunc(vocabulary, func(m metrics.Metric) bool { return m.Name == name })]
 		}
