@@ -104,7 +104,7 @@ func (v *viewer) look() {
 		v.addFibersInLine()
 	}
 	for i, w := range v.rt.s.Workers() {
-		x := snapshot.Worker{ID: i, State: w.State, Queue: w.Queue, Beats: w.Beats}
+		x := snapshot.Worker{ID: i, State: snapshot.WorkerState(w.State), Queue: w.Queue, Beats: w.Beats}
 		if w.Task != nil {
 			x.Fiber = fiberOf(w.Task).id
 		}

@@ -100,6 +100,7 @@ func trimRest(s *snapshot.Snapshot) {
 		o.Holders = slices.Clone(o.Holders)
 	}
 	for i := range s.Workers {
-		s.Workers[i].State = cut(s.Workers[i].State, nameBytes)
+		w := &s.Workers[i]
+		w.State = snapshot.WorkerState(cut(string(w.State), nameBytes))
 	}
 }

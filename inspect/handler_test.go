@@ -450,7 +450,7 @@ func TestHostileNames(t *testing.T) {
 				s.Nurseries[i].Cause = bad
 			}
 			for i := range s.Workers {
-				s.Workers[i].State = bad
+				s.Workers[i].State = snapshot.WorkerState(bad)
 			}
 			h := newHandler(&options{of: []Source{&fake{s: s}}})
 			h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {

@@ -135,7 +135,7 @@ func (t *tree) head() {
 		work := map[string]int{}
 		queued := 0
 		for i := range t.Workers {
-			work[clean(t.Workers[i].State, nameRunes)]++
+			work[clean(string(t.Workers[i].State), nameRunes)]++
 			queued += t.Workers[i].Queue
 		}
 		var parts []string

@@ -194,7 +194,7 @@ func (p *pair) findNeverYields() {
 }
 
 // busy reports whether a worker runs a fiber that is not in a call that blocks.
-func busy(w *Worker) bool { return w.State == "running" || w.State == "held" }
+func busy(w *Worker) bool { return w.State == WorkerStateRunning || w.State == WorkerStateHeld }
 
 // holds reports whether a fiber of the program has a worker in both snapshots, according to the fiber's own state.
 func (p *pair) holds(f *both) bool {

@@ -640,7 +640,7 @@ func TestExplain(t *testing.T) {
 		{"a fiber that has not begun", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:2]
 			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100}}
-			s.Workers[0].State, s.Fibers[0].State = "held", StateBlocking
+			s.Workers[0].State, s.Fibers[0].State = WorkerStateHeld, StateBlocking
 		}), []string{
 			"starved: web[0], spawned at app/main.go:20, is ready to run, and likely has not run for at least 2s; crunch, " +
 				"which does not yield, holds the workers",
@@ -671,7 +671,7 @@ func TestExplain(t *testing.T) {
 			later.Fibers = later.Fibers[:1]
 		}, nil},
 		{"the worker is in a call", busyPool, func(earlier, later *Snapshot) {
-			earlier.Workers[0].State = "blocking"
+			earlier.Workers[0].State = WorkerStateBlocking
 			later.Fibers = later.Fibers[:1]
 		}, nil},
 		{"it has waited in between", busyPool, func(_, later *Snapshot) {

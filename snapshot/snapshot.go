@@ -209,12 +209,23 @@ type Ticket struct {
 	Opened time.Time `json:"opened"`
 }
 
+// WorkerState is a state of a worker.
+type WorkerState string
+
+// The states of a worker.
+const (
+	WorkerStateRunning  WorkerState = "running"  // it runs fibers, or looks for one
+	WorkerStateIdle     WorkerState = "idle"     // it sleeps
+	WorkerStateBlocking WorkerState = "blocking" // its fiber is in a blocking call: see StateBlocking
+	WorkerStateHeld     WorkerState = "held"     // its fiber has not yielded, and another worker stands in
+)
+
 // Worker is a worker of the runtime.
 type Worker struct {
-	ID    int    `json:"id"`
-	State string `json:"state"` // "running", "idle", "blocking" or "held"
-	Queue int    `json:"queue"` // fibers in its own queue
-	Fiber uint64 `json:"fiber,omitempty"`
+	ID    int         `json:"id"`
+	State WorkerState `json:"state"`
+	Queue int         `json:"queue"` // fibers in its own queue
+	Fiber uint64      `json:"fiber,omitempty"`
 	// Beats counts the switches of the worker. If neither Beats nor Fiber changes from one snapshot to the next, that
 	// fiber has not yielded.
 	Beats uint64 `json:"beats"`

@@ -88,7 +88,7 @@ func poisoned(name string) *inspect.Dump {
 		}
 	}
 	for i := range s.Workers {
-		s.Workers[i].State = name
+		s.Workers[i].State = snapshot.WorkerState(name)
 	}
 	for i := range d.Explanations {
 		d.Explanations[i].Text, d.Explanations[i].Kind = name, snapshot.Problem(name)

@@ -271,7 +271,7 @@ func (d *data) counts() string {
 	}
 	idle := 0
 	for i := range d.Workers {
-		if d.Workers[i].State == "idle" {
+		if d.Workers[i].State == snapshot.WorkerStateIdle {
 			idle++
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/coir-go/coir/snapshot"
 )
@@ -43,13 +42,13 @@ func (s *workersScreen) build(m *model) {
 	s.rows = s.rows[:0]
 	for i := range d.Workers {
 		w := &d.Workers[i]
-		if query == "" || match(query, w.State, s.runs(d, w)) {
+		if query == "" || match(query, string(w.State), s.runs(d, w)) {
 			s.rows = append(s.rows, w)
 		}
 	}
 	compare := []func(a, b *snapshot.Worker) int{
 		func(a, b *snapshot.Worker) int { return cmp.Compare(a.ID, b.ID) },
-		func(a, b *snapshot.Worker) int { return strings.Compare(a.State, b.State) },
+		func(a, b *snapshot.Worker) int { return cmp.Compare(a.State, b.State) },
 		func(a, b *snapshot.Worker) int { return cmp.Compare(b.Queue, a.Queue) },
 		func(a, b *snapshot.Worker) int { return cmp.Compare(m.ran(b), m.ran(a)) },
 	}[s.order]
@@ -90,7 +89,7 @@ func (s *workersScreen) row(m *model, i, width int) []string {
 		same = m.data.since(l.since)
 	}
 	runs := s.runs(m.data, w)
-	return []string{s.line(width, strconv.Itoa(w.ID), w.State, grouped(w.Queue), rate(m.ran(w)), same, runs)}
+	return []string{s.line(width, strconv.Itoa(w.ID), string(w.State), grouped(w.Queue), rate(m.ran(w)), same, runs)}
 }
 
 func (s *workersScreen) mark(m *model, i int) string {
