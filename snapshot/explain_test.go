@@ -266,20 +266,40 @@ func timed(s *Snapshot) {
 	s.Fibers[0].Until = ends
 }
 
-func TestExplain(t *testing.T) {
-	away := Snapshot{
-		Fibers: []Fiber{waiting(1, "producer",
-			Wait{Kind: WaitSend, Object: 11, Text: "to send on remote orders (durable, full, 64 of 64)"}), runs},
-		Objects: []Object{{ID: 11, Kind: remote, Name: "orders", Len: 64, Cap: 64, Senders: 1, FromOutside: true, ToOutside: true,
-			Oldest: ago(12 * time.Second), Trouble: "the broker is away: connection refused", TroubleSince: ago(12 * time.Second)}},
+// explainTest is a pair of snapshots, and what Explain returns for it.
+type explainTest struct {
+	name   string
+	in     Snapshot
+	change change
+	want   []string
+}
+
+func testExplain(t *testing.T, tests []explainTest) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var changes []change
+			if test.change != nil {
+				changes = append(changes, test.change)
+			}
+			earlier, later := pairOf(t, test.in, changes...)
+			if got := lines(Explain(earlier, later)); !slices.Equal(got, test.want) {
+				t.Errorf("Explain returned\n\t%s\nnot\n\t%s", strings.Join(got, "\n\t"), strings.Join(test.want, "\n\t"))
+			}
+		})
 	}
-	tests := []struct {
-		name   string
-		in     Snapshot
-		change change
-		want   []string
-	}{
-		// Cycles that are certain.
+}
+
+// A fiber that sends on a remote channel whose broker is away.
+var away = Snapshot{
+	Fibers: []Fiber{waiting(1, "producer",
+		Wait{Kind: WaitSend, Object: 11, Text: "to send on remote orders (durable, full, 64 of 64)"}), runs},
+	Objects: []Object{{ID: 11, Kind: remote, Name: "orders", Len: 64, Cap: 64, Senders: 1, FromOutside: true, ToOutside: true,
+		Oldest: ago(12 * time.Second), Trouble: "the broker is away: connection refused", TroubleSince: ago(12 * time.Second)}},
+}
+
+func TestCertainCyclesAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"two locks in different orders", crossed, nil, []string{crossedText}},
 		{"with lines", crossed, edit(func(s *Snapshot) { s.Fibers[0].At = "/src/bank/transfer.go:12" }), []string{
 			strings.Replace(crossedText, "B,", "B (at bank/transfer.go:12),", 1)}},
@@ -375,8 +395,11 @@ func TestExplain(t *testing.T) {
 		{"every fiber waits, under a deadline that is not the goroutine's", still, edit(timed), []string{
 			"all-waiting: the only fiber waits for 3.1s: main waits for the event go; so does a goroutine: goroutine[34] " +
 				"waits to receive from orders; only another goroutine could end that before the deadline, in 52s"}},
+	})
+}
 
-		// What is almost such a cycle.
+func TestAlmostACycleIsNotExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"another wait", crossed, func(_, later *Snapshot) { later.Fibers[1].Waits++ }, nil},
 		{"ready in between", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[0].State = StateReady }, nil},
 		{"about to run", crossed, func(_, later *Snapshot) { later.Fibers[0].State = StateReady }, nil},
@@ -416,8 +439,11 @@ func TestExplain(t *testing.T) {
 			Fibers:  []Fiber{waiting(1, "producer", Wait{Kind: WaitUse, Object: 11, Text: "to acquire room"}), runs},
 			Objects: []Object{{ID: 11, Kind: "semaphore", Name: "room", Ends: "release", Holders: []uint64{1}}},
 		}, nil, nil},
+	})
+}
 
-		// Cycles that are likely.
+func TestLikelyCyclesAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"with a limit", crossed, edit(func(s *Snapshot) { s.Fibers[1].Until = noon.Add(4 * time.Second) }), []string{
 			likelyText + ", until a wait ends by itself in 4s"}},
 		{"with a limit in the earlier", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[1].Until = noon }, []string{
@@ -513,8 +539,11 @@ func TestExplain(t *testing.T) {
 				{ID: 12, Kind: "channel", Name: "to b", Sender: 1, Receivers: 1},
 			},
 		}, nil, nil},
+	})
+}
 
-		// Every fiber waits.
+func TestAllWaitingIsExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"all wait", Snapshot{
 			Fibers: []Fiber{
 				waiting(1, "main", join(100)),
@@ -630,8 +659,11 @@ func TestExplain(t *testing.T) {
 			},
 		}, nil, []string{"deadlock: a waits to receive from to a, and b, which was the last to send to it, waits to " +
 			"receive from to b, and a was the last to send to it: likely a deadlock, for 3.1s"}},
+	})
+}
 
-		// Fibers that do not run, and those that do not yield.
+func TestStarvedFibersAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"a fiber that never yields", busyPool, nil, []string{
 			"starved: web[0..2] (3 fibers), spawned at app/main.go:20, are ready to run, and likely have not run for at " +
 				"least 2s; crunch, which does not yield, holds the workers",
@@ -685,8 +717,11 @@ func TestExplain(t *testing.T) {
 				s.Fibers[k].System = true
 			}
 		}), nil},
+	})
+}
 
-		// Channels.
+func TestFullChannelsAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"a channel that is full", full,
 			nil, []string{"channel-full: producer waits to send to orders (full, 64 of 64) for 12s; " +
 				"consumer, which was the last to receive from it, runs (at shop/db.go:7)"}},
@@ -721,8 +756,11 @@ func TestExplain(t *testing.T) {
 		}), []string{
 			"channel-full: poster waits to send to posts (full, 1 of 1) for 9s; receiver, which was the last to receive from " +
 				"it, waits to lock settings, held by goroutine[29], which waits to send to audit (full, 4 of 4)"}},
+	})
+}
 
-		// Pools, semaphores and locks.
+func TestExhaustedPoolsAndHeldLocksAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"a pool whose values are lent", lent, nil, []string{"exhausted: 12 fibers wait for a value of connections (4 of 4 " +
 			"lent), the oldest for 20s; coir does not know who has the values"}},
 		{"a pool whose values are lent, and one waiter", lent, edit(func(s *Snapshot) { s.Fibers = s.Fibers[11:] }), []string{
@@ -754,8 +792,11 @@ func TestExplain(t *testing.T) {
 		{"a lock that is passed on", locked, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders[0] = 50 }, nil},
 		{"a lock that another fiber has got", locked,
 			func(earlier, _ *Snapshot) { earlier.Objects[0].Oldest = ago(10 * time.Second) }, nil},
+	})
+}
 
-		// Objects with trouble.
+func TestTroubleIsExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"trouble", away, nil, []string{"trouble: remote channel orders has trouble for 12s: the broker is away: connection " +
 			"refused; producer waits to send on remote orders (durable, full, 64 of 64)"}},
 		{"trouble, while a fiber tries again", away, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, []string{
@@ -782,7 +823,11 @@ func TestExplain(t *testing.T) {
 		{"a remote channel that is full", away, edit(func(s *Snapshot) { s.Objects[0].Trouble = "" }), []string{
 			"channel-full: producer waits to send to orders (full, 64 of 64) for 12s; nothing was received from it for at " +
 				"least 2s by this process"}},
+	})
+}
 
+func TestGoneReceiversAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"a receiver that is gone", gone, func(earlier, _ *Snapshot) {
 			earlier.Fibers = append(earlier.Fibers, Fiber{ID: 2, Name: "consumer", State: StateRunning})
 		}, []string{"receiver-gone: producer waits to send to orders (full, 64 of 64) for 12s; consumer, which was the " +
@@ -827,8 +872,11 @@ func TestExplain(t *testing.T) {
 			earlier.Taken = ago(200 * time.Millisecond)
 			later.Fibers[0].Since, later.Objects[0].Oldest = ago(time.Second/2), ago(time.Second/2)
 		}, nil},
+	})
+}
 
-		// Locks.
+func TestGoneHoldersAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"a holder that is gone", leaked, nil, []string{
 			"holder-gone: a, b wait to lock mu, the oldest for 3.1s; fiber 50, which holds it, has ended"}},
 		{"a holder that is gone, which was there", leaked, func(earlier, _ *Snapshot) {
@@ -844,8 +892,11 @@ func TestExplain(t *testing.T) {
 		{"a holder that is gone, a select and a limit", leaked, edit(func(s *Snapshot) {
 			s.Fibers[0].Wait, s.Fibers[1].Until = append(s.Fibers[0].Wait, recv(50)), noon.Add(time.Second)
 		}), nil},
+	})
+}
 
-		// Calls that block.
+func TestBlockingCallsAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"calls that block", blocked, nil, []string{
 			"blocking-calls: scan[0..2] (3 fibers), spawned at app/main.go:8, are in calls that block for at least 2s",
 			"blocking-calls: dial, spawned at app/main.go:9, is in a call that blocks for at least 2s; dial is at " +
@@ -867,8 +918,11 @@ func TestExplain(t *testing.T) {
 		}, nil},
 		{"calls that block, too soon to say", blocked,
 			func(earlier, _ *Snapshot) { earlier.Taken = ago(time.Millisecond) }, nil},
+	})
+}
 
-		// Nurseries that were cancelled.
+func TestIgnoredCancelsAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"a cancel that is ignored", cancelled, nil, []string{
 			"cancel-ignored: the nursery of main was cancelled (signal: interrupt), " +
 				"and 3 fibers have not ended: flush is in a call that blocks, or computes; poll[0], poll[1] run",
@@ -913,8 +967,11 @@ func TestExplain(t *testing.T) {
 		}), nil},
 		{"a cancel, and new fibers that clean up", cancelled,
 			func(earlier, _ *Snapshot) { earlier.Fibers = earlier.Fibers[:1] }, nil},
+	})
+}
 
-		// Tickets.
+func TestOldTicketsAreExplained(t *testing.T) {
+	testExplain(t, []explainTest{
 		{"an old ticket", tickets, nil, []string{"ticket-old: pay waits for the answer of ticket payments for 4m10s"}},
 		{"an old ticket without a name", tickets, edit(func(s *Snapshot) { s.Objects[0].Name = "" }), []string{
 			"ticket-old: pay waits for the answer of ticket #11 for 4m10s"}},
@@ -922,19 +979,7 @@ func TestExplain(t *testing.T) {
 		{"a new wait for a ticket", tickets, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
 		{"a ticket of coir", tickets, edit(func(s *Snapshot) { s.Fibers[0].System = true }), nil},
 		{"another object that is old", tickets, edit(func(s *Snapshot) { s.Objects[0].Kind = "promise" }), nil},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var changes []change
-			if test.change != nil {
-				changes = append(changes, test.change)
-			}
-			earlier, later := pairOf(t, test.in, changes...)
-			if got := lines(Explain(earlier, later)); !slices.Equal(got, test.want) {
-				t.Errorf("Explain returned\n\t%s\nnot\n\t%s", strings.Join(got, "\n\t"), strings.Join(test.want, "\n\t"))
-			}
-		})
-	}
+	})
 }
 
 // lonely has one fiber, which waits.
