@@ -23,8 +23,8 @@ import (
 // host is the target of links to files of the repository that are not pages, and packages that of links to the
 // documentation of packages.
 //
-// A document of one module links to files of another by these, and not by relative links. The documents are also read in
-// the module cache, where the modules of this repository are not beside each other.
+// A document of one module links to files of another by these, and not by relative links. The documents are also read
+// in the module cache, where the modules of this repository are not beside each other.
 const (
 	host     = "https://github.com/coir-go/coir/"
 	packages = "https://pkg.go.dev/github.com/coir-go/coir/"

@@ -122,8 +122,8 @@ func checkCapacity(of string, capacity int) {
 	}
 }
 
-// sendAll runs s and sends its elements to c, which has the options opts. An element that it could not send is passed to
-// the function of coir.OnUndelivered.
+// sendAll runs s and sends its elements to c, which has the options opts. An element that it could not send is passed
+// to the function of coir.OnUndelivered.
 func sendAll[T any](ctx context.Context, s Stream[T], want int, c *coir.Chan[T], opts ...coir.ChanOption) error {
 	// Spec: ST-04 (backpressure passes through)
 	var failed error
@@ -178,9 +178,9 @@ func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) er
 // Buffer lets the stages before it run ahead of the consumer, by up to capacity elements, in a fiber of their own. The
 // options are those of [coir.NewChan]: with [coir.WithOverflow] elements are dropped when the buffer is full, or the
 // stream fails with [coir.ErrWouldBlock]. The function of [coir.OnUndelivered] gets each element that the buffer does
-// not pass on: those that are dropped, and, when the stream ends early, those left in the buffer and the one that waits
-// to be put in. Two fibers may call it at the same time. The capacity may be [coir.Unbounded], or [coir.Conflated]: then
-// a slow consumer gets the newest element only. A buffer of more than 1 GiB is unbounded.
+// not pass on: those that are dropped, and, when the stream ends early, those left in the buffer and the one that
+// waits to be put in. Two fibers may call it at the same time. The capacity may be [coir.Unbounded], or
+// [coir.Conflated]: then a slow consumer gets the newest element only. A buffer of more than 1 GiB is unbounded.
 //
 //	          a-b-c-d--------|
 //	Buffer(2) a---b---c---d--|   a slow consumer

@@ -52,11 +52,11 @@ type Stream[T any] struct {
 	under func(p *plan) runner[T] // makes run for another name; nil if run does not depend on the name
 }
 
-// Named gives the last stage of the stream a name. The stage's fibers and channels have it: those of a [Parallel], which
-// are called "worker" and "work" by default, are then "worker of price" and "work of price". A fiber that runs the input
-// of a boundary has the name of the last of its stages that has one, in place of "input of" the boundary; so have the
-// channels and consumers of a [Tee], [FanOut] or [Partition]. Snapshots, the reports of package sim, the errors of
-// waits and [Stream.Explain] show the name. Errors of your functions are not changed.
+// Named gives the last stage of the stream a name. The stage's fibers and channels have it: those of a [Parallel],
+// which are called "worker" and "work" by default, are then "worker of price" and "work of price". A fiber that runs
+// the input of a boundary has the name of the last of its stages that has one, in place of "input of" the boundary; so
+// have the channels and consumers of a [Tee], [FanOut] or [Partition]. Snapshots, the reports of package sim, the
+// errors of waits and [Stream.Explain] show the name. Errors of your functions are not changed.
 //
 //	priced := stream.Parallel(orders, 8, price).Named("price")
 func (s Stream[T]) Named(name string) Stream[T] {
