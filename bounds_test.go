@@ -70,6 +70,9 @@ var bounds = map[string]struct {
 	"pace.Limiter.WaitN": {func(ctx context.Context, _ *coir.Nursery, b int) {
 		_ = pace.NewLimiter(time.Second, 9).WaitN(ctx, b)
 	}, 0},
+	"pace.Retry": {func(ctx context.Context, _ *coir.Nursery, b int) {
+		_ = pace.Retry(ctx, b, 0, 0, func(context.Context) error { return nil })
+	}, 0},
 	"pubsub.Broadcast.Subscribe": {func(_ context.Context, _ *coir.Nursery, b int) {
 		pubsub.NewBroadcast[int]("b").Subscribe(b)
 	}, 0},

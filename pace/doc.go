@@ -1,4 +1,4 @@
-// Package pace provides a [Ticker] and a rate [Limiter] for fibers and goroutines.
+// Package pace provides a [Ticker], a rate [Limiter] and [Retry] for fibers and goroutines.
 //
 //	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 //		api := pace.NewLimiter(time.Second/20, 5, coir.WithName("api")) // 20 a second, 5 at once
@@ -22,11 +22,11 @@
 //		return nil
 //	})
 //
-// Both use the clock of the caller's runtime, which is virtual in a simulation by package sim and in a runtime with a
-// [coir.Clock]. Use each only in one runtime, and in a simulation only in one schedule, because every runtime and every
-// schedule has its own clock: create them in the function that sim runs. Neither holds a timer while no caller waits,
-// so you need not stop them.
+// All of them use the clock of the caller's runtime, which is virtual in a simulation by package sim and in a runtime
+// with a [coir.Clock]. Use each Ticker and Limiter only in one runtime, and in a simulation only in one schedule,
+// because every runtime and every schedule has its own clock: create them in the function that sim runs. They hold no
+// timer while no caller waits, so you need not stop them.
 //
-// Neither orders memory. Two fibers that write the same variable, each after a Wait of the same Limiter, have a data
+// They do not order memory. Two fibers that write the same variable, each after a Wait of the same Limiter, have a data
 // race, and the race detector reports it.
 package pace

@@ -2,6 +2,7 @@ package pace_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -99,4 +100,32 @@ func ExampleLimiter() {
 	// call at 1s
 	// call at 2s
 	// another one now: false
+}
+
+// A server that is down at first is called again, after a wait that grows.
+func ExampleRetry() {
+	onVirtualTime(func(ctx context.Context, _ *coir.Nursery) error {
+		calls := 0
+		err := pace.Retry(ctx, 5, 100*time.Millisecond, 10*time.Second, func(context.Context) error {
+			if calls++; calls < 3 {
+				return errors.New("connection refused")
+			}
+			return nil
+		})
+		fmt.Println("calls:", calls, "error:", err)
+		return nil
+	})
+	// Output: calls: 3 error: <nil>
+}
+
+// An error that no retry can mend ends the retries.
+func ExamplePermanent() {
+	onVirtualTime(func(ctx context.Context, _ *coir.Nursery) error {
+		err := pace.Retry(ctx, 5, 100*time.Millisecond, 10*time.Second, func(context.Context) error {
+			return pace.Permanent(errors.New("no such user"))
+		})
+		fmt.Println(err)
+		return nil
+	})
+	// Output: no such user
 }

@@ -20,8 +20,15 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// host is the target of links to files of the repository that are not pages.
-const host = "https://github.com/coir-go/coir/"
+// host is the target of links to files of the repository that are not pages, and packages that of links to the
+// documentation of packages.
+//
+// A document of one module links to files of another by these, and not by relative links. The documents are also read
+// in the module cache, where the modules of this repository are not beside each other.
+const (
+	host     = "https://github.com/coir-go/coir/"
+	packages = "https://pkg.go.dev/github.com/coir-go/coir/"
+)
 
 //go:embed assets
 var assets embed.FS
@@ -196,17 +203,46 @@ func (p *page) link(repo fs.FS, pages map[string]*page) []error {
 var (
 	errNoFile    = errors.New("no such file")
 	errNoHeading = errors.New("the page has no such heading")
+	errOutside   = errors.New("the file is in another module, so the link leads nowhere in the module cache: link to " +
+		packages + " or " + host)
 )
+
+// moduleOf returns the directory of the module that a file or directory of the repository belongs to.
+func moduleOf(repo fs.FS, name string) string {
+	for ; name != "."; name = path.Dir(name) {
+		if _, err := fs.Stat(repo, path.Join(name, "go.mod")); err == nil {
+			break
+		}
+	}
+	return name
+}
+
+// checkHosted checks that a link to the repository, or to the documentation of a package, leads to a file that exists.
+// Links to the root of either, and to other pages of the host, are not checked.
+func checkHosted(repo fs.FS, to string) error {
+	to, _, _ = strings.Cut(to, "#")
+	for _, prefix := range []string{host + "tree/main/", host + "blob/main/", packages} {
+		if file, ok := strings.CutPrefix(to, prefix); ok && file != "" {
+			if _, err := fs.Stat(repo, strings.TrimSuffix(file, "/")); err != nil {
+				return errNoFile
+			}
+		}
+	}
+	return nil
+}
 
 // resolve returns the link on the site that corresponds to a link of a document.
 func (p *page) resolve(repo fs.FS, pages map[string]*page, to string, image bool) (string, error) {
 	if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
-		return to, nil
+		return to, checkHosted(repo, to)
 	}
 	file, heading, _ := strings.Cut(to, "#")
 	target := p.source
 	if file != "" {
 		target = path.Join(path.Dir(p.source), file)
+		if moduleOf(repo, target) != moduleOf(repo, p.source) {
+			return "", errOutside
+		}
 	}
 	if other, ok := pages[target]; ok {
 		if heading != "" && !other.headings[heading] {

@@ -130,6 +130,33 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 	}
 }
 
+// A relative link to another module is an error, because it leads nowhere in the module cache. A link to a file or a
+// package on the host is checked too.
+func TestLinksToOtherModules(t *testing.T) {
+	for link, want := range map[string]string{
+		"remote/nats":                                  errOutside.Error(),
+		"remote/nats/nats.go":                          errOutside.Error(),
+		packages + "remote/nats":                       "",
+		host + "tree/main/remote/nats#start":           "",
+		host + "blob/main/remote/nats/nats.go":         "",
+		packages + "remote/gone":                       errNoFile.Error(),
+		host + "blob/main/remote/gone.go":              errNoFile.Error(),
+		host + "issues":                                "",
+		strings.TrimSuffix(packages, "/") + "#NewChan": "",
+	} {
+		repo := fstest.MapFS{
+			"README.md": file("# Start\n\n[x](" + link + ")"), "go.mod": file("module x"),
+			"remote/go.mod": file("module x/remote"), "remote/nats/nats.go": file("package nats"),
+		}
+		switch _, err := build(repo, one("README.md")); {
+		case err == nil && want != "":
+			t.Errorf("%s: no error", link)
+		case err != nil && (want == "" || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+}
+
 // Anchors are the same as on the host of the repository.
 func TestAnchors(t *testing.T) {
 	a := &anchors{used: make(map[string]int)}

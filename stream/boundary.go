@@ -27,13 +27,13 @@ import (
 // The fiber of an input returns no error, because that would cancel the consumer before it has received the elements.
 
 // within opens a nursery for fn, and cancels it when fn returns. Reports and snapshots show its fibers as spawned at
-// the program counter at; if at is 0, as fibers of coir.
-func within(ctx context.Context, at uintptr, fn func(ctx context.Context, n *home) error) error {
+// the program counter p.at; if that is 0, as fibers of coir.
+func within(ctx context.Context, p *plan, fn func(ctx context.Context, n *home) error) error {
 	// Spec: ST-06 (a torn-down pipeline leaves no fiber)
 	var result error
 	err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 		defer n.Cancel(nil)
-		result = fn(ctx, &home{n, coir.WithSpawnSite(at)})
+		result = fn(ctx, &home{n, p, coir.WithSpawnSite(p.at)})
 		return nil
 	})
 	return cmp.Or(result, err)
@@ -43,19 +43,22 @@ func within(ctx context.Context, at uintptr, fn func(ctx context.Context, n *hom
 func boundary[T any](
 	p *plan, run func(ctx context.Context, n *home, d *demand, push func([]T) bool) error,
 ) Stream[T] {
-	return stage(p, func(ctx context.Context, d *demand, push func([]T) bool) error {
-		return within(ctx, p.at, func(ctx context.Context, n *home) error { return run(ctx, n, d, push) })
+	return named(p, func(p *plan) runner[T] {
+		return func(ctx context.Context, d *demand, push func([]T) bool) error {
+			return within(ctx, p, func(ctx context.Context, n *home) error { return run(ctx, n, d, push) })
+		}
 	})
 }
 
 // home is a nursery. Reports and snapshots show its fibers as spawned at the line where the program created the stage.
 type home struct {
 	*coir.Nursery
-	at coir.FiberOption
+	*plan // has the names
+	site  coir.FiberOption
 }
 
 // Go starts a fiber.
-func (h *home) Go(name string, fn func(ctx context.Context) error) { h.Nursery.Go(name, fn, h.at) }
+func (h *home) Go(name string, fn func(ctx context.Context) error) { h.Nursery.Go(name, fn, h.site) }
 
 // maker returns the place where the program called the function of this package that calls maker.
 func maker() uintptr {
@@ -69,6 +72,9 @@ func maker() uintptr {
 	}
 	return 0
 }
+
+// inputName returns the name of a fiber that runs a stage's input, whose plan is p.
+func inputName(p *plan, stage string) string { return cmp.Or(p.loop(), "input of "+stage) }
 
 // spawn starts a fiber that calls fn, and then calls end with the error of fn. If fn does not return, the error is
 // coir.ErrGoexit; if fn panics, so does the nursery.
@@ -87,11 +93,11 @@ type inlet[T any] struct {
 	failed error // the error of the stream; set before the channel is closed
 }
 
-// open starts a fiber of n that runs s and sends its elements. It takes up to want elements at once.
+// open starts a fiber of n that runs s and sends its elements to a channel. It takes up to want elements at once.
 func open[T any](n *home, name string, s Stream[T], want, capacity int, opts ...coir.ChanOption) *inlet[T] {
 	in := &inlet[T]{Chan: coir.NewChan[T](held[T](capacity), append([]coir.ChanOption{coir.WithName(name)}, opts...)...)}
-	spawn(n, "input of "+name, func(ctx context.Context) error {
-		return sendAll(ctx, s, want, in.Chan)
+	spawn(n, inputName(s.plan, in.Name()), func(ctx context.Context) error {
+		return sendAll(ctx, s, want, in.Chan, opts...)
 	}, func(err error) {
 		in.failed = err
 		in.Close()
@@ -116,19 +122,34 @@ func checkCapacity(of string, capacity int) {
 	}
 }
 
-// sendAll runs s and sends its elements to c.
-func sendAll[T any](ctx context.Context, s Stream[T], want int, c *coir.Chan[T]) error {
+// sendAll runs s and sends its elements to c, which has the options opts. An element that it could not send is passed
+// to the function of coir.OnUndelivered.
+func sendAll[T any](ctx context.Context, s Stream[T], want int, c *coir.Chan[T], opts ...coir.ChanOption) error {
 	// Spec: ST-04 (backpressure passes through)
 	var failed error
 	err := s.start(ctx, &demand{want: want}, func(vs []T) bool {
+		sent := 0
 		if len(vs) == 1 {
 			failed = c.Send(ctx, vs[0])
 		} else {
-			_, failed = c.SendMany(ctx, vs)
+			sent, failed = c.SendMany(ctx, vs)
+		}
+		if failed != nil && len(opts) > 0 {
+			handOver(vs[sent:], opts)
 		}
 		return failed == nil
 	})
 	return cmp.Or(failed, err)
+}
+
+// handOver calls the function of coir.OnUndelivered, if it is among the options, with each element. Only a channel can
+// call it, so handOver makes one that loses the elements.
+func handOver[T any](vs []T, opts []coir.ChanOption) {
+	c := coir.NewChan[T](held[T](len(vs)), opts...)
+	for _, v := range vs {
+		_ = c.TrySend(v)
+	}
+	c.Abort(nil)
 }
 
 // end returns the error of the stream if err says that the channel is closed, and err otherwise.
@@ -156,9 +177,10 @@ func (in *inlet[T]) pass(ctx context.Context, d *demand, push func([]T) bool) er
 
 // Buffer lets the stages before it run ahead of the consumer, by up to capacity elements, in a fiber of their own. The
 // options are those of [coir.NewChan]: with [coir.WithOverflow] elements are dropped when the buffer is full, or the
-// stream fails with [coir.ErrWouldBlock]. The function of [coir.OnUndelivered] gets the dropped elements, and the
-// elements left in the buffer when the consumer stops. The capacity may be [coir.Unbounded], or [coir.Conflated]: then
-// a slow consumer gets the newest element only. A buffer of more than 1 GiB is unbounded.
+// stream fails with [coir.ErrWouldBlock]. The function of [coir.OnUndelivered] gets each element that the buffer does
+// not pass on: those that are dropped, and, when the stream ends early, those left in the buffer and the one that
+// waits to be put in. Two fibers may call it at the same time. The capacity may be [coir.Unbounded], or
+// [coir.Conflated]: then a slow consumer gets the newest element only. A buffer of more than 1 GiB is unbounded.
 //
 //	          a-b-c-d--------|
 //	Buffer(2) a---b---c---d--|   a slow consumer
@@ -166,7 +188,7 @@ func Buffer[T any](s Stream[T], capacity int, opts ...coir.ChanOption) Stream[T]
 	checkCapacity("Buffer", capacity)
 	p := apart(describe(capacity), "Buffer", s.plan)
 	return boundary(p, func(ctx context.Context, n *home, d *demand, push func([]T) bool) error {
-		in := open(n, "buffer", s, 1, capacity, opts...)
+		in := open(n, n.called("buffer"), s, 1, capacity, opts...)
 		defer in.Abort(nil) // hands over the remaining elements
 		return in.pass(ctx, d, push)
 	})

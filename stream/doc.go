@@ -37,6 +37,23 @@
 // that have been read, they may take up to 256 elements at once, if that is about 10 microseconds of work: then the
 // function of a stage gets several elements before the function of the next stage gets the first of them.
 //
+// # Names
+//
+// Reports and snapshots call the fibers and channels of a stage by its kind, and show the line that made it. To tell
+// stages apart more easily, give them names with [Stream.Named].
+//
+// # Elements in flight
+//
+// If a stream ends early, because its consumer stops, a function fails or the context ends, some elements have left the
+// source and have not reached the consumer. The stages drop them: elements in the channels of boundaries, in batches
+// that are not full, in open groups, and results of [Parallel] that are not yet due. Only [Buffer] can hand over its
+// own: with [coir.OnUndelivered]. An element with which a function was called belongs to that function.
+//
+// So do not acknowledge an element when it enters the stream, but in the sink, after the last stage: then its sender
+// repeats the elements that were in flight. If nobody can repeat them, remember each element in a [Map] behind the
+// source, and forget it in the sink: what you remember when the sink has returned was in flight. The example
+// "InFlight" does that. [From] takes no element out of its channel that it does not pass on; all others stay there.
+//
 // # Stages that you can write yourself
 //
 // The package has no stages that are one line of other stages. For a side effect for each element, use a [Map] that

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -76,6 +77,45 @@ func Example() {
 	// <nil>
 }
 
+// The orders that were in flight when a stream failed are found again.
+func Example_inFlight() {
+	orders := coir.NewChan[int](9)
+	for id := range orders.Cap() {
+		_ = orders.TrySend(id)
+	}
+	orders.Close()
+
+	var inFlight sync.Map // by id
+	taken := stream.Map(stream.From(orders), func(id int) int {
+		inFlight.Store(id, id)
+		return id
+	})
+	priced := stream.Parallel(taken, 2, func(ctx context.Context, id int) (int, error) {
+		return id, coir.Sleep(ctx, time.Millisecond)
+	})
+	stored := 0
+	err := stream.ForEach(context.Background(), priced, func(_ context.Context, id int) error {
+		if id == 3 {
+			return errors.New("the disk is full")
+		}
+		stored++
+		inFlight.Delete(id) // only now
+		return nil
+	})
+
+	// All fibers of the stream have ended.
+	kept := 0
+	inFlight.Range(func(_, _ any) bool {
+		kept++
+		return true
+	})
+	fmt.Println(err)
+	fmt.Println("lost:", orders.Cap()-stored-kept-orders.Len())
+	// Output:
+	// the disk is full
+	// lost: 0
+}
+
 func ExampleStream_All() {
 	numbers := stream.FromSlice([]int{1, 2, 3, 4})
 	for v, err := range numbers.All(context.Background()) {
@@ -104,6 +144,17 @@ func ExampleStream_Explain() {
 	// loop 2: Buffer, Skip(1)
 	//   boundary: 4 workers, at most 16 elements
 	// loop 3: Parallel
+}
+
+func ExampleStream_Named() {
+	prices := stream.Parallel(stream.FromSlice([]int{1, 2, 3}), 4, func(_ context.Context, v int) (int, error) {
+		return 100 * v, nil
+	}).Named("price")
+	fmt.Print(prices.Explain())
+	// Output:
+	// loop 1: FromSlice
+	//   boundary: 4 workers, at most 16 elements
+	// loop 2: Parallel "price"
 }
 
 func ExampleFromSlice() {

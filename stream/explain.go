@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,32 @@ type plan struct {
 	boundary string // describes the boundary before this stage, or "" if it is in the loop of its input
 	inputs   []*plan
 	at       uintptr // where the program made the stage, if it starts fibers
+	name     string  // see Stream.Named
 }
+
+// called returns the name of the stage, or other if it has none.
+func (p *plan) called(other string) string { return cmp.Or(p.name, other) }
+
+// of returns the name of one of the stage's objects.
+func (p *plan) of(object string) string {
+	if p.name == "" {
+		return object
+	}
+	return object + " of " + p.name
+}
+
+// loop returns the name of the last stage that has one, of those in the loop that ends in p.
+func (p *plan) loop() string {
+	for ; p != nil; p = p.inputs[0] {
+		if p.name != "" || p.beginsLoop() {
+			return p.name
+		}
+	}
+	return ""
+}
+
+// beginsLoop reports whether the stage is the first of its loop.
+func (p *plan) beginsLoop() bool { return p.boundary != "" || len(p.inputs) != 1 }
 
 // fused returns the plan of a stage that is in the loop of its input.
 func fused(in *plan, format string, args ...any) *plan {
@@ -28,7 +54,8 @@ func apart(boundary, stage string, in ...*plan) *plan {
 // Explain describes how the stream runs. Each line is a loop, whose stages are calls, with no channel and no fiber
 // between them. Between two loops there is a boundary: the stages before it run in a fiber of their own. The inputs of
 // [Concat] are loops too, but they run one after the other, in the fiber of the loop after them. Streams that a
-// function returns while the stream runs, as for [FlatMap], are not shown.
+// function returns while the stream runs, as for [FlatMap], are not shown. The name of a stage, from [Stream.Named], is
+// in quotation marks behind it.
 //
 //	loop 1: FromSlice, Map, Filter
 //	  boundary: channel of 64
@@ -49,8 +76,12 @@ func (e *explainer) loop(p *plan) int {
 	var stages []string
 	at := p
 	for ; at != nil; at = at.inputs[0] {
-		stages = append(stages, at.stage)
-		if at.boundary != "" || len(at.inputs) != 1 {
+		text := at.stage
+		if at.name != "" {
+			text = fmt.Sprintf("%s %q", text, at.name)
+		}
+		stages = append(stages, text)
+		if at.beginsLoop() {
 			break
 		}
 	}

@@ -19,14 +19,14 @@ func Merge[T any](streams ...Stream[T]) Stream[T] {
 	p := apart(describe(0), "Merge", plans(streams)...)
 	return boundary(p, func(ctx context.Context, n *home, d *demand, push func([]T) bool) error {
 		// All streams share one channel: waiting senders are in a queue, which is a fair order.
-		in := &inlet[T]{Chan: coir.NewChan[T](0, coir.WithName("merge"))}
+		in := &inlet[T]{Chan: coir.NewChan[T](0, coir.WithName(n.called("merge")))}
 		if len(streams) == 0 {
 			return coir.Ended(ctx)
 		}
 		var left, failed atomic.Int64
 		left.Store(int64(len(streams)))
 		for _, s := range streams {
-			spawn(n, "input of merge", func(ctx context.Context) error {
+			spawn(n, inputName(s.plan, n.called("merge")), func(ctx context.Context) error {
 				return sendAll(ctx, s, 1, in.Chan)
 			}, func(err error) {
 				if err != nil && failed.Add(1) == 1 {
@@ -65,7 +65,7 @@ func MergePriority[T any](streams ...Stream[T]) Stream[T] {
 			buf   [1]T
 		)
 		for i, s := range streams {
-			ins[i] = open(n, "merge by priority", s, 1, 0)
+			ins[i] = open(n, n.called("merge by priority"), s, 1, 0)
 			cases[i] = ins[i].RecvCase(&buf[0])
 		}
 		for left := len(streams); left > 0; {
@@ -111,7 +111,7 @@ func passOffered[T any](ins []*inlet[T], push func([]T) bool) bool {
 func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 	p := apart("the first in the loop, the second by a "+describe(0), "Zip", a.plan, b.plan)
 	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]R) bool) error {
-		in := open(n, "zip", b, 1, 0)
+		in := open(n, n.called("zip"), b, 1, 0)
 		var (
 			failed error
 			buf    [1]R
@@ -139,7 +139,8 @@ func CombineLatest[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream
 	p := apart(describe(0), "CombineLatest", a.plan, b.plan)
 	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]R) bool) error {
 		var (
-			ina, inb   = open(n, "combine (first)", a, 1, 0), open(n, "combine (second)", b, 1, 0)
+			name       = n.called("combine")
+			ina, inb   = open(n, name+" (first)", a, 1, 0), open(n, name+" (second)", b, 1, 0)
 			va         A
 			vb         B
 			nexta      = ina.RecvCase(&va)

@@ -129,13 +129,13 @@ func parallel[K comparable, T, R any](
 	n = min(n, math.MaxInt32/4) // so that an int32 is enough for the window
 	p := apart(fmt.Sprintf("%d workers, at most %d elements", n, 4*n), name, s.plan)
 	return boundary(p, func(ctx context.Context, nursery *home, d *demand, push func([]R) bool) error {
-		c := newCrew[K, T, R](n, ordered, key)
+		c := newCrew[K, T, R](nursery.plan, n, ordered, key)
 		workers := 0
-		spawn(nursery, "input of parallel", func(ctx context.Context) error {
+		spawn(nursery, inputName(s.plan, nursery.called("parallel")), func(ctx context.Context) error {
 			return s.pass(ctx, func(v T) error {
 				if workers < n { // workers start when they are needed
 					workers++
-					nursery.Go("worker", func(ctx context.Context) error { return c.work(ctx, f) })
+					nursery.Go(nursery.of("worker"), func(ctx context.Context) error { return c.work(ctx, f) })
 				}
 				return c.add(ctx, v)
 			})
@@ -144,13 +144,13 @@ func parallel[K comparable, T, R any](
 	})
 }
 
-func newCrew[K comparable, T, R any](n int, ordered bool, key func(T) K) *crew[K, T, R] {
+func newCrew[K comparable, T, R any](p *plan, n int, ordered bool, key func(T) K) *crew[K, T, R] {
 	c := &crew[K, T, R]{
 		ordered: ordered, key: key, window: 4 * n,
-		idlers: coir.NewChan[struct{}](n, coir.WithName("work")),
-		result: coir.NewChan[struct{}](1, coir.WithName("results")),
-		space:  coir.NewChan[struct{}](1, coir.WithName("room for work")),
-		mu:     coir.NewCond(coir.WithName("elements and results")),
+		idlers: coir.NewChan[struct{}](n, coir.WithName(p.of("work"))),
+		result: coir.NewChan[struct{}](1, coir.WithName(p.of("results"))),
+		space:  coir.NewChan[struct{}](1, coir.WithName(p.of("room for work"))),
+		mu:     coir.NewCond(coir.WithName(p.of("elements and results"))),
 	}
 	c.grow()
 	if key != nil {

@@ -99,7 +99,7 @@ func To[T any](ctx context.Context, s Stream[T], out Sender[T]) error {
 		return send(ctx)
 	}
 	var gone atomic.Bool
-	return within(ctx, 0, func(ctx context.Context, n *home) error {
+	return within(ctx, &plan{}, func(ctx context.Context, n *home) error {
 		n.Go("watch reader", func(ctx context.Context) error {
 			if i, _ := coir.Select(ctx, pipe.GoneCase()); i == 0 {
 				gone.Store(true)

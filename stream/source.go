@@ -171,17 +171,19 @@ func Ticks(period time.Duration) Stream[int] {
 	if period <= 0 {
 		panic("stream: Ticks: the period must be positive")
 	}
-	return source("Ticks", func(ctx context.Context, _ *demand, push func([]int) bool) error {
-		t := pace.NewTicker(period, coir.WithName("ticks"))
-		buf := make([]int, 1)
-		for {
-			n, err := t.Wait(ctx)
-			if err != nil {
-				return err
-			}
-			buf[0] = n
-			if !push(buf) {
-				return nil
+	return named(&plan{stage: "Ticks"}, func(p *plan) runner[int] {
+		return func(ctx context.Context, _ *demand, push func([]int) bool) error {
+			t := pace.NewTicker(period, coir.WithName(p.called("ticks")))
+			buf := make([]int, 1)
+			for {
+				n, err := t.Wait(ctx)
+				if err != nil {
+					return err
+				}
+				buf[0] = n
+				if !push(buf) {
+					return nil
+				}
 			}
 		}
 	})

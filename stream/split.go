@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -31,11 +32,12 @@ type Consumer[T any] = func(ctx context.Context, s Stream[T]) error
 //	       a-b-c-|   second consumer
 func Tee[T any](ctx context.Context, s Stream[T], capacity int, consumers ...Consumer[T]) error {
 	checkCapacity("Tee", capacity)
+	name := checkConsumers("tee", s.plan, consumers)
 	outs := make([]*inlet[T], len(consumers))
 	for i := range outs {
-		outs[i] = outlet[T]("tee", capacity)
+		outs[i] = outlet[T](name, capacity)
 	}
-	return split(ctx, s, "tee", outs, consumers, func(ctx context.Context, v T) error {
+	return split(ctx, s, name, outs, consumers, func(ctx context.Context, v T) error {
 		for _, o := range outs {
 			if err := o.offer(ctx, v); err != nil {
 				return err
@@ -52,8 +54,9 @@ func Tee[T any](ctx context.Context, s Stream[T], capacity int, consumers ...Con
 //	          a---c---|   first consumer
 //	          --b---d-|   second consumer
 func FanOut[T any](ctx context.Context, s Stream[T], consumers ...Consumer[T]) error {
-	all := outlet[T]("fan-out", 0)
-	return split(ctx, s, "fan-out", []*inlet[T]{all}, consumers, all.offer)
+	name := checkConsumers("fan-out", s.plan, consumers)
+	all := outlet[T](name, 0)
+	return split(ctx, s, name, []*inlet[T]{all}, consumers, all.offer)
 }
 
 // Partition runs the stream. For each element it calls which, and passes the element to the consumer with that number,
@@ -68,11 +71,12 @@ func Partition[T any](
 	ctx context.Context, s Stream[T], capacity int, which func(T) int, consumers ...Consumer[T],
 ) error {
 	checkCapacity("Partition", capacity)
+	name := checkConsumers("partition", s.plan, consumers)
 	outs := make([]*inlet[T], len(consumers))
 	for i := range outs {
-		outs[i] = outlet[T]("partition", capacity)
+		outs[i] = outlet[T](name, capacity)
 	}
-	return split(ctx, s, "partition", outs, consumers, func(ctx context.Context, v T) error {
+	return split(ctx, s, name, outs, consumers, func(ctx context.Context, v T) error {
 		i := which(v)
 		if i < 0 {
 			return nil
@@ -82,6 +86,15 @@ func Partition[T any](
 		}
 		return outs[i].offer(ctx, v)
 	})
+}
+
+// checkConsumers panics if there are no consumers. It returns the name of the fibers and channels of a function that
+// passes the stream of plan p to consumers.
+func checkConsumers[T any](function string, p *plan, consumers []Consumer[T]) string {
+	if len(consumers) == 0 {
+		panic("stream: " + function + ": a stream needs at least one consumer")
+	}
+	return cmp.Or(p.loop(), function)
 }
 
 // outlet returns a channel to a consumer. Its sender sets failed and closes the channel.
@@ -106,9 +119,6 @@ func split[T any](
 	parent context.Context, s Stream[T], name string, outs []*inlet[T], consumers []Consumer[T],
 	route func(context.Context, T) error,
 ) error {
-	if len(consumers) == 0 {
-		panic("stream: " + name + ": a stream needs at least one consumer")
-	}
 	if err := coir.Ended(parent); err != nil {
 		return err
 	}
@@ -118,7 +128,7 @@ func split[T any](
 		all   = coir.NewEvent(coir.WithName("end of all consumers"))
 	)
 	left.Store(int64(len(consumers)))
-	err := within(parent, maker(), func(ctx context.Context, n *home) error {
+	err := within(parent, &plan{at: maker()}, func(ctx context.Context, n *home) error {
 		for i, consume := range consumers {
 			out := outs[i%len(outs)]
 			spawn(n, name+" consumer", func(ctx context.Context) error {
@@ -186,11 +196,11 @@ func GroupBy[T any, K comparable, R any](
 	return boundary(p, func(ctx context.Context, n *home, d *demand, push func([]R) bool) error {
 		g := &grouping[T, K, R]{
 			key: key, f: f, nursery: n, open: make(map[K]*list.Element),
-			places: coir.NewChan[struct{}](bound, coir.WithName("groups")),
-			out:    outlet[R]("results of groups", 0),
+			places: coir.NewChan[struct{}](bound, coir.WithName(n.of("groups"))),
+			out:    outlet[R]("results of "+n.called("groups"), 0),
 		}
 		g.left.Store(1)
-		spawn(n, "input of groups", func(ctx context.Context) error { return g.route(ctx, s) }, g.inputEnded)
+		spawn(n, inputName(s.plan, n.called("groups")), func(ctx context.Context) error { return g.route(ctx, s) }, g.inputEnded)
 		return g.out.pass(ctx, d, push)
 	})
 }
@@ -256,16 +266,16 @@ func (g *grouping[T, K, R]) groupOf(ctx context.Context, key K) (*group[K, T], e
 	if err := g.places.Send(ctx, struct{}{}); err != nil { // waits until a fiber of a group has ended
 		return nil, err
 	}
-	to := &group[K, T]{key: key, in: outlet[T]("group", 1)}
+	to := &group[K, T]{key: key, in: outlet[T](g.nursery.of("group"), 1)}
 	e := g.recent.PushFront(to)
 	if findable(key) {
 		g.open[key] = e
 	}
 	g.left.Add(1)
-	spawn(g.nursery, "group", func(ctx context.Context) error {
+	spawn(g.nursery, to.in.Name(), func(ctx context.Context) error {
 		defer func() { _, _ = g.places.TryRecv() }()
 		defer to.in.Abort(nil)
-		r, err := g.f(ctx, key, to.in.stream("group"))
+		r, err := g.f(ctx, key, to.in.stream(to.in.Name()))
 		if err != nil {
 			return err
 		}

@@ -47,8 +47,34 @@ func one() *demand { return &demand{want: 1} }
 // A Stream does nothing by itself and holds no resources. A sink such as [ForEach], or a loop over [Stream.All], runs
 // it; each run starts over at the source. The zero Stream has no elements.
 type Stream[T any] struct {
-	run  runner[T]
-	plan *plan
+	run   runner[T]
+	plan  *plan
+	under func(p *plan) runner[T] // makes run for another name; nil if run does not depend on the name
+}
+
+// Named gives the last stage of the stream a name. The stage's fibers and channels have it: those of a [Parallel],
+// which are called "worker" and "work" by default, are then "worker of price" and "work of price". A fiber that runs
+// the input of a boundary has the name of the last of its stages that has one, in place of "input of" the boundary; so
+// have the channels and consumers of a [Tee], [FanOut] or [Partition]. Snapshots, the reports of package sim, the
+// errors of waits and [Stream.Explain] show the name. Errors of your functions are not changed.
+//
+//	priced := stream.Parallel(orders, 8, price).Named("price")
+func (s Stream[T]) Named(name string) Stream[T] {
+	p := plan{stage: "Empty"}
+	if s.plan != nil {
+		p = *s.plan
+	}
+	p.name = name
+	s.plan = &p
+	if s.under != nil {
+		s.run = s.under(&p)
+	}
+	return s
+}
+
+// named returns the stream of a stage that uses the name in its plan.
+func named[T any](p *plan, under func(p *plan) runner[T]) Stream[T] {
+	return Stream[T]{run: under(p), plan: p, under: under}
 }
 
 // start runs the stream.

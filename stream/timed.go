@@ -28,7 +28,7 @@ func Batch[T any](s Stream[T], size int, linger time.Duration) Stream[[]T] {
 	}
 	p := apart(describe(min(size, maxRoom)), fmt.Sprintf("Batch(%d, %v)", size, linger), s.plan)
 	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([][]T) bool) error {
-		in := open(n, "batch", s, min(size, maxChunk), min(size, maxRoom))
+		in := open(n, n.called("batch"), s, min(size, maxChunk), min(size, maxRoom))
 		var out [1][]T
 		for {
 			var err error
@@ -117,16 +117,18 @@ func batchBySize[T any](s Stream[T], size int) Stream[[]T] {
 func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
 	pace.NewLimiter(period, burst) // panics if they are invalid
 	p := fused(s.plan, "Throttle(%v, %d)", period, burst)
-	return stage(p, func(ctx context.Context, _ *demand, push func([]T) bool) error {
-		limit := pace.NewLimiter(period, burst, coir.WithName("throttle"))
-		var failed error
-		err := s.start(ctx, one(), func(vs []T) bool {
-			if failed = limit.Wait(ctx); failed != nil {
-				return false
-			}
-			return push(vs)
-		})
-		return cmp.Or(failed, err)
+	return named(p, func(p *plan) runner[T] {
+		return func(ctx context.Context, _ *demand, push func([]T) bool) error {
+			limit := pace.NewLimiter(period, burst, coir.WithName(p.called("throttle")))
+			var failed error
+			err := s.start(ctx, one(), func(vs []T) bool {
+				if failed = limit.Wait(ctx); failed != nil {
+					return false
+				}
+				return push(vs)
+			})
+			return cmp.Or(failed, err)
+		}
 	})
 }
 
@@ -138,7 +140,7 @@ func Throttle[T any](s Stream[T], period time.Duration, burst int) Stream[T] {
 func Debounce[T any](s Stream[T], quiet time.Duration) Stream[T] {
 	p := apart(describe(coir.Conflated), fmt.Sprintf("Debounce(%v)", quiet), s.plan)
 	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
-		in := open(n, "debounce", s, 1, coir.Conflated)
+		in := open(n, n.called("debounce"), s, 1, coir.Conflated)
 		var last [1]T
 		for {
 			v, err := in.Recv(ctx)
@@ -172,16 +174,16 @@ func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 	pace.NewTicker(period) // panics if it is invalid
 	p := apart(describe(coir.Conflated), fmt.Sprintf("Sample(%v)", period), s.plan)
 	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
-		over := coir.NewEvent(coir.WithName("end of input"))
-		in := &inlet[T]{Chan: coir.NewChan[T](coir.Conflated, coir.WithName("sample"))}
-		spawn(n, "input of sample", func(ctx context.Context) error {
+		over := coir.NewEvent(coir.WithName(n.of("end of input")))
+		in := &inlet[T]{Chan: coir.NewChan[T](coir.Conflated, coir.WithName(n.called("sample")))}
+		spawn(n, inputName(s.plan, n.called("sample")), func(ctx context.Context) error {
 			return sendAll(ctx, s, 1, in.Chan)
 		}, func(err error) {
 			in.failed = err
 			in.Close()
 			over.Set()
 		})
-		tick := pace.NewTicker(period, coir.WithName("sample"))
+		tick := pace.NewTicker(period, coir.WithName(n.called("sample")))
 		var newest [1]T
 		for {
 			if i, err := coir.SelectPriority(ctx, over.DoneCase(), tick.TickCase(nil)); i < 0 {
@@ -212,7 +214,7 @@ func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 func Latch[T any](s Stream[T]) Stream[T] {
 	p := apart(describe(coir.Conflated), "Latch", s.plan)
 	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
-		in := open(n, "latch", s, 1, coir.Conflated)
+		in := open(n, n.called("latch"), s, 1, coir.Conflated)
 		var newest [1]T
 		v, err := in.Recv(ctx)
 		for {
@@ -241,7 +243,7 @@ func Latch[T any](s Stream[T]) Stream[T] {
 func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 	p := apart(describe(0), fmt.Sprintf("Timeout(%v)", limit), s.plan)
 	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
-		in := open(n, "timeout", s, 1, 0)
+		in := open(n, n.called("timeout"), s, 1, 0)
 		var buf [1]T
 		for {
 			var err error
@@ -264,7 +266,7 @@ func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 func Until[T any](s Stream[T], stop *coir.Event) Stream[T] {
 	p := apart(describe(0), "Until", s.plan)
 	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
-		in := open(n, "until", s, 1, 0)
+		in := open(n, n.called("until"), s, 1, 0)
 		var buf [1]T
 		for {
 			switch i, err := coir.SelectPriority(ctx, stop.DoneCase(), in.RecvCase(&buf[0])); {

@@ -17,7 +17,7 @@ says little. 'make report' on a quiet machine measures again.
 'make report' measures everything, which takes up to 40 minutes, and writes this page; 'make report ROUNDS=3' is a short
 form, and 'make report FLAGS=-cpu' is one for a busy machine, by processor time. [benchmarks.json](benchmarks.json) has
 the figures, from which 'make generate' writes this page and its drawings again. "At most" is the bound in
-[bench/ratios/table.go](../bench/ratios/table.go): a ratio above it is in bold.
+[bench/ratios/table.go](https://github.com/coir-go/coir/blob/main/bench/ratios/table.go): a ratio above it is in bold.
 [design/0005](design/0005-what-limits-speed.md) and [0007](design/0007-what-limits-channels.md) say what limits those.
 `)
 	growing = `

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/pace"
 	"github.com/coir-go/coir/stream"
 )
 
@@ -118,6 +120,29 @@ func TestSteady(t *testing.T) {
 	if n != 3 || err != nil {
 		t.Errorf("%d, error %v", n, err)
 	}
+}
+
+func again(urls stream.Stream[string]) stream.Stream[page] {
+	return stream.Parallel(urls, 8, func(ctx context.Context, url string) (page, error) {
+		var p page
+		err := pace.Retry(ctx, 5, time.Second, time.Minute, func(ctx context.Context) (err error) {
+			if p, err = get(ctx, url); err != nil && !isTemporary(err) {
+				return pace.Permanent(err)
+			}
+			return err
+		})
+		return p, err
+	})
+}
+
+func TestAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		pages, err := stream.ToSlice(t.Context(), again(stream.FromSlice([]string{"a", "missing"})))
+		if len(pages) != 1 || !errors.Is(err, errNoPage) || time.Since(began) < 15*time.Second {
+			t.Errorf("%v, error %v, after %v", pages, err, time.Since(began))
+		}
+	})
 }
 
 // The guide shows a plan.

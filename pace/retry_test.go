@@ -1,0 +1,83 @@
+package pace_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/pace"
+	"github.com/coir-go/coir/sim"
+)
+
+var errDown = errors.New("down")
+
+// TestRetryAgainstModel compares random calls with a model: how often f is called, and when.
+func TestRetryAgainstModel(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		times, failures := r.IntN(8), r.IntN(10)
+		first, most := time.Duration(r.IntN(1000)), time.Duration(r.IntN(20000))
+		var at []time.Duration // of the calls
+		f := sim.Run(seed, func(ctx context.Context, s *sim.Sim) {
+			at = at[:0]
+			_ = coir.Yield(ctx) // so that the schedule has an operation even if nothing fails
+			err := pace.Retry(ctx, times, first, most, func(ctx context.Context) error {
+				if at = append(at, coir.Now(ctx)); len(at) <= failures {
+					return errDown
+				}
+				return nil
+			})
+			if (err == errDown) != (failures > times) || err != nil && err != errDown { //nolint:errorlint // not wrapped
+				s.Errorf("%d failures: %v", failures, err)
+			}
+		})
+		if f != nil {
+			t.Fatalf("seed %d: %v", seed, f)
+		}
+		if want := min(times, failures) + 1; len(at) != want {
+			t.Fatalf("seed %d: %d calls, want %d: %d retries allowed, %d failures", seed, len(at), want, times, failures)
+		}
+		for i, wait := 1, first; i < len(at); i, wait = i+1, min(2*wait, max(first, most)) {
+			if took := at[i] - at[i-1]; took > wait || took < wait/2 {
+				t.Fatalf("seed %d: retry %d after %v, want %v to %v", seed, i, took, wait/2, wait)
+			}
+		}
+	}
+}
+
+// A permanent error is returned as it is, however it is wrapped.
+func TestPermanentErrorIsNotRetried(t *testing.T) {
+	calls := 0
+	err := pace.Retry(context.Background(), 3, time.Hour, time.Hour, func(context.Context) error {
+		calls++
+		return fmt.Errorf("get: %w", pace.Permanent(errDown))
+	})
+	if calls != 1 || !errors.Is(err, errDown) || err.Error() != "get: down" {
+		t.Errorf("%d calls, error %v", calls, err)
+	}
+	if pace.Permanent(nil) != nil {
+		t.Error("Permanent(nil) is an error")
+	}
+}
+
+// If the context ends, Retry returns its error and that of the last call.
+func TestRetryEndsWithItsContext(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		limited, cancel := coir.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		err := pace.Retry(limited, math.MaxInt, time.Second, math.MaxInt64, func(context.Context) error { return errDown })
+		if !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, errDown) || s.Now() != time.Minute {
+			s.Errorf("at %v: %v", s.Now(), err)
+		}
+		err = pace.Retry(limited, 3, time.Second, time.Second, coir.WaitCancel)
+		if !errors.Is(err, coir.ErrTimeout) || strings.Contains(err.Error(), "pace") {
+			s.Errorf("f returns the error of its context: %v", err)
+		}
+	}, sim.WithSchedules(20))
+}
