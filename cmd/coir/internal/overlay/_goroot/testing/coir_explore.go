@@ -19,6 +19,9 @@ type coirExplorer struct {
 	count      int          // schedules
 	racing     int          // of count, those with a racing clock, as on a slow machine
 	repeated   int          // of count, those that repeated an earlier schedule
+	shrinks    int          // of repeated, those that shrank a failure
+	ranSaved   int          // of count, those of earlier failures, as they were saved
+	ranKept    int          // of count, the other ones that -for has kept
 	decided    bool         // a schedule had a decision, so there are other schedules
 	timeUp     bool         // the search ended because the budget was spent
 	begun      atomic.Int64 // all schedules, including those not in count; watch uses it
@@ -148,6 +151,7 @@ type coirSearch struct {
 // newSearch returns a new search, and restarts the counts of schedules and time.
 func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
 	x.count, x.racing, x.repeated, x.leftBehind, x.touched, x.skips = 0, 0, 0, 0, 0, 0
+	x.shrinks, x.ranSaved, x.ranKept = 0, 0, 0
 	x.began = time.Now()
 	s := &coirSearch{
 		strategy: coirSet.search(), kept: coirReadKept(coirSet.kept, x.failed(), coirSet.seed),
@@ -215,6 +219,12 @@ func (x *coirExplorer) next(s *coirSearch) (c coirConfig, ok bool) {
 // and returns that if it has a data race.
 func (x *coirExplorer) runNext(s *coirSearch, c coirConfig) coirRun {
 	c.Trace = x.traced
+	switch {
+	case c.saved:
+		x.ranSaved++
+	case c.kept:
+		x.ranKept++
+	}
 	x.at.Store(int64(s.next))
 	x.used.Store(int64(time.Since(x.began)))
 	r := x.run(c)
