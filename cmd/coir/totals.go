@@ -134,10 +134,15 @@ func (n *totals) counts(within string) string {
 }
 
 // explored returns the number of schedules that searched for a failure. If the test failed, the others shrank the
-// failure. But after a leak the search continues, so all schedules count.
+// failure. But after a leak, and after an error of a test on a slow machine, the search continues.
 func (r *result) explored() int {
-	if f := r.failure; r.outcome == coir.VerdictFail && f != nil && f.kind != coir.KindLeak && f.schedule > 0 {
-		return min(r.schedules, f.schedule)
+	f := r.failure
+	if r.outcome != coir.VerdictFail || f == nil || f.kind == coir.KindLeak || f.schedule == 0 {
+		return r.schedules
 	}
-	return r.schedules
+	n := min(r.schedules, f.schedule)
+	if h, _ := readToken(f.token); h.Racing > 0 && f.kind == coir.KindFail && !f.replayed {
+		n = max(n, r.schedules-r.repeated)
+	}
+	return n
 }
