@@ -119,7 +119,7 @@ const bankOnGitHub = `::error file=cmd/coir/testdata/bank/bank_test.go,line=16,t
 const bankSummary = "## coir test\n" + `
 | package | tests | schedules | verdict |
 |---|--:|--:|---|
-| bank | 1 | 40 | FAIL |
+| bank | 1 | 17 | FAIL |
 
 ### TestTransfer (bank)
 

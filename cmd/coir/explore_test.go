@@ -139,6 +139,67 @@ func TestBugsOnASlowMachine(t *testing.T) {
 	}
 }
 
+// With -racing, a timeout of the test does not hide a deadlock. If there is no worse failure, the timeout is reported.
+func TestRacingFindsMoreThanTimeouts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	module(t, map[string]string{"m_test.go": `package m
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+func timeout(t *testing.T) {
+	done := make(chan bool)
+	go func() {
+		for range 20 {
+			time.Sleep(time.Millisecond)
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+		t.Error("late")
+	}
+}
+
+func TestTimeout(t *testing.T) { timeout(t) }
+
+func TestBoth(t *testing.T) {
+	timeout(t)
+	var a, b sync.Mutex
+	var wg sync.WaitGroup
+	both := func(first, second *sync.Mutex) {
+		for range 3 {
+			first.Lock()
+			second.Lock()
+			second.Unlock()
+			first.Unlock()
+			first, second = second, first
+		}
+	}
+	wg.Go(func() { both(&a, &b) })
+	wg.Go(func() { both(&a, &b) })
+	wg.Wait()
+}
+`})
+	got := explored(t, "-schedules=400", "-racing", ".")
+	for test, kind := range map[string]string{"TestTimeout": "fail", "TestBoth": "deadlock"} {
+		o := got[test]
+		if o.Failure == nil || o.Failure.Kind != kind {
+			t.Errorf("%s: want a %s: %s", test, kind, o.Output)
+			continue
+		}
+		if kind == "fail" && (o.Schedules < 350 || o.Failure.Schedule >= o.Schedules) {
+			t.Errorf("%s: schedule %d of %d fails", test, o.Failure.Schedule, o.Schedules)
+		}
+	}
+}
+
 // In each form of the output, the number of schedules does not include those with a racing clock, which look for
 // failures on a slow machine. They are counted separately.
 func TestSlowSchedulesAreCountedApart(t *testing.T) {

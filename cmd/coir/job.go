@@ -164,10 +164,13 @@ func (proc *process) args() []string {
 func (proc *process) settings(base time.Time) string {
 	o := proc.job.options
 	faults, _ := faultBits(o.faults) // parse has checked them
+	most, processor := o.shrinking()
 	return fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
-		"atomics=%v,only=%d,from=%d,base=%d,patience=%d,faults=%d,debug=%v",
+		"atomics=%v,only=%d,from=%d,base=%d,patience=%d,faults=%d,debug=%v,"+
+		"shrink=%s,processor=%v",
 		proc.strategy, proc.job.seed, proc.schedules, proc.budget, o.bound, o.racing, proc.replay, proc.network, o.leaks,
-		o.atomicPoints(), proc.only, proc.from, base.Unix(), proc.patience, faults, proc.debug)
+		o.atomicPoints(), proc.only, proc.from, base.Unix(), proc.patience, faults, proc.debug,
+		most, processor)
 }
 
 // env returns the environment of the process. record is the file to write to.

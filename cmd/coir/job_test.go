@@ -44,9 +44,11 @@ func TestSequencesOfProcesses(t *testing.T) {
 	}{
 		{name: "no flags", records: []string{pass}, want: []string{""}, verdict: coir.VerdictPass},
 		{name: "a number of schedules", flags: "-schedules=5", records: []string{pass},
-			want: []string{noLimit + "schedules=5"}, verdict: coir.VerdictPass},
+			want: []string{noLimit + "processor=true schedules=5 shrink=20s"}, verdict: coir.VerdictPass},
 		{name: "a number and a budget", flags: "-schedules=5 -budget=1m", records: []string{pass},
 			want: []string{"budget=1m0s schedules=5"}, verdict: coir.VerdictPass},
+		{name: "a time to shrink", flags: "-schedules=5 -shrink=1m", records: []string{pass},
+			want: []string{noLimit + "schedules=5 shrink=1m0s"}, verdict: coir.VerdictPass},
 		{name: "dpor", flags: "-strategy=dpor", records: []string{pass},
 			want: []string{"atomics=true strategy=dpor"}, verdict: coir.VerdictPass},
 		{name: "settings", flags: "-seed=18446744073709551615 -bound=3 -racing -leaks=false -faults=net", records: []string{pass},

@@ -125,8 +125,8 @@ func (s *suites) report() *junitSuites {
 func (c *testcase) properties() *junitProperties {
 	p := &junitProperties{}
 	for _, x := range []junitProperty{
-		{"schedules", strconv.Itoa(c.schedules)}, {"token", c.token}, {"replay", c.replay}, {"page", c.page},
-		{"note", c.note},
+		{"schedules", strconv.Itoa(c.schedules)}, {"shrinking", strconv.Itoa(c.beside)}, {"token", c.token},
+		{"replay", c.replay}, {"page", c.page}, {"note", c.note},
 	} {
 		if x.Value != "" && x.Value != "0" {
 			p.All = append(p.All, x)

@@ -21,6 +21,7 @@ import (
 type options struct {
 	schedules int
 	budget    time.Duration // see limit
+	shrink    time.Duration // see shrinking
 	strategy  string
 	bound     int
 	seed      uint64
@@ -121,6 +122,8 @@ func (o *options) table() []flagOfCoir {
 			"last fifth simulates a slow machine, and is counted separately"},
 		{&o.budget, "budget", time.Second, "spend at most `duration` on each test, such as 10s (default {}; " +
 			"unlimited if -schedules is given, so that the result is the same on every machine)"},
+		{&o.shrink, "shrink", 10 * time.Second, "spend at most `d` on shrinking a failure, beside the time of -budget " +
+			"(default {}); 0: do not shrink it"},
 		{&o.strategy, "strategy", strategies[0].name, "choose schedules by `strategy`: " + strategyNames()},
 		{&o.bound, "bound", 2, "at most `n` preemptions in a schedule of the exhaustive strategy (default {})"},
 		{&o.seed, "seed", uint64(1), "the seed `n` of the random choices (default {})"},
@@ -285,6 +288,9 @@ func (o *options) checkValues() error {
 	if o.budget <= 0 {
 		return errors.New("-budget must be positive")
 	}
+	if o.shrink < 0 {
+		return errors.New("-shrink must not be below 0; with 0, failures are not shrunk")
+	}
 	if o.total < 0 {
 		return errors.New("-for must not be negative; with 0, which is the default, coir test runs once")
 	}
@@ -327,6 +333,18 @@ func (o *options) limit() time.Duration {
 		return math.MaxInt64
 	}
 	return o.budget
+}
+
+// mostProcessor limits the processor time to shrink a failure if there is no limit of real time.
+const mostProcessor = 20 * time.Second
+
+// shrinking returns the time that shrinking a failure may take, and whether that is processor time. It is so if only
+// the number of schedules was given, so that the result does not depend on the load of the machine.
+func (o *options) shrinking() (most time.Duration, processor bool) {
+	if o.limit() == math.MaxInt64 && !o.given["shrink"] {
+		return mostProcessor, true
+	}
+	return o.shrink, false
 }
 
 // atomicPoints reports whether goroutines are switched at atomic operations. Without that, the strategy dpor would miss

@@ -60,9 +60,9 @@ func TestExplorerHasTheDefaults(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("strategy: %q, seed: %d, schedules: %d, budget: time.Second, bound: %d, leaks: %v,", o.strategy, o.seed,
 			o.schedules, o.bound, o.leaks),
-		fmt.Sprintf("only: %d, patience: %d,", exploring, patience),
+		fmt.Sprintf("only: %d, patience: %d, shrink: 10 * time.Second,", exploring, patience),
 	} {
-		if !strings.Contains(plain, want) || o.budget.String() != "1s" {
+		if !strings.Contains(plain, want) || o.budget.String() != "1s" || o.shrink.String() != "10s" {
 			t.Errorf("the explorer has not the defaults %s", want)
 		}
 	}
@@ -73,6 +73,7 @@ func TestHelpOfTheFlags(t *testing.T) {
 	for _, want := range []string{
 		"\n\t-schedules n       run at most n schedules per test (default 10000); ",
 		"\n\t-budget duration   spend at most duration on each test, such as 10s (default 1s; ",
+		"\n\t-shrink d          spend at most d on shrinking a failure, ",
 		"\n\t-strategy strategy choose schedules by strategy: default, random, uniform, pct, exhaustive, dpor or plain\n",
 		"\n\t-bound n           at most n preemptions in a schedule of the exhaustive strategy (default 2)\n",
 		"\n\t-racing            let time pass",

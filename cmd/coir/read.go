@@ -63,6 +63,12 @@ func (d *reader) line(what string) {
 		r.outside = d.int()
 	case "skips":
 		r.skips = d.int()
+	case "beside":
+		r.repeated, r.toShrink, r.ofSaved, r.ofKept = d.int(), d.int(), d.int(), d.int()
+	case "stopped":
+		r.stoppedAt, r.processor, r.goesOn = d.duration(), d.bool(), d.duration()
+	case "unshrunk":
+		r.unshrunk = true
 	case "network":
 		r.onKernel = d.quoted()
 	case "uncontrolled":

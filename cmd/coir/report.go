@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
@@ -66,10 +67,7 @@ func (r *record) headline() string {
 		}
 	}
 	text += fmt.Sprintf(" in schedule %s (seed %d)", chart.Grouped(f.schedule), f.seed)
-	n := chart.Grouped(f.switches) + " switches"
-	if f.switches == 1 {
-		n = "1 switch"
-	}
+	n := switchesText(f.switches)
 	switch {
 	case f.token == "":
 		return text + ", with more than " + n
@@ -77,7 +75,7 @@ func (r *record) headline() string {
 		return text + ", in the plain order"
 	case r.saved:
 		return text + ", as it was saved, with " + n
-	case f.replayed:
+	case f.replayed || r.unshrunk:
 		return text + ", with " + n
 	}
 	return text + ", shrunk to " + n
@@ -116,6 +114,9 @@ func (r *record) explain(dir string) string {
 		b.WriteString("a second run with the same decisions ended differently: the test depends on something that lasts from " +
 			"one schedule to the next\n")
 	}
+	if r.stoppedAt > 0 {
+		b.WriteString(r.notFullyShrunk())
+	}
 	if r.cut() {
 		fmt.Fprintf(&b, "the schedule has %s steps; the last %s are known\n", chart.Grouped(r.steps),
 			chart.Grouped(len(r.known)))
@@ -124,15 +125,42 @@ func (r *record) explain(dir string) string {
 		b.WriteString("it made too many decisions to record, so it cannot be replayed from a token\n")
 	}
 	b.WriteString(r.faults(names, dir))
-	if a := r.actors[f.panicked]; f.kind == coir.KindPanic && a != nil {
-		fmt.Fprintf(&b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
-	}
-	if s := r.failStep(); s != nil && s.place.file != "" {
-		fmt.Fprintf(&b, "%s calls %s%s%s\n", names[r.by(s.g, s.n)], r.words(*s), s.place.said(", at %s", dir), r.message(s))
-	}
-	r.waiters(&b, dir)
+	r.explainFailure(&b, dir)
 	r.ending(dir).SayCauses(&b)
 	return b.String()
+}
+
+// notFullyShrunk says that shrinking was stopped, and how to go on.
+func (r *record) notFullyShrunk() string {
+	of := ""
+	if r.processor {
+		of = " of processor time"
+	}
+	return fmt.Sprintf("not fully shrunk: stopped after %s%s; -shrink %s goes on\n", shortTime(r.stoppedAt), of,
+		shortTime(r.goesOn))
+}
+
+// shortTime returns a time as a flag has it, such as 1m instead of 1m0s.
+func shortTime(d time.Duration) string {
+	text := d.String()
+	for _, end := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, end) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// explainFailure describes the operation that failed, and which goroutine waits for what.
+func (r *record) explainFailure(b *strings.Builder, dir string) {
+	f, names := r.failure, r.names()
+	if a := r.actors[f.panicked]; f.kind == coir.KindPanic && a != nil {
+		fmt.Fprintf(b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
+	}
+	if s := r.failStep(); s != nil && s.place.file != "" {
+		fmt.Fprintf(b, "%s calls %s%s%s\n", names[r.by(s.g, s.n)], r.words(*s), s.place.said(", at %s", dir), r.message(s))
+	}
+	r.waiters(b, dir)
 }
 
 // faults lists the faults of the schedule: first those that matter for the failure, and then the others.

@@ -53,6 +53,10 @@ type tally struct {
 	left         int // schedules that left goroutines behind
 	skips        int // schedules in which the test called Skip
 	outside      int // schedules in which something came from outside
+	repeated     int // schedules that repeated an earlier one, shrank a failure, or looked for one to compare it with
+	toShrink     int // of these, those that shrank a failure
+	ofSaved      int // schedules of saved failures, as they were saved
+	ofKept       int // other schedules that -for has kept, as they were kept
 	uncontrolled int // schedules that were not controlled
 }
 
@@ -63,6 +67,10 @@ func (t *tally) add(earlier tally) {
 	t.left += earlier.left
 	t.skips += earlier.skips
 	t.outside += earlier.outside
+	t.repeated += earlier.repeated
+	t.toShrink += earlier.toShrink
+	t.ofSaved += earlier.ofSaved
+	t.ofKept += earlier.ofKept
 	t.uncontrolled += earlier.uncontrolled
 }
 

@@ -175,7 +175,7 @@ func (x *runner) run(ctx context.Context, proc process) *result {
 	r := &result{record: record{tested: x.tested()}}
 	record := fmt.Sprint(x.job.binary, ".", x.job.n, ".record")
 	// The process appends to its record. Another process of the test may have used the same file.
-	if err := os.Remove(record); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeRecord(record); err != nil {
 		r.died(err)
 		return r
 	}
@@ -185,7 +185,9 @@ func (x *runner) run(ctx context.Context, proc process) *result {
 	c.Env = proc.env(x.tool, record)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
+	stop := x.tool.shrinks.follow(record, r.tested, x.job.p.Dir)
 	err := runCommand(c)
+	stop()
 	text, readErr := os.ReadFile(record)
 	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 		r.broken = readErr.Error()

@@ -32,8 +32,8 @@ func TestSaved(t *testing.T) {
 		!strings.Contains(again.Output, "saved before: "+files[0]) {
 		t.Errorf("again it is\n%s", again.Output)
 	}
-	if n := again.Schedules; n >= found.Schedules { // the first run has also shrunk the schedule
-		t.Errorf("again it runs %d schedules, and first %d", n, found.Schedules)
+	if n := again.Shrinking; n >= found.Shrinking { // only the first run has also shrunk the schedule
+		t.Errorf("again it runs %d more schedules, and first %d", n, found.Shrinking)
 	}
 	alone := explored(t, "-fresh", ".")["TestTransfer"]
 	if alone.Failure == nil || alone.Schedules != 1 || alone.Failure.Headline != again.Failure.Headline {

@@ -29,7 +29,8 @@ type testcase struct {
 	name      string
 	action    string // pass, fail or skip; error if there is no result
 	took      time.Duration
-	schedules int
+	schedules int    // that searched for a failure
+	beside    int    // that shrank a failure, or found one that passes to compare it with
 	note      string // about a test that passes
 	slow      bool   // it passes, but may fail on a slow machine
 
@@ -70,7 +71,8 @@ func (s *suites) suite(p *pkg) *suite {
 
 // test adds the result of a test. f is nil if no schedule fails. text is the printed text.
 func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f *events.Failure, text, note string) {
-	c := &testcase{name: r.test, action: action, took: r.elapsed, schedules: r.schedules, text: text, note: note}
+	c := &testcase{name: r.test, action: action, took: r.elapsed, schedules: r.explored(), text: text, note: note}
+	c.beside = r.schedules - c.schedules
 	switch {
 	case action == "pass":
 		c.text = ""

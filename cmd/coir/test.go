@@ -123,6 +123,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	if err != nil {
 		return false, err
 	}
+	w.shrinks = tool.shrinks
 	if tool.overlay, err = overlay.Make(tool.root, tool.version, tool.cache); err != nil {
 		return false, err
 	}

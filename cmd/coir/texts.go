@@ -35,6 +35,12 @@ const changedText = "the code has changed since the token was made, so the token
 // ran describes how many schedules of a test were run, and in how many something came from outside.
 func (w *writer) ran(r *result) string {
 	text := w.explored(r)
+	if r.ofSaved > 0 {
+		text += fmt.Sprintf(", the first %s of them from testdata/coir", chart.Grouped(r.ofSaved))
+	}
+	if r.ofKept > 0 {
+		text += fmt.Sprintf(", %s of them kept by -for", chart.Grouped(r.ofKept))
+	}
 	if r.skips > 0 && r.outcome != coir.VerdictSkip {
 		text += fmt.Sprintf(", in %s of them it skips the rest", chart.Grouped(r.skips))
 	}

@@ -31,6 +31,7 @@ type tool struct {
 	overlay   string
 	env       []string
 	base      time.Time // the virtual time at which the schedules of tests begin
+	shrinks   *shrinks  // nil: nothing is shown
 }
 
 // baseTime returns the virtual time at which the schedules of tests begin if they are run now. It is later than the
@@ -44,7 +45,7 @@ func baseTime(now time.Time) time.Time {
 // toolchain asks the go command for its version and directories. The go command does not apply overlays to files in the
 // module cache, so toolchain first copies a toolchain that was downloaded there.
 func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
-	t := &tool{goCommand: "go", env: os.Environ(), base: baseTime(time.Now())}
+	t := &tool{goCommand: "go", env: os.Environ(), base: baseTime(time.Now()), shrinks: newShrinks(errs)}
 	text, err := t.command(ctx, "", "go", "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE", "GOTMPDIR")
 	if err != nil {
 		return nil, fmt.Errorf("go env does not work: %v\n%s", err, text)

@@ -15,9 +15,10 @@ type totals struct {
 	missing      int // the tests that were interrupted
 	failed       int
 
-	schedules int // that searched for a failure
-	shrinking int // that shrank one
-	all       int // of the tests that ran all their schedules
+	schedules int  // that searched for a failure
+	beside    int  // that shrank one, or found one that passes to compare it with
+	shrank    bool // some of them shrank one
+	all       int  // of the tests that ran all their schedules
 
 	skipped, left, outside, simulated int // tests
 
@@ -48,7 +49,8 @@ func (n *totals) add(r *result) {
 	}
 	explored := r.explored()
 	n.schedules += explored
-	n.shrinking += r.schedules - explored
+	n.beside += r.schedules - explored
+	n.shrank = n.shrank || r.toShrink > 0
 	n.all += r.all
 	if r.outcome == coir.VerdictPass {
 		n.addPassed(r)
@@ -118,8 +120,12 @@ func (n *totals) counts(within string) string {
 	if n.schedules > 0 && n.all == n.schedules {
 		text = report.Count(n.tests, "test") + ", all " + report.Count(n.schedules, "schedule") + within
 	}
-	if n.shrinking > 0 {
-		text += ", and " + chart.Grouped(n.shrinking) + " to shrink failures"
+	switch {
+	case n.beside == 0:
+	case n.shrank:
+		text += ", and " + chart.Grouped(n.beside) + " to shrink failures"
+	default:
+		text += ", and " + chart.Grouped(n.beside) + " to compare"
 	}
 	if n.seeds > 0 {
 		text += ", the seeds of " + report.Count(n.seeds, "fuzz test")
@@ -128,10 +134,15 @@ func (n *totals) counts(within string) string {
 }
 
 // explored returns the number of schedules that searched for a failure. If the test failed, the others shrank the
-// failure. But after a leak the search continues, so all schedules count.
+// failure. But after a leak, and after an error of a test on a slow machine, the search continues.
 func (r *result) explored() int {
-	if f := r.failure; r.outcome == coir.VerdictFail && f != nil && f.kind != coir.KindLeak && f.schedule > 0 {
-		return min(r.schedules, f.schedule)
+	f := r.failure
+	if r.outcome != coir.VerdictFail || f == nil || f.kind == coir.KindLeak || f.schedule == 0 {
+		return r.schedules
 	}
-	return r.schedules
+	n := min(r.schedules, f.schedule)
+	if h, _ := readToken(f.token); h.Racing > 0 && f.kind == coir.KindFail && !f.replayed {
+		n = max(n, r.schedules-r.repeated)
+	}
+	return n
 }

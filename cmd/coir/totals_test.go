@@ -23,6 +23,7 @@ func TestTotals(t *testing.T) {
 	failed := func(r *result) {
 		r.failed, r.failure = true, &failure{kind: coir.KindDeadlock, schedule: 7}
 	}
+	shrunk := func(r *result) { r.toShrink = 900 }
 	seeds := func(r *result) { r.seeds = true }
 	for _, c := range []struct {
 		results []*result
@@ -33,7 +34,9 @@ func TestTotals(t *testing.T) {
 		{[]*result{pass("TestA", 1)}, false, "1 test, 1 schedule, 2.5 s"},
 		{[]*result{pass("TestA", 10, func(r *result) { r.all = 10 }), pass("TestB", 20, func(r *result) { r.all = 20 })}, false,
 			"2 tests, all 30 schedules within, 2.5 s"},
-		{[]*result{of("TestA", coir.VerdictFail, 1300, failed)}, true, "1 test, 7 schedules, and 1,293 to shrink failures, 2.5 s"},
+		{[]*result{of("TestA", coir.VerdictFail, 1300, failed, shrunk)}, true,
+			"1 test, 7 schedules, and 1,293 to shrink failures, 2.5 s"},
+		{[]*result{of("TestA", coir.VerdictFail, 1300, failed)}, true, "1 test, 7 schedules, and 1,293 to compare, 2.5 s"},
 		{[]*result{nil}, true, "interrupted, 0 tests, 0 schedules, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds)}, false, "the seeds of 1 fuzz test, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds), pass("TestA", 3)}, false, "1 test, 3 schedules, the seeds of 1 fuzz test, 2.5 s"},

@@ -31,8 +31,9 @@ type writer struct {
 
 	failedBuilds map[string]bool // packages whose events have been printed
 
-	suites *suites
-	text   strings.Builder // what has been printed about the current test
+	suites  *suites
+	shrinks *shrinks        // may be nil
+	text    strings.Builder // what has been printed about the current test
 }
 
 func newWriter(out io.Writer, o *options) *writer {
@@ -74,6 +75,7 @@ func (w *writer) event(e events.Event) {
 // line writes a text of whole lines. With -json it writes an output event for each line, as go test does, because tools
 // expect no other lines in an event that begins with "--- FAIL".
 func (w *writer) line(p *pkg, test, format string, args ...any) {
+	w.shrinks.clear()
 	text := fmt.Sprintf(format, args...)
 	w.text.WriteString(text)
 	if w.o.json {
@@ -251,8 +253,8 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	}
 	if w.o.json {
 		w.event(events.Event{Action: of.action, Package: p.ImportPath, Test: r.test, Elapsed: r.elapsed.Seconds(),
-			Failure: of.failure, Slow: of.slow, Schedules: r.schedules, Racing: r.racing, Note: note, Complete: r.complete,
-			Trace: r.trace, Outside: r.outside, Uncontrolled: r.uncontrolled})
+			Failure: of.failure, Slow: of.slow, Schedules: r.explored(), Shrinking: r.schedules - r.explored(), Racing: r.racing,
+			Note: note, Complete: r.complete, Trace: r.trace, Outside: r.outside, Uncontrolled: r.uncontrolled})
 	}
 	return of.action == "fail"
 }

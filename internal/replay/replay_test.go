@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -100,6 +101,46 @@ func TestShrinkFindsTheFewest(t *testing.T) {
 	runs = 0
 	if _, whole := Shrink(run(script), run, nil, 0, 0); runs > 5 || whole {
 		t.Errorf("%d runs, and no steps to spend; %v", runs, whole)
+	}
+}
+
+// Cutting runs no script twice, and a long program is not searched for long, neither before nor after it is cut.
+func TestShrinkWastesNoSteps(t *testing.T) {
+	const length, search = 1000, 100_000
+	tried := map[string]int{}
+	singles := 0
+	run := func(script []int) Run {
+		r := Run{Steps: length, Decisions: make([]Decision, length)}
+		for i := range r.Decisions {
+			r.Decisions[i].Ways = 2
+			if i < len(script) {
+				r.Decisions[i].Way = script[i]
+			}
+		}
+		r.Fails = r.Decisions[300].Way+r.Decisions[500].Way+r.Decisions[900].Way == 3
+		if n := Switches(Script(r.Decisions)); n > 2 {
+			tried[fmt.Sprint(Script(r.Decisions))]++
+		} else {
+			singles++
+		}
+		return r
+	}
+	script := make([]int, length)
+	for i := 0; i < length; i += 100 {
+		script[i] = 1
+	}
+	small, whole := Shrink(run(script), run, nil, 10_000_000, search)
+	if Switches(small) != 3 || !whole {
+		t.Errorf("%v, %v", small, whole)
+	}
+	delete(tried, fmt.Sprint(Script(run(script).Decisions))) // the test runs it, too
+	for script, n := range tried {
+		if n > 1 {
+			t.Errorf("%d times: %s", n, script)
+		}
+	}
+	if most := 2*(search/5/length+2) + 100; singles > most {
+		t.Errorf("%d schedules with at most two switches, want at most %d", singles, most)
 	}
 }
 

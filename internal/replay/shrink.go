@@ -23,38 +23,48 @@ type Turn = struct{ Actor, To int }
 
 // Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way.
 //
-// It first tries all schedules with at most one decision that is not 0, because one is often enough. Then it sets whole
-// stretches of the failing schedule to 0 or removes them, halving their length down to one. That ends when no single
-// decision can be removed, often with far more decisions than necessary. So it then joins turns of the same actor, and
-// tries all schedules with two, three, ... decisions that are not 0, as long as that is fewer.
+// It first tries all schedules with at most one decision that is not 0, because in a small program one is often enough.
+// Then it sets whole stretches of the failing schedule to 0 or removes them, halving their length down to one. That
+// ends when no single decision can be removed, often with far more decisions than necessary. So it then joins turns of
+// the same actor, and cuts again. At last it tries all schedules with two, three, ... decisions that are not 0, as long
+// as that is fewer.
 //
-// Shrink runs schedules by calling try, and follow, which may be nil. Each search ends after search steps of the
-// schedules, cutting after cut steps, and joining, with the cutting that follows it, after four times as many as a
-// search. The result whole is false if cutting reached its limit: then some remaining decisions may not matter.
+// Shrink runs schedules by calling try, and follow, which may be nil. Each part ends after some steps of the schedules:
+// cutting after cut steps, joining and the cutting that follows it after four times search, and the last search after
+// search. In a large program, the searches would use all their steps and find nothing. So the first one ends after a
+// fifth of search, and so does the last one if it could not try all schedules with two decisions anyway. If the first
+// one could not even try all those with one, the last one tries those in another order, for a tenth of search. The
+// result whole is false if cutting reached its limit: then some remaining decisions may not matter.
 func Shrink(
 	failed Run, try func(script []int) Run, follow func(c *Course) Run, cut, search int,
 ) (small []int, whole bool) {
-	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps}
+	s := &shrinker{run: try, best: Script(failed.Decisions), steps: failed.Steps, tried: map[uint64]bool{}}
 	s.fewest = Switches(s.best)
-	if s.search(0, 1, search/5); s.spent > search/5 { // this was not all of them
-		s.lastFirst = true
-		s.search(0, 1, search)
-	}
+	s.search(0, 1, search/5)
+	one, runs := s.spent, s.runs
 	s.spent = 0
 	s.cut(cut)
 	whole = s.spent < cut
-	s.lastFirst = false
-	if follow != nil && s.fewest > 1 && s.join(follow, 4*search) { // all schedules with one have been tried
+	if follow != nil && s.fewest > 1 {
+		s.join(follow, 4*search)
 		s.cut(4 * search)
 		whole = s.spent < 4*search
 	}
-	s.search(2, s.fewest-1, search)
+	switch {
+	case one > search/5: // these were not all schedules with one
+		s.lastFirst = true
+		s.search(0, 1, search/10)
+	case one*runs/2 > search:
+		s.search(2, s.fewest-1, search/5)
+	default:
+		s.search(2, s.fewest-1, search)
+	}
 	return s.best, whole
 }
 
 // search tries all schedules with from to to decisions that are not 0, as long as that is fewer than in the best.
 func (s *shrinker) search(from, to, most int) {
-	s.spent = 0
+	s.spent, s.runs = 0, 0
 	for n := from; n <= to && n < s.fewest && !s.deepen(nil, n, most); n++ {
 	}
 }
@@ -66,6 +76,8 @@ type shrinker struct {
 	steps  int     // of best
 	course *Course // of best; nil if it is not known
 	spent  int     // the steps of all runs
+	runs   int
+	tried  map[uint64]bool // hashes of what cut and join have tried, which would end in the same way again
 
 	lastFirst bool // see deepen
 }
@@ -82,6 +94,7 @@ func (s *shrinker) try(script []int) (r Run, better bool) {
 // better counts the cost of a run. It reports whether it is the best so far.
 func (s *shrinker) better(r *Run) bool {
 	s.spent += r.Steps + runCost
+	s.runs++
 	if !r.Fails {
 		return false
 	}
@@ -95,19 +108,22 @@ func (s *shrinker) better(r *Run) bool {
 }
 
 // join simplifies the course of the best schedule by setting values to 0, and by moving the work of a turn to a later
-// or an earlier turn of the same actor. It reports whether that made the script smaller.
-func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
+// or an earlier turn of the same actor.
+func (s *shrinker) join(follow func(c *Course) Run, most int) {
 	s.spent = 0
 	if s.course == nil {
 		s.course = s.run(s.best).Course
 	}
 	now, fewest := s.course, s.fewest
 	if now == nil {
-		return false
+		return
 	}
 	try := func(turns []Turn, values [][]int) bool {
+		if !s.isNew(hashCourse(turns, values)) {
+			return false
+		}
 		r := follow(&Course{turns, values})
-		smaller = s.better(&r) || smaller
+		s.better(&r)
 		if !r.Fails || r.Course == nil {
 			return false
 		}
@@ -150,7 +166,6 @@ func (s *shrinker) join(follow func(c *Course) Run, most int) (smaller bool) {
 			}
 		}
 	}
-	return smaller
 }
 
 // earlier returns the turns with the next turn of the actor of turn at joined to that one, or nil if there is none.
@@ -183,13 +198,56 @@ func (s *shrinker) each(most int, change func(script []int, at, end int) []int) 
 	for size := len(s.best); size > 0; size /= 2 {
 		for at := 0; at < len(s.best) && s.spent < most; at += size {
 			end := min(at+size, len(s.best))
-			if Switches(s.best[at:end]) > 0 {
-				_, better := s.try(change(slices.Clone(s.best), at, end))
+			if Switches(s.best[at:end]) == 0 {
+				continue
+			}
+			// Short stretches often contain the same decision.
+			if script := change(slices.Clone(s.best), at, end); s.isNew(hashScript(script)) {
+				_, better := s.try(script)
 				smaller = smaller || better
 			}
 		}
 	}
 	return smaller
+}
+
+// isNew reports whether something with a hash has not been tried before.
+func (s *shrinker) isNew(hash uint64) bool {
+	before := s.tried[hash]
+	s.tried[hash] = true
+	return !before
+}
+
+// hash is an FNV-1a hash of numbers.
+type hash uint64
+
+const noHash hash = 14695981039346656037
+
+func (h hash) add(n int) hash { return (h ^ hash(n)) * 1099511628211 }
+
+// hashScript returns a hash of a script that does not depend on zeros at the end.
+func hashScript(script []int) uint64 {
+	h := noHash
+	for i, d := range script {
+		if d != 0 {
+			h = h.add(i).add(d)
+		}
+	}
+	return uint64(h)
+}
+
+func hashCourse(turns []Turn, values [][]int) uint64 {
+	h := noHash.add(-1)
+	for _, t := range turns {
+		h = h.add(t.Actor).add(t.To)
+	}
+	for _, of := range values {
+		h = h.add(-1)
+		for _, v := range of {
+			h = h.add(v)
+		}
+	}
+	return uint64(h)
 }
 
 // deepen tries a script, and then the script followed by up to more decisions that are not 0. It reports whether to

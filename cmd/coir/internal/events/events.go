@@ -17,8 +17,9 @@ type Event struct {
 	FailedBuild string `json:",omitempty"` // the package that could not be built
 
 	// For a test.
-	Schedules int    `json:",omitempty"` // the number of schedules, without those of Racing
+	Schedules int    `json:",omitempty"` // the number of schedules, without those of Racing and Shrinking
 	Racing    int    `json:",omitempty"` // the number of schedules in which timers fired early, as on a slow machine
+	Shrinking int    `json:",omitempty"` // the number of schedules that shrank a failure, or found one to compare it with
 	Note      string `json:",omitempty"` // a warning that the test passed after few schedules
 	Complete  bool   `json:",omitempty"` // the strategy has run all its schedules
 	Trace     string `json:",omitempty"` // a hash of what all schedules did

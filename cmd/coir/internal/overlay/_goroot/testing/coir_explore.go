@@ -19,6 +19,9 @@ type coirExplorer struct {
 	count      int          // schedules
 	racing     int          // of count, those with a racing clock, as on a slow machine
 	repeated   int          // of count, those that repeated an earlier schedule
+	shrinks    int          // of repeated, those that shrank a failure
+	ranSaved   int          // of count, those of earlier failures, as they were saved
+	ranKept    int          // of count, the other ones that -for has kept
 	decided    bool         // a schedule had a decision, so there are other schedules
 	timeUp     bool         // the search ended because the budget was spent
 	begun      atomic.Int64 // all schedules, including those not in count; watch uses it
@@ -141,13 +144,15 @@ type coirSearch struct {
 	budget    time.Duration // the longest time to spend
 	slowLast  bool          // the last fifth of schedules and budget is for searchSlowly
 	exact     bool          // the decisions determine each schedule, and no schedule was left out
-	leak      coirConfig    // the first schedule that left goroutines behind
-	leakFound int           // the number of that schedule; 0: there is none
+	mild      coirConfig    // a schedule with a failure that may hide a worse one; see isMild
+	mildKind  coir.Kind     // how it failed
+	mildFound int           // the number of that schedule; 0: there is none
 }
 
 // newSearch returns a new search, and restarts the counts of schedules and time.
 func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
 	x.count, x.racing, x.repeated, x.leftBehind, x.touched, x.skips = 0, 0, 0, 0, 0, 0
+	x.shrinks, x.ranSaved, x.ranKept = 0, 0, 0
 	x.began = time.Now()
 	s := &coirSearch{
 		strategy: coirSet.search(), kept: coirReadKept(coirSet.kept, x.failed(), coirSet.seed),
@@ -179,8 +184,8 @@ func (x *coirExplorer) search(s *coirSearch) bool {
 		s.exact = s.exact && !r.touched() && !r.Overflow
 		x.leaks(&r)
 		s.kept.saw(&r)
-		if r.kind == coir.KindLeak { // many tests leak in every schedule, so continue for a while to find other failures
-			x.noteLeak(s, &r)
+		if r.isMild() {
+			x.noteMild(s, &r)
 			r.kind = coir.KindPass
 		}
 		if x.ends(s, &r) {
@@ -215,6 +220,12 @@ func (x *coirExplorer) next(s *coirSearch) (c coirConfig, ok bool) {
 // and returns that if it has a data race.
 func (x *coirExplorer) runNext(s *coirSearch, c coirConfig) coirRun {
 	c.Trace = x.traced
+	switch {
+	case c.saved:
+		x.ranSaved++
+	case c.kept:
+		x.ranKept++
+	}
 	x.at.Store(int64(s.next))
 	x.used.Store(int64(time.Since(x.began)))
 	r := x.run(c)
@@ -231,12 +242,19 @@ func (x *coirExplorer) runNext(s *coirSearch, c coirConfig) coirRun {
 	return r
 }
 
-// noteLeak keeps the first schedule that left goroutines behind, and shortens the search.
-func (x *coirExplorer) noteLeak(s *coirSearch, r *coirRun) {
-	if s.leakFound != 0 {
+// isMild reports whether the search continues for a while after a failure, because that may hide a worse one. Many
+// tests leak in every schedule. With -racing, many fail as soon as a timer fires early.
+func (r *coirRun) isMild() bool {
+	late := r.kind == coir.KindFail && coirSet.racing && r.config.Racing > 0
+	return r.kind == coir.KindLeak || late && !r.touched() && !r.LostDecision
+}
+
+// noteMild keeps the first mild failure, or the first that is not a leak, and shortens the search.
+func (x *coirExplorer) noteMild(s *coirSearch, r *coirRun) {
+	if s.mildFound != 0 && (s.mildKind != coir.KindLeak || r.kind == coir.KindLeak) {
 		return
 	}
-	s.leak, s.leakFound = r.config.by(replay.Script(r.allDecisions())), x.count
+	s.mild, s.mildKind, s.mildFound = r.config.by(replay.Script(r.allDecisions())), r.kind, x.count
 	s.budget = min(s.budget, time.Since(x.began)+coirSet.budget/4)
 	s.slowLast = false
 }
@@ -245,7 +263,7 @@ func (x *coirExplorer) noteLeak(s *coirSearch, r *coirRun) {
 func (x *coirExplorer) ends(s *coirSearch, r *coirRun) bool {
 	switch r.kind {
 	case coir.KindPass:
-		if !r.inKernel || s.leakFound != 0 {
+		if !r.inKernel || s.mildFound != 0 {
 			return false
 		}
 		x.recordMore()
@@ -261,10 +279,10 @@ func (x *coirExplorer) ends(s *coirSearch, r *coirRun) bool {
 	return true
 }
 
-// conclude is the last phase, after a search without a failure other than a leak. It records the result.
+// conclude is the last phase, after a search without a failure that is not mild. It records the result.
 func (x *coirExplorer) conclude(s *coirSearch) {
-	if s.leakFound > 0 {
-		x.failLeak(s)
+	if s.mildFound > 0 {
+		x.failMild(s)
 		return
 	}
 	if count, _ := x.tally(coir.VerdictSkip); x.skips > 0 && x.skips == count {
@@ -293,14 +311,16 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 	x.record(coir.VerdictPass)
 }
 
-// failLeak runs the first schedule that left goroutines behind again, and records it as a failure.
-func (x *coirExplorer) failLeak(s *coirSearch) {
-	r := x.run(s.leak)
-	if x.leaks(&r); r.kind != coir.KindLeak { // it does not leak after other schedules
+// failMild runs the schedule with the mild failure again, and records it.
+func (x *coirExplorer) failMild(s *coirSearch) {
+	r := x.run(s.mild)
+	if x.leaks(&r); r.kind != s.mildKind { // it does not fail so after other schedules
 		x.record(coir.VerdictStateful)
 		return
 	}
-	x.fail(&r, s.leakFound)
+	if !x.fail(&r, s.mildFound) {
+		x.record(coir.VerdictStateful)
+	}
 }
 
 // searchSlowly spends the last part of the budget on schedules in which timers also fire while goroutines can run, as

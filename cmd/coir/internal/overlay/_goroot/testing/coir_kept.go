@@ -54,6 +54,7 @@ func (k *coirKept) next() (c coirConfig, ok bool) {
 	if k.read < len(k.tokens) {
 		c, _, _ = coirDecode(k.tokens[k.read])
 		c.saved = slices.Contains(k.saved, k.tokens[k.read])
+		c.kept = !c.saved
 		k.read++
 		return c, true
 	}

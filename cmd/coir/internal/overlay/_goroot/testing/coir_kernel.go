@@ -52,12 +52,6 @@ type coirKernel struct {
 // The reasons why watch ends a schedule.
 const coirCycle, coirWaits = 1, 2
 
-// coirShrinkTime limits the time to shrink a failure whose steps take long, such as those of package crypto/tls. It is
-// processor time, so that the result does not depend on the load of the machine. coirShrinkOutside limits the real time
-// if something came from outside, because each schedule that deadlocks leaves connections behind. coirShrinkSlow is the
-// limit for a failure on a slow machine, which is usually only a note.
-const coirShrinkTime, coirShrinkSlow, coirShrinkOutside = 20 * time.Second, 4 * time.Second, 3 * time.Second
-
 // touched reports whether something came from outside of the schedule.
 func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel }
 

@@ -58,6 +58,7 @@ func (x *coirExplorer) summary(r *coirRecord, verdict coir.Verdict) {
 	r.add("time", coirPart.timeUp || x.timeUp, coirPart.decided || x.decided)
 	r.add("outside", x.touched)
 	r.add("skips", x.skips)
+	r.add("beside", x.repeated, x.shrinks, x.ranSaved, x.ranKept)
 }
 
 // tally returns the number of schedules, and the number of schedules with a racing clock. If the test has failed, count

@@ -21,6 +21,7 @@ type coirConfig struct {
 	strategy search.Strategy
 	coir.Config
 	saved bool // it is the schedule of a saved failure, which has been shrunk before
+	kept  bool // it is another schedule that was kept, as it is
 }
 
 // by returns a copy of the configuration that makes the given decisions.
@@ -87,6 +88,9 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 	coirTest, coirFailed = nil, false
 	x.count++
 	switch {
+	case x.purpose == coirShrinks:
+		x.shrinks++
+		x.repeated++
 	case x.purpose != coirSearches:
 		x.repeated++
 	case c.Racing > 0:
@@ -148,7 +152,7 @@ func (x *coirExplorer) inBubble(try *coirTry) func() {
 
 // finish ends the schedule in package runtime, and fills in r. p is the value with which synctest.Run panicked, or nil.
 func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
-	if p != nil && !try.ended && x.purpose != coirSeeksTwin {
+	if p != nil && !try.ended && (x.purpose < coirShrinks || x.failing.Load() && x.purpose == coirShrinks) {
 		// A goroutine outside of the bubble may still wake a waiting one.
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -67,7 +67,7 @@ func (set *coirSettings) racingConfig(n int) coirConfig {
 }
 
 // The most steps that are run to shrink a failing schedule. They take some seconds. See replay.Shrink.
-const coirCutSteps, coirSearchSteps = 3_000_000, 1_500_000
+const coirCutSteps, coirSearchSteps = 2_000_000, 1_500_000
 
 // coirEncode returns the token of a schedule: see coir.TokenHead.
 func coirEncode(c coirConfig, script []int, hash uint64) string {

@@ -27,11 +27,13 @@ type coirSettings struct {
 	leaks     bool
 	faults    uint32 // see coir.Config
 	atomics   bool
-	only      int   // run only the schedule with this number in this process; -1: explore
-	from      int   // skip the schedules before this one, which other processes have run
-	base      int64 // the time at which each schedule begins, in seconds since 1970
-	debug     bool  // a debugger may stop the process, so a step may take long
-	patience  int   // after so many ticks, watch gives up a schedule that waits for something outside
+	only      int           // run only the schedule with this number in this process; -1: explore
+	from      int           // skip the schedules before this one, which other processes have run
+	base      int64         // the time at which each schedule begins, in seconds since 1970
+	debug     bool          // a debugger may stop the process, so a step may take long
+	shrink    time.Duration // the longest time to shrink a failure; 0: failures are not shrunk
+	processor bool          // shrink is processor time
+	patience  int           // after so many ticks, watch gives up a schedule that waits for something outside
 }
 
 var coirSet = coirParse(os.Getenv("COIR_TEST"))
@@ -39,7 +41,7 @@ var coirSet = coirParse(os.Getenv("COIR_TEST"))
 func coirParse(env string) coirSettings {
 	s := coirSettings{
 		on: env != "", strategy: "default", seed: 1, schedules: 10000, budget: time.Second, bound: 2, leaks: true,
-		only: -1, patience: 100,
+		only: -1, patience: 100, shrink: 10 * time.Second,
 	}
 	for _, f := range strings.Split(env, ",") {
 		name, value, _ := strings.Cut(f, "=")
@@ -89,6 +91,10 @@ func (s *coirSettings) set(name, value string) (err error) {
 		s.base, err = strconv.ParseInt(value, 10, 64)
 	case "debug":
 		s.debug, err = strconv.ParseBool(value)
+	case "shrink":
+		s.shrink, err = time.ParseDuration(value)
+	case "processor":
+		s.processor, err = strconv.ParseBool(value)
 	case "patience":
 		s.patience, err = strconv.Atoi(value)
 	case "faults":

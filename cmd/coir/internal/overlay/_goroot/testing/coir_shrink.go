@@ -5,6 +5,7 @@ import (
 	"internal/replay"
 	"internal/search"
 	"os"
+	"strconv"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func (x *coirExplorer) report(f *coirFailure) bool {
 	if f.repeats && f.config.saved {
 		rec.add("saved")
 	} else if f.repeats {
-		x.shrink(f)
+		x.shrink(&rec, f)
 	} else if x.once < coirMostOnce && !f.outside && f.kind != coir.KindLeak {
 		x.once++
 		return false
@@ -81,11 +82,14 @@ func (x *coirExplorer) runElsewhere(f *coirFailure) bool {
 // the second, the third run counts.
 func (x *coirExplorer) repeat(f *coirFailure) {
 	again := func() (r coirRun) {
-		r = x.run(f.config.by(f.script))
+		c := f.config.by(f.script)
+		c.Trace = true
+		r = x.run(c)
 		x.leaks(&r)
 		return r
 	}
 	second := again()
+	x.tellFound(f, &second)
 	if !f.outside && second.kind == f.kind && second.Hash != f.Hash {
 		if third := again(); third.kind == f.kind && third.Hash == second.Hash {
 			f.Hash, f.Steps, f.decided = third.Hash, third.Steps, third.allDecisions()
@@ -96,18 +100,45 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 	f.stable = f.repeats && second.Hash == f.Hash
 }
 
-// shrink searches for a shorter script that fails in the same way.
-func (x *coirExplorer) shrink(f *coirFailure) {
+// coirShrinkOutside limits the real time to shrink a failure if something came from outside, because each schedule that
+// deadlocks leaves connections behind.
+const coirShrinkOutside = 3 * time.Second
+
+// shrink searches for a shorter script that fails in the same way. If its time ends first, it adds that to rec. A
+// failure on a slow machine, which is usually only a note, has a fifth of the time.
+func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
+	if coirSet.shrink <= 0 {
+		rec.add("unshrunk")
+		return
+	}
 	defer x.during(coirShrinks)()
-	var course search.Course
-	began, used, most := time.Now(), coirUsed(), coirShrinkTime
+	most := coirSet.shrink
 	if x.slow {
-		most = coirShrinkSlow
+		most /= 5
+	}
+	began, used, stopped := time.Now(), coirUsed(), false
+	told, fewest := began, replay.Switches(f.script)
+	over := func() bool {
+		spent := time.Since(began)
+		switch {
+		case stopped:
+		case f.outside && spent > coirShrinkOutside:
+			stopped = true // without a word, because more time would not help
+		case !coirSet.processor && spent > most || coirSet.processor && coirUsed()-used > most:
+			stopped = true
+			rec.add("stopped", int64(most), coirSet.processor, int64(6*coirSet.shrink))
+		}
+		return stopped
 	}
 	x.withoutFaults(f)
+	var course search.Course
 	run := func() replay.Run {
-		if coirUsed()-used > most || f.outside && time.Since(began) > coirShrinkOutside {
-			return replay.Run{Steps: coirCutSteps + coirSearchSteps}
+		if over() {
+			return replay.Run{Steps: coirCutSteps + 4*coirSearchSteps}
+		}
+		if coirSet.record != "" && time.Since(told) > coirTell {
+			told = time.Now()
+			coirTellShrunk(fewest)
 		}
 		c := f.config.by(nil)
 		c.strategy = &course
@@ -117,6 +148,7 @@ func (x *coirExplorer) shrink(f *coirFailure) {
 		if !p.Fails {
 			return p
 		}
+		fewest = min(fewest, replay.Switches(replay.Script(p.Decisions)))
 		if turns, values, ok := course.Ran(); ok {
 			p.Course = &replay.Course{Turns: turns, Values: values}
 		}
@@ -130,6 +162,27 @@ func (x *coirExplorer) shrink(f *coirFailure) {
 		course.Follow(c.Turns, c.Values)
 		return run()
 	}, coirCutSteps, coirSearchSteps)
+}
+
+// coirTell is the time between two reports on how far shrinking has come.
+const coirTell = 500 * time.Millisecond
+
+// coirTellShrunk tells the command to how many switches a failure has been shrunk so far.
+func coirTellShrunk(switches int) {
+	os.WriteFile(coirSet.record+".shrunk", []byte(strconv.Itoa(switches)+"\n"), 0o666)
+}
+
+// tellFound tells the command what has failed, before it is shrunk. r is the last schedule, with a trace. Nothing is
+// said about a failure that may be only a note, or that is not shrunk.
+func (x *coirExplorer) tellFound(f *coirFailure, r *coirRun) {
+	if x.asNote || r.kind != f.kind || f.config.saved || coirSet.shrink <= 0 || coirSet.record == "" {
+		return
+	}
+	rec := new(coirRecord)
+	rec.failure(r, r.kind, f.found, true)
+	if name := coirSet.record + ".found"; os.WriteFile(name+".new", []byte(rec.b.String()), 0o666) == nil {
+		os.Rename(name+".new", name)
+	}
 }
 
 // withoutFaults removes all faults from a failure if it fails in the same way without them. Without a fault there is no
