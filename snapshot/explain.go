@@ -499,8 +499,8 @@ func (f *both) hasOwnLimit() bool {
 func (f *Fiber) inLine() bool { return f.Waits == 0 && len(f.Wait) == 1 && f.Wait[0].Kind == WaitPlace }
 
 // mayEnd reports whether a wait may end although no fiber ends it. A wait for a channel may end if a goroutine was the
-// last to use the other side, because the goroutine may do so again. A wait for a lock or a pool may end if the lock, or
-// a value, is held by a goroutine that does not wait.
+// last to use the other side, because the goroutine may do so again. A wait for a lock or a pool may end if the lock,
+// or a value, is held by a goroutine that does not wait.
 func (p *pair) mayEnd(w Wait) bool {
 	o := p.object(w.Object)
 	switch w.Kind {

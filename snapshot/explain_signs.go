@@ -173,6 +173,7 @@ func (p *pair) findNeverYields() {
 		before[p.earlier.Workers[i].ID] = &p.earlier.Workers[i]
 	}
 	p.still = len(p.later.Workers) > 0
+	began := map[int]time.Time{}
 	for i := range p.later.Workers {
 		w := &p.later.Workers[i]
 		b := before[w.ID]
@@ -183,14 +184,23 @@ func (p *pair) findNeverYields() {
 		f, ok := p.fiber(w.Fiber)
 		if ok && busy(w) && busy(b) && p.holds(&p.fibers[f]) {
 			p.hogs[f] = true
+			began[f] = first(p.earlier.Taken.Add(p.earlier.Took), b.Since)
 		}
 	}
 	for _, same := range p.bySite(func(i int) bool { return p.hogs[i] }) {
 		f := &p.fibers[same[0]]
+		since, youngest := began[same[0]], began[same[0]]
+		for _, i := range same {
+			since = first(since, began[i])
+			if began[i].After(youngest) {
+				youngest = began[i]
+			}
+		}
 		text := fmt.Sprintf("%s%s likely %s for %s", p.names(same), spawned(f.Spawned),
-			pick(same, "has not yielded its worker", "have not yielded their workers"), span{p.gap, true})
+			pick(same, "has not yielded its worker", "have not yielded their workers"),
+			span{p.later.Taken.Sub(youngest), true})
 		text += f.isAt()
-		p.tell(ProblemNeverYields, f.like(), text, same, p.oldest(same))
+		p.tell(ProblemNeverYields, f.like(), text, same, since)
 	}
 }
 

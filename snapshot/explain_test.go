@@ -678,6 +678,13 @@ func TestExplain(t *testing.T) {
 				"least 2s; crunch, which does not yield, holds the workers",
 			"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 2s; crunch is at " +
 				"app/sum.go:4"}},
+		{"a fiber that has not yielded since before the earlier snapshot", busyPool, edit(func(s *Snapshot) {
+			for i := range s.Workers {
+				s.Workers[i].Since = ago(time.Minute)
+			}
+			s.Fibers = s.Fibers[:1]
+		}), []string{"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 1m; " +
+			"crunch is at app/sum.go:4"}},
 		{"a fiber that has not begun", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:2]
 			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100}}
