@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/coir-go/coir/internal/coro"
@@ -109,8 +108,11 @@ func (p *Pool[T]) takeIdle(by loan, makes bool) (v T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.idle)
-	if p.known && (n > 0 || makes) {
-		p.out = append(p.out, by)
+	if n > 0 || makes {
+		p.permits.core.holds(1)
+		if p.known {
+			p.out = append(p.out, by)
+		}
 	}
 	if n == 0 {
 		return v, false
@@ -204,16 +206,32 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 	return nil
 }
 
+// holds tells the policy, if there is one, that the calling fiber has taken n values of the pool c, or has given back
+// -n if n is negative.
+//
+//go:norace
+func (c *core) holds(n int) {
+	if simulating.Load() == 0 {
+		return
+	}
+	if f := currentFiber(); f != nil && f.simulated {
+		race.Disable()
+		f.nursery.rt.policy.Holds(f, c.ch.ID(), n)
+		race.Enable()
+	}
+}
+
 // ended records that the goroutine g gives back what it has borrowed last. If it has borrowed nothing, the program
 // passes values between fibers, and the pool forgets the borrowers, because it no longer knows who has which value. The
 // caller has locked p.mu.
 func (p *Pool[T]) ended(g uintptr) {
+	p.permits.core.holds(-1)
 	if !p.known {
 		return
 	}
 	for i := len(p.out) - 1; i >= 0; i-- {
 		if p.out[i].g == g {
-			p.out = slices.Delete(p.out, i, i+1)
+			p.out = append(p.out[:i], p.out[i+1:]...)
 			return
 		}
 	}
