@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/xatomic"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // Pool lends values that are expensive to create, such as connections. It lends at most a fixed number of values at a
@@ -30,11 +32,22 @@ type Pool[T any] struct {
 	lent  int
 	shut  bool
 	loans invariant.Loans
+	known bool   // out has all borrowers
+	out   []loan // who has each value, for snapshots, in the order of Get
 }
 
-var verbGet = &policy.Verb{Name: "get", Waits: "for a value of", Ends: "give a value back to", Of: "pool"}
+// loan is a value of a pool that is lent, or being made. A caller that gives a value back is the borrower if it is the
+// same goroutine: that is quicker to find out than which fiber it is. The Go runtime may use the record of a goroutine
+// again after the borrower has ended, so the newest loan of a goroutine is the right one.
+type loan struct {
+	g  uintptr // the goroutine, as coro.G returns it
+	by uint64  // the number of the fiber or goroutine
+}
 
-var getLooks = &looks{recv: verbGet}
+// mostLoans is the largest size of a pool that records its borrowers, because Put searches them.
+const mostLoans = 64
+
+var verbGet = &policy.Verb{Name: "get", Waits: "for a value of", Ends: "give a value back to", Of: "pool"}
 
 // maxPool is the largest size of a pool. The pool makes all its permits in advance.
 const maxPool = 1 << 24
@@ -59,8 +72,9 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 		panic("coir: NewPool: a value that is given back always has its place, so WithOverflow is not allowed")
 	}
 	permits := NewChan[struct{}](size, WithName(set.name))
-	permits.core.looks = getLooks
-	p := &Pool[T]{permits: permits, create: create, reset: reset, discard: handler[T](set)}
+	p := &Pool[T]{permits: permits, create: create, reset: reset, discard: handler[T](set), known: size <= mostLoans}
+	permits.Describe((*Verb)(verbGet))
+	permits.Show(p.show)
 	for range size {
 		_ = p.permits.TrySend(struct{}{}) // there is room
 	}
@@ -81,19 +95,25 @@ func (p *Pool[T]) TryGet() (v T, err error) {
 	if _, err = p.permits.TryRecv(); err != nil {
 		return v, err
 	}
-	if v, ok := p.takeIdle(); ok {
+	if v, ok := p.takeIdle(loan{coro.G(), numberHere()}, false); ok {
 		return v, nil
 	}
 	_ = p.permits.TrySend(struct{}{}) // there is room for the permit that it has taken
 	return v, p.permits.core.resultErr(receiving, park.None)
 }
 
-// takeIdle returns an idle value, if there is one.
-func (p *Pool[T]) takeIdle() (v T, ok bool) {
+// takeIdle returns an idle value, if there is one. If makes is set, the caller makes a value if there is none.
+func (p *Pool[T]) takeIdle(by loan, makes bool) (v T, ok bool) {
 	p.permits.core.announce(policy.Point) // the first caller to continue gets the value that was given back last
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.idle)
+	if n > 0 || makes {
+		p.permits.core.holds(1)
+		if p.known {
+			p.out = append(p.out, by)
+		}
+	}
 	if n == 0 {
 		return v, false
 	}
@@ -109,12 +129,21 @@ func (p *Pool[T]) takeIdle() (v T, ok bool) {
 
 // lend returns a value to a caller that has taken a permit: an idle value, or a new one.
 func (p *Pool[T]) lend(ctx context.Context) (v T, err error) {
-	if v, ok := p.takeIdle(); ok {
+	by := loan{g: coro.G()}
+	if f, _ := scopeOf(ctx); f != nil && f.task.Here() {
+		by.by = f.id
+	} else {
+		by.by = numberHere() // a goroutine, or a fiber with the context of another
+	}
+	if v, ok := p.takeIdle(by, true); ok {
 		return v, nil
 	}
 	made := false
 	defer func() { // runs even if create panics
 		if !made {
+			p.mu.Lock()
+			p.ended(by.g)
+			p.mu.Unlock()
 			_ = p.permits.TrySend(struct{}{}) // another caller may try
 		}
 	}()
@@ -158,6 +187,7 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 		return fmt.Errorf("coir: pool %q was given back a value that it has not lent, or a second time", p.permits.core.name)
 	}
 	p.lent--
+	p.ended(coro.G())
 	p.mu.Unlock()
 	defer p.permits.TrySend(struct{}{}) //nolint:errcheck // there is room for each permit; after Close none is needed
 	kept := false
@@ -174,6 +204,47 @@ func (p *Pool[T]) giveBack(v T, reset func(T) error) error {
 		p.mu.Unlock()
 	}
 	return nil
+}
+
+// holds tells the policy, if there is one, that the calling fiber has taken n values of the pool c, or has given back
+// -n if n is negative.
+//
+//go:norace
+func (c *core) holds(n int) {
+	if simulating.Load() == 0 {
+		return
+	}
+	if f := currentFiber(); f != nil && f.simulated {
+		race.Disable()
+		f.nursery.rt.policy.Holds(f, c.ch.ID(), n)
+		race.Enable()
+	}
+}
+
+// ended records that the goroutine g gives back what it has borrowed last. If it has borrowed nothing, the program
+// passes values between fibers, and the pool forgets the borrowers, because it no longer knows who has which value. The
+// caller has locked p.mu.
+func (p *Pool[T]) ended(g uintptr) {
+	p.permits.core.holds(-1)
+	if !p.known {
+		return
+	}
+	for i := len(p.out) - 1; i >= 0; i-- {
+		if p.out[i].g == g {
+			p.out = append(p.out[:i], p.out[i+1:]...)
+			return
+		}
+	}
+	p.known, p.out = false, nil
+}
+
+// show adds the borrowers to the description of the pool.
+func (p *Pool[T]) show(o *snapshot.Object) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.out {
+		o.Holders = append(o.Holders, x.by)
+	}
 }
 
 // Close closes the pool. Waiting and later calls of Get return an error that is [ErrClosed]. The pool discards idle

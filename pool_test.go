@@ -6,6 +6,7 @@ package coir_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/snapshot"
 )
 
 // conns creates numbered values, and counts them.
@@ -416,6 +418,97 @@ func TestPoolIsGivenBackTooMuch(t *testing.T) {
 		}()
 		coir.NewPool(0, m.create, nil)
 	}()
+}
+
+// A listed pool shows which fibers and goroutines have its values, until another one gives a value back.
+func TestPoolShowsWhoHasItsValues(t *testing.T) {
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+	rt := coir.NewRuntime()
+	broken := errors.New("broken")
+	var fails atomic.Bool
+	create := func(context.Context) (int, error) {
+		if fails.Load() {
+			return 0, broken
+		}
+		return 1, nil
+	}
+	newPool := func(size int) (p *coir.Pool[int], by func() []uint64) {
+		p = coir.NewPool(size, create, nil, coir.WithName(fmt.Sprint("conns ", size)))
+		return p, func() []uint64 {
+			o := objectIn(rt.Snapshot(snapshot.Options{}), fmt.Sprint("conns ", size))
+			return o.Holders
+		}
+	}
+	check := func(what string, got []uint64, want ...uint64) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: lent to %v, not %v", what, got, want)
+		}
+	}
+	is := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	p, by := newPool(4)
+	is(rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+		check("at first", by())
+		me := coir.Self(ctx).ID()
+		_, err := p.Get(ctx)
+		is(err)
+		other := n.Go("other", func(ctx context.Context) error {
+			_, err := p.Get(ctx)
+			return err
+		})
+		is(other.Wait(ctx))
+		_, err = p.Get(ctx)
+		is(err)
+		check("with a fiber that has ended", by(), me, other.ID(), me)
+		is(p.Put(1))
+		check("given back", by(), me, other.ID())
+		v, err := p.TryGet()
+		is(err)
+		is(p.Discard(v))
+		check("tried and discarded", by(), me, other.ID())
+		var g uint64
+		wait := make(chan struct{})
+		go func() {
+			defer close(wait)
+			_, err := p.Get(context.Background())
+			is(err)
+			all := by()
+			g = all[len(all)-1]
+			is(p.Put(1))
+		}()
+		<-wait
+		if g < snapshot.FirstGoroutine {
+			t.Errorf("a goroutine is known as %d", g)
+		}
+		fails.Store(true)
+		for range 2 {
+			if _, err := p.Get(ctx); err != nil && !errors.Is(err, broken) {
+				t.Error(err)
+			}
+		}
+		check("one was idle, and to make another failed", by(), me, other.ID(), me)
+		fails.Store(false)
+		is(p.Put(1))
+		is(p.Put(1))
+		check("another one's is left", by(), other.ID())
+		is(p.Put(1))
+		check("given back by another fiber", by())
+		_, err = p.Get(ctx)
+		is(err)
+		check("it does not know any more", by())
+		return p.Put(1)
+	}))
+	p, by = newPool(65)
+	_, err := p.Get(t.Context())
+	is(err)
+	check("a large pool", by())
+	is(p.Put(1))
 }
 
 // In builds with invariants a value that is given back twice, or that comes from elsewhere, is refused and stays the

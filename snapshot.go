@@ -568,14 +568,16 @@ func (v *viewer) finish() {
 	}
 	for _, o := range v.objects {
 		o.describe() // after all fibers: see package snapshot
-		for i, id := range o.Holders {
-			if c := v.children[id]; c != nil {
-				o.Holders[i] = c.f.id
-			}
-		}
 		s.Objects = append(s.Objects, o.Object)
 	}
 	v.listed()
+	for i := range s.Objects {
+		for k, id := range s.Objects[i].Holders {
+			if c := v.children[id]; c != nil {
+				s.Objects[i].Holders[k] = c.f.id
+			}
+		}
+	}
 	slices.SortFunc(s.Fibers, func(a, b snapshot.Fiber) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Nurseries, func(a, b snapshot.Nursery) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Objects, func(a, b snapshot.Object) int { return cmp.Compare(a.ID, b.ID) })

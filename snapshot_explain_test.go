@@ -67,6 +67,52 @@ func TestADeadlockAmongManyFibersIsExplained(t *testing.T) {
 	}
 }
 
+// A fiber holds a lock and waits for a value of a pool, and the fibers that have the values wait for the lock.
+//
+// Spec: OB-15 (the wait-for graph names cycles)
+func TestADeadlockOverAPoolIsExplained(t *testing.T) {
+	rt := coir.NewRuntime()
+	cache := locks.NewMutex(coir.WithName("cache"))
+	conns := coir.NewPool(2, func(context.Context) (int, error) { return 1, nil }, nil, coir.WithName("conns"))
+	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("refresh", func(ctx context.Context) error {
+			if err := cache.Lock(ctx); err != nil {
+				return err
+			}
+			defer cache.Unlock()
+			for i := range 2 {
+				n.Go("query", func(ctx context.Context) error {
+					if _, err := conns.Get(ctx); err != nil {
+						return err
+					}
+					return cache.Lock(ctx)
+				}, coir.WithIndex(i))
+			}
+			for !strings.Contains(conns.String(), "2 of 2 lent") {
+				if err := coir.Yield(ctx); err != nil {
+					return err
+				}
+			}
+			_, err := conns.Get(ctx)
+			return err
+		})
+		return nil
+	})
+	defer func() { _ = end() }()
+	earlier := snapshotWhen(t, rt, "they wait", waiting("refresh", "query[0]", "query[1]"))
+	later := rt.Snapshot(snapshot.Options{})
+	for i := range later.Fibers { // as if all had waited for long
+		later.Fibers[i].Since = later.Taken.Add(-time.Minute)
+	}
+	told := snapshot.Explain(earlier, later)
+	const want = "refresh waits for a value of conns (2 of 2 lent), lent to 2 fibers, all of them stuck, of which " +
+		"query[0] waits to lock cache, held by refresh: likely a deadlock, for 1m; "
+	if len(told) != 1 || told[0].Certain || told[0].Kind != snapshot.ProblemDeadlock ||
+		!strings.HasPrefix(told[0].Text, want) {
+		t.Errorf("told %+v, want\n%s", told, want)
+	}
+}
+
 // Locks that are always taken in the same order, as fast as possible.
 func TestOrderedLocksAreNeverExplainedAsADeadlock(t *testing.T) {
 	looks := 2000

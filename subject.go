@@ -152,7 +152,7 @@ func (c *core) describeTo(o *snapshot.Object) {
 	switch {
 	case c.ch.Limit() == channel.NoLimit:
 		o.Cap = -1
-	case c.looks == getLooks:
+	case c.looks != nil && c.looks.recv == verbGet:
 		o.Len = o.Cap - o.Len // the channel holds what is not lent
 	}
 	if c.looks == nil {

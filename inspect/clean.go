@@ -31,6 +31,14 @@ func cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
+// cutLines is like cut, but keeps whole lines.
+func cutLines(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return s[:strings.LastIndexByte(s[:most], '\n')+1] + "…"
+}
+
 // clean returns a text for a terminal: without control characters, and with at most the given number of characters.
 func clean(s string, most int) string {
 	s = cut(s, 4*most)
@@ -68,7 +76,7 @@ func firstOf[T any](all []T, most int) []T { return all[:min(len(all), most)] }
 func trim(f *snapshot.Fiber) {
 	f.Name, f.Spawned, f.At = cut(f.Name, nameBytes), cut(f.Spawned, nameBytes), cut(f.At, nameBytes)
 	f.State = snapshot.State(cut(string(f.State), nameBytes))
-	f.Stack = cut(f.Stack, stackBytes)
+	f.Stack = cutLines(f.Stack, stackBytes)
 	for i := range f.Wait {
 		w := &f.Wait[i]
 		w.Text, w.Kind = cut(w.Text, textBytes), snapshot.WaitKind(cut(string(w.Kind), nameBytes))

@@ -26,7 +26,8 @@ type wire struct {
 	Version  int `json:"version"`  // the version of this form: 1
 	Runtimes int `json:"runtimes"` // the number of runtimes that the handler shows; of=0, of=1 and so on select one
 	snapshot.Snapshot
-	Explanations []explanation `json:"explanations"` // what is wrong
+	Explanations []explanation `json:"explanations"`        // what is wrong
+	NoProblem    string        `json:"noProblem,omitempty"` // if nothing is: the result of snapshot.NoProblem
 }
 
 // explanation is a snapshot.Explanation as JSON.
@@ -91,11 +92,12 @@ func encode(w io.Writer, source Source, most int, stacks bool, runtimes int, in 
 	}}
 	s := c.from(source, stacks)
 	out.text("]")
-	out.rest(s)
 	in.sort()
 	seen := *s
 	seen.Fibers, seen.Omitted = in.fibers, s.Omitted+n-len(in.fibers)
-	out.explanations(explain(&seen))
+	why := explain(&seen)
+	out.rest(s)
+	out.explanations(why, &seen)
 	out.text("}\n")
 	if out.err == nil {
 		out.err = buffered.Flush()
@@ -118,7 +120,7 @@ func writeDump(w io.Writer, d *Dump) error {
 	s := *d.Snapshot
 	trimRest(&s)
 	out.rest(&s)
-	out.explanations(d.Explanations)
+	out.explanations(d.Explanations, &s)
 	out.text("}\n")
 	return out.err
 }
@@ -173,7 +175,8 @@ func (w *writer) rest(s *snapshot.Snapshot) {
 	}
 }
 
-func (w *writer) explanations(all []snapshot.Explanation) {
+// explanations writes what is wrong with a snapshot.
+func (w *writer) explanations(all []snapshot.Explanation, s *snapshot.Snapshot) {
 	var shown []explanation
 	for _, e := range firstOf(all, mostExplained) {
 		shown = append(shown, explanation{
@@ -183,6 +186,9 @@ func (w *writer) explanations(all []snapshot.Explanation) {
 		})
 	}
 	list(w, "explanations", shown)
+	if len(shown) == 0 {
+		w.field("noProblem", snapshot.NoProblem(s))
+	}
 }
 
 // list writes a list, one element on a line.

@@ -160,6 +160,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case h.cache.recorder == nil:
 			fail(w, http.StatusNotFound, "nothing is recorded: use coir.WithObserver and inspect.WithRecorder")
+		case h.cache.recorder.last.Load() == 0:
+			fail(w, http.StatusNotFound, "the recorder has seen no fiber: call coir.Configure(coir.WithObserver(recorder)) "+
+				"before the first Run")
 		case err != nil:
 			fail(w, http.StatusBadRequest, "how many seconds? write trace.json?seconds=5")
 		default:

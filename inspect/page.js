@@ -94,9 +94,9 @@
 
     // heldBy names the fibers that hold an object, in words that follow others.
     heldBy(id) {
-      const by = (this.object.get(id) || {}).holders || [];
+      const o = this.object.get(id) || {}, by = o.holders || [];
       const names = by.slice(0, 3).map((k) => numbered((this.fiber.get(k) || {}).name || "", k));
-      return by.length ? ", held by " + names.join(", ") + (by.length > 3 ? ", …" : "") : "";
+      return by.length ? (o.kind === "pool" ? ", lent to " : ", held by ") + names.join(", ") + (by.length > 3 ? ", …" : "") : "";
     }
 
     // groups returns the fibers that do the same, in groups, by the rule of snapshot.Groups: a fiber that an explanation
@@ -205,14 +205,14 @@
   const FILLS = new Set(["channel", "subscription", "pool", "desk", "remote channel"]);
   function holds(o) {
     if (!FILLS.has(o.kind)) return "";
-    const text = o.cap < 0 ? grouped(o.len || 0) + ", no limit" : !o.cap ? "no buffer" : grouped(o.len || 0) + " of " + grouped(o.cap);
+    const text = o.cap < 0 ? grouped(o.len || 0) + ", no limit" : !o.cap ? "no buffer" : grouped(o.len || 0) + " of " + grouped(o.cap) + (o.kind === "pool" ? " lent" : "");
     return el("span", { class: o.trouble || o.cap > 0 && o.len >= o.cap ? "bad" : "" },
       (o.kind === "remote channel" ? o.note : o.note ? text + ", " + o.note : text) + (o.closed ? ", closed" : "") + (o.trouble ? ", " + o.trouble : ""));
   }
   function waiters(o) {
     const parts = [];
     if (o.senders) parts.push(grouped(o.senders) + " to send");
-    if (o.receivers) parts.push(grouped(o.receivers) + " to receive");
+    if (o.receivers) parts.push(grouped(o.receivers) + (o.kind === "pool" ? " for a value" : " to receive"));
     if (o.waiters) parts.push(grouped(o.waiters) + (parts.length ? " else" : o.waiters === 1 ? " waits" : " wait"));
     return parts.join(", ");
   }
@@ -454,7 +454,8 @@
   // why shows what is wrong, on top.
   let whyNow = "";
   function why() {
-    const now = JSON.stringify(model.why.map((e) => [e.kind, e.text, e.certain, e.fibers, e.objects, e.since && age(model.taken - Date.parse(e.since))]));
+    const fine = model.why.length ? "" : model.raw.noProblem || "";
+    const now = fine + JSON.stringify(model.why.map((e) => [e.kind, e.text, e.certain, e.fibers, e.objects, e.since && age(model.taken - Date.parse(e.since))]));
     if (now === whyNow) return; // it keeps the focus
     whyNow = now;
     const order = [...model.why].sort((a, b) => b.certain - a.certain);
@@ -463,6 +464,7 @@
       if (e.fibers && e.fibers.length) who.append(" — ", ...listed(e.fibers, toFiber, e.omitted));
       return reason(e, e.text, who);
     }));
+    if (fine) $("why").append(el("p", { class: "fine dim" }, fine));
     if (order.length > 50) $("why").append(el("p", { class: "dim" }, "and " + (order.length - 50) + " more"));
   }
 
@@ -631,13 +633,16 @@
     const o = model.object.get(id);
     if (!o) return [numbered("object", id), [el("p", { class: "dim" }, "no fiber waits for it now")]];
     const waiting = model.fibers.filter((f) => (f.wait || []).some((w) => w.object === id)).sort((a, b) => b.age - a.age);
+    const lends = o.kind === "pool"; // what it has sent and received are its permits
     const number = (n) => (n ? grouped(n) : ""), fiber = (id) => (id ? toFiber(id) : "");
-    const what = (FILLS.has(o.kind) ? "values in it" : "fibers that wait") + ", in the last " + PAST + " snapshots";
+    const what = (lends ? "values lent" : FILLS.has(o.kind) ? "values in it" : "fibers that wait") + ", in the last " + PAST + " snapshots";
     const body = [curve(o, 390, 60), el("p", { class: "dim" }, what), pairs(
-      ["holds", holds(o)], ["most so far", number(o.high)], ["sent", number(o.sent)], ["received", number(o.received)], ["dropped", number(o.dropped)],
+      ["holds", holds(o)], ["most so far", lends ? "" : number(o.high)], ["sent", lends ? "" : number(o.sent)],
+      ["received", lends ? "" : number(o.received)], ["dropped", number(o.dropped)],
       ["redelivered", number(o.redelivered)], ["dead letters", number(o.dead)], ["made at", o.made || ""],
       ["trouble", o.trouble ? o.trouble + (o.troubleSince ? ", for " + age(model.taken - Date.parse(o.troubleSince)) : "") : ""],
-      ["last sender", fiber(o.sender)], ["last receiver", fiber(o.receiver)], ["held by", ...listed(o.holders || [], toFiber)],
+      ["last sender", lends ? "" : fiber(o.sender)], ["last receiver", lends ? "" : fiber(o.receiver)],
+      [lends ? "lent to" : "held by", ...listed(o.holders || [], toFiber)],
       ["wait ends by", o.ends || ""], ["waiters", waiters(o).replace(/ waits?$/, "")], ["oldest wait", age(o.age)])];
     if (waiting.length) body.push(el("h3", {}, "fibers that wait for it, the oldest first"), ul(waiting.map(item), 50));
     const tickets = (o.tickets || []).map((t) => el("li", {}, t.name || "a ticket", el("span", { class: "dim" }, " open for " + age(model.taken - Date.parse(t.opened)))));
@@ -673,7 +678,7 @@
         const label = numbered(o.name || o.kind, o.id);
         for (const h of (o.holders || []).slice(0, 10)) add(f, h, label, f.wait.length > 1);
         if (!o.holders && w.kind === "send" && o.receiver && o.receiver !== f.id) add(f, o.receiver, label, true);
-        if (!o.holders && w.kind === "recv" && o.sender && o.sender !== f.id) add(f, o.sender, label, true);
+        if (!o.holders && o.kind !== "pool" && w.kind === "recv" && o.sender && o.sender !== f.id) add(f, o.sender, label, true);
       }
     }
     const joins = model.fibers.filter((f) => (f.wait || []).some((w) => w.kind === "join")).reverse(); // children have larger numbers

@@ -488,7 +488,11 @@ func TestTheHandlerServesATrace(t *testing.T) {
 			t.Errorf("seconds=%s: %d", bad, w.Code)
 		}
 	}
-	w := ask(handlerOf(rt), "GET", "http://localhost/trace.json")
+	w := ask(Handler(WithSource(rt), WithRecorder(NewRecorder(10))), "GET", "http://localhost/trace.json")
+	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "call coir.Configure(coir.WithObserver(recorder))") {
+		t.Errorf("without a runtime that uses the recorder: %d %s", w.Code, w.Body)
+	}
+	w = ask(handlerOf(rt), "GET", "http://localhost/trace.json")
 	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "inspect.WithRecorder") {
 		t.Errorf("without a recorder: %d %s", w.Code, w.Body)
 	}

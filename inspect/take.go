@@ -201,7 +201,10 @@ func (t *cache) take(ctx context.Context, k key) (*document, error) {
 		}
 		of.begin()
 	}
-	explain := func(later *snapshot.Snapshot) []snapshot.Explanation { return t.explain(of.last, later) }
+	explain := func(later *snapshot.Snapshot) []snapshot.Explanation {
+		of.carry(later)
+		return t.explain(of.last, later)
+	}
 	var later *snapshot.Snapshot
 	d, err := t.packed(func(to io.Writer) (err error) {
 		if k.text {
@@ -270,6 +273,34 @@ func (k *kept) begin() {
 		k.before, k.after, k.now = k.after, k.now, k.before
 	}
 	k.now.reset()
+}
+
+// carry sets since when the workers of a snapshot have not run another fiber, as far as the snapshots show that were
+// kept. So the age of a fiber that does not yield grows from one snapshot to the next, also when an older one is
+// dropped.
+func (k *kept) carry(s *snapshot.Snapshot) {
+	before := k.next
+	if before == nil {
+		before = k.last
+	}
+	if before == nil {
+		return
+	}
+	at := map[int]*snapshot.Worker{}
+	for i := range before.Workers {
+		at[before.Workers[i].ID] = &before.Workers[i]
+	}
+	for i := range s.Workers {
+		w := &s.Workers[i]
+		was := at[w.ID]
+		switch {
+		case was == nil || w.Fiber == 0 || w.Fiber != was.Fiber || w.Beats != was.Beats:
+		case was.Since.IsZero():
+			w.Since = before.Taken.Add(before.Took)
+		default:
+			w.Since = was.Since
+		}
+	}
 }
 
 // keep keeps a snapshot if it is needed. The fibers of the snapshot are in now.

@@ -63,7 +63,7 @@ type tree struct {
 	members map[uint64][]*snapshot.Fiber   // by nursery
 	owned   map[uint64][]*snapshot.Nursery // by the fiber that opened them
 	done    map[uint64]bool                // nurseries that have been written
-	holders map[uint64][]uint64            // of objects, by number
+	holders map[uint64]string              // who holds an object, in words that follow it, by number
 	groups  *snapshot.Groups
 	lines   int // of the tree
 	left    int // fibers that are left out
@@ -74,7 +74,7 @@ type tree struct {
 func newTree(s *snapshot.Snapshot, why []snapshot.Explanation) *tree {
 	t := &tree{
 		Snapshot: s, groups: snapshot.NewGroups(why),
-		names: map[uint64]string{}, done: map[uint64]bool{}, holders: map[uint64][]uint64{},
+		names: map[uint64]string{}, done: map[uint64]bool{}, holders: map[uint64]string{},
 		members: map[uint64][]*snapshot.Fiber{}, owned: map[uint64][]*snapshot.Nursery{},
 	}
 	for i := range s.Fibers {
@@ -94,7 +94,9 @@ func newTree(s *snapshot.Snapshot, why []snapshot.Explanation) *tree {
 		t.owned[n.Owner] = append(t.owned[n.Owner], n)
 	}
 	for i := range s.Objects {
-		t.holders[s.Objects[i].ID] = s.Objects[i].Holders
+		if o := &s.Objects[i]; len(o.Holders) > 0 {
+			t.holders[o.ID] = heldBy(o) + " " + t.list(o.Holders)
+		}
 	}
 	return t
 }
@@ -163,7 +165,7 @@ func (t *tree) explanations(why []snapshot.Explanation) {
 		if !e.Since.IsZero() {
 			more = append(more, "for "+t.since(e.Since))
 		}
-		if len(e.Fibers) > 0 {
+		if !t.saysAll(&e) {
 			more = append(more, "fibers "+t.list(e.Fibers))
 		}
 		if len(more) > 0 {
@@ -173,6 +175,13 @@ func (t *tree) explanations(why []snapshot.Explanation) {
 	if more := len(why) - mostExplained; more > 0 {
 		t.line(1, "and %s more", grouped(more))
 	}
+}
+
+// saysAll reports whether the text of an explanation has the names of all its fibers.
+func (t *tree) saysAll(e *snapshot.Explanation) bool {
+	return !slices.ContainsFunc(e.Fibers, func(id uint64) bool {
+		return t.names[id] == "" || !strings.Contains(e.Text, t.names[id])
+	})
 }
 
 // list names fibers.
@@ -190,13 +199,18 @@ func (t *tree) list(ids []uint64) string {
 // named returns the name and the number of a fiber.
 func (t *tree) named(id uint64) string {
 	name, ok := t.names[id]
-	switch {
-	case ok && id >= snapshot.FirstGoroutine: // its number is in its name
-		return clean(name, nameRunes)
-	case !ok:
+	if !ok {
 		return number(id)
 	}
-	return strings.TrimSpace(clean(name, nameRunes) + " " + number(id))
+	return numberedName(clean(name, nameRunes), id)
+}
+
+// numberedName returns the name and the number of a fiber. The number of a goroutine is in its name.
+func numberedName(name string, id uint64) string {
+	if id >= snapshot.FirstGoroutine {
+		return cmp.Or(name, number(id))
+	}
+	return strings.TrimSpace(name + " " + number(id))
 }
 
 // number returns the number of a fiber or a goroutine.
@@ -406,8 +420,8 @@ func (t *tree) doing(g []*snapshot.Fiber) string {
 			b.WriteString(verb)
 		}
 		b.WriteString(clean(w.Text, textRunes))
-		if by := t.holders[w.Object]; len(by) > 0 {
-			fmt.Fprintf(&b, ", held by %s", t.list(by))
+		if by := t.holders[w.Object]; by != "" {
+			b.WriteString(", " + by)
 		}
 	}
 	if more := len(f.Wait) + f.More - 4; more > 0 {
@@ -468,7 +482,17 @@ func (t *tree) objects() {
 }
 
 // fills lists the kinds of objects that have a length, each with a word that follows it.
-var fills = map[string]string{"channel": "", "subscription": "", "pool": " lent", "desk": " open"}
+var fills = map[string]string{"channel": "", "subscription": "", pool: " lent", "desk": " open"}
+
+const pool = "pool"
+
+// heldBy returns the words between an object and its holders.
+func heldBy(o *snapshot.Object) string {
+	if o.Kind == pool {
+		return "lent to"
+	}
+	return "held by"
+}
 
 func (t *tree) object(o *snapshot.Object) string {
 	var b strings.Builder
@@ -492,13 +516,21 @@ func (t *tree) object(o *snapshot.Object) string {
 	if o.Closed {
 		add("closed")
 	}
-	if len(o.Holders) > 0 {
-		add("held by %s", t.list(o.Holders))
+	switch by := t.holders[o.ID]; {
+	case by == "":
+	case o.Kind == pool && len(parts) > 0: // 4 of 4 lent to
+		parts[0] += strings.TrimPrefix(by, "lent")
+	default:
+		add("%s", by)
+	}
+	receive := "to receive"
+	if o.Kind == pool {
+		receive = "for a value"
 	}
 	for _, w := range []struct {
 		n    int
 		what string
-	}{{o.Senders, "to send"}, {o.Receivers, "to receive"}, {o.Waiters, ""}} {
+	}{{o.Senders, "to send"}, {o.Receivers, receive}, {o.Waiters, ""}} {
 		if w.n > 0 {
 			verb := "wait"
 			if w.n == 1 {
@@ -510,7 +542,7 @@ func (t *tree) object(o *snapshot.Object) string {
 	if !o.Oldest.IsZero() {
 		add("the oldest for %s", t.since(o.Oldest))
 	}
-	if o.Sent > 0 || o.Received > 0 {
+	if o.Kind != pool && (o.Sent > 0 || o.Received > 0) { // the numbers of a pool count its permits
 		add("%s sent, %s received", grouped(o.Sent), grouped(o.Received))
 	}
 	if o.Dropped > 0 {

@@ -141,3 +141,23 @@ func TestTextOfGoroutines(t *testing.T) {
 		t.Errorf("%s\n%s", head(&with), head(&without))
 	}
 }
+
+// The words for a pool are those of a pool: its values are lent, and it has permits that nobody sees.
+func TestPoolsHaveTheirOwnWords(t *testing.T) {
+	s := deadlock()
+	s.Fibers[1].Wait = []snapshot.Wait{{Kind: snapshot.WaitRecv, Object: 99, Text: "for a value of conns"}}
+	s.Objects = []snapshot.Object{{ID: 99, Kind: "pool", Name: "conns", Len: 2, Cap: 2, Receivers: 1, Sent: 11, Received: 9,
+		Holders: []uint64{2, 3}, Oldest: ago(12 * time.Second)}}
+	var b bytes.Buffer
+	if err := writeText(&b, s, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"worker[0] #2: waits for a value of conns, lent to worker[0] #2, worker[1] #3, for 12s",
+		"pool conns #99: 2 of 2 lent to worker[0] #2, worker[1] #3, 1 waits for a value, the oldest for 12s\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the text has no\n%s\nbut is\n%s", want, b.String())
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"runtime/trace"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -54,7 +56,7 @@ func WithFlightRecorder(r *trace.FlightRecorder) Option {
 // Watch logs what is wrong with the default runtime, or with the sources of [WithSource]: a deadlock, a fiber that
 // never yields, a channel that stays full, and whatever else [snapshot.Explain] reports. It logs each problem once, as
 // a warning, or as an error if it is certain. It logs a problem again if it has ended and comes back. The attributes
-// are kind, certain, text, fibers and objects (the numbers of the first 100), since, and files: see [WithDir].
+// are kind, certain, text, fibers and objects (names and numbers of the first 100), since, and files: see [WithDir].
 //
 // Watch returns nil when ctx ends, and an error if it cannot make the directory. It can be called in a goroutine, and
 // in a fiber, which then waits. Its snapshots do not need the workers that it watches, and in a goroutine it needs no
@@ -150,6 +152,7 @@ func (w *watcher) begin() {
 func (w *watcher) look(ctx context.Context, of *watched) {
 	of.begin()
 	later := (&collect{most: mostShown, room: &of.now}).from(of.Source, false)
+	of.carry(later)
 	var why []snapshot.Explanation
 	if of.last != nil {
 		why = firstOf(w.explain(of.last, later), mostExplained)
@@ -166,15 +169,17 @@ func (w *watcher) look(ctx context.Context, of *watched) {
 		files, failed = w.write(of, later.Process.Live, why, string(news[0].Kind))
 	}
 	for _, e := range news {
-		w.log(ctx, &e, files, failed)
+		w.log(ctx, later, &e, files, failed)
 	}
 }
 
-func (w *watcher) log(ctx context.Context, e *snapshot.Explanation, files []string, failed error) {
+// log logs an explanation of a snapshot.
+func (w *watcher) log(ctx context.Context, s *snapshot.Snapshot, e *snapshot.Explanation, files []string,
+	failed error) {
 	attrs := []slog.Attr{
 		slog.String("kind", cut(string(e.Kind), nameBytes)), slog.Bool("certain", e.Certain),
-		slog.String("text", cut(e.Text, textBytes)), slog.Any("fibers", firstOf(e.Fibers, mostListed)),
-		slog.Any("objects", firstOf(e.Objects, mostListed)),
+		slog.String("text", cut(e.Text, textBytes)), slog.Any("fibers", fiberNames(s, firstOf(e.Fibers, mostListed))),
+		slog.Any("objects", objectNames(s, firstOf(e.Objects, mostListed))),
 	}
 	if !e.Since.IsZero() {
 		attrs = append(attrs, slog.Time("since", e.Since))
@@ -194,6 +199,38 @@ func (w *watcher) log(ctx context.Context, e *snapshot.Explanation, files []stri
 		l = slog.Default()
 	}
 	l.LogAttrs(ctx, level, "inspect: "+cut(string(e.Kind), nameBytes), attrs...)
+}
+
+// fiberNames returns the names and numbers of fibers, each once.
+func fiberNames(s *snapshot.Snapshot, ids []uint64) []string {
+	names := map[uint64]string{}
+	for i := range s.Fibers {
+		if f := &s.Fibers[i]; slices.Contains(ids, f.ID) {
+			names[f.ID] = numberedName(f.Name, f.ID)
+		}
+	}
+	return each(ids, func(id uint64) string { return cmp.Or(names[id], number(id)) })
+}
+
+// objectNames returns the kinds, names and numbers of objects, each once.
+func objectNames(s *snapshot.Snapshot, ids []uint64) []string {
+	names := map[uint64]string{}
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		names[o.ID] = strings.TrimSpace(o.Kind+" "+o.Name) + " " + number(o.ID)
+	}
+	return each(ids, func(id uint64) string { return cmp.Or(names[id], number(id)) })
+}
+
+// each returns the texts of numbers, each once.
+func each(ids []uint64, text func(uint64) string) []string {
+	all := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if one := cut(text(id), nameBytes); !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // unlike returns the explanations not reported last time. An explanation was reported if one of the same kind had a

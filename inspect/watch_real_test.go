@@ -154,7 +154,7 @@ func TestWatchLogsOnce(t *testing.T) {
 			all[0].Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value; return true })
 			if all[0].Level != slog.LevelError || all[0].Message != "inspect: deadlock" ||
 				attrs["kind"].String() != "deadlock" || !attrs["certain"].Bool() ||
-				len(attrs["fibers"].Any().([]uint64)) < 2 || len(attrs["objects"].Any().([]uint64)) != 2 ||
+				len(attrs["fibers"].Any().([]string)) < 2 || len(attrs["objects"].Any().([]string)) != 2 ||
 				!strings.Contains(attrs["text"].String(), "waits to lock alice") || attrs["since"].Time().IsZero() {
 				t.Errorf("round %d: the log has %s: %v", round, all[0].Message, attrs)
 			}

@@ -39,7 +39,7 @@ func (l *logged) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, 
 type record struct {
 	Level, Msg, Kind, Text, Error string
 	Certain                       bool
-	Fibers, Objects               []uint64
+	Fibers, Objects               []string
 	Files                         []string
 	Since                         time.Time
 }
@@ -103,6 +103,56 @@ func TestWhatIsNewIsLogged(t *testing.T) {
 		if strings.Join(got, " ") != look.want {
 			t.Errorf("look %d logs %v, want %s", i, got, look.want)
 		}
+	}
+}
+
+// The log names fibers and objects, each once, and the age of a fiber that does not yield grows from look to look,
+// although older snapshots are dropped.
+func TestWatchNamesFibersAndKeepsTheirAges(t *testing.T) {
+	var l logged
+	s := deadlock()
+	s.Workers = []snapshot.Worker{{State: "running", Fiber: 7, Beats: 5}}
+	source := watched{Source: &fake{s: s}}
+	w := newWatcher(&options{logger: l.logger()})
+	var since []time.Time
+	w.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
+		since = append(since, later.Workers[0].Since)
+		return []snapshot.Explanation{{
+			Kind: snapshot.ProblemDeadlock, Fibers: []uint64{2, 3, 2, 9999, snapshot.FirstGoroutine + 5}, Objects: []uint64{11, 9998},
+		}}
+	}
+	for i := range 4 {
+		w.look(t.Context(), &source)
+		if source.next != nil {
+			source.next.Taken = time.Now().Add(-time.Second) // it is old enough to take the place of the last one
+		}
+		s.Taken = noon.Add(time.Duration(i+1) * time.Second)
+	}
+	if len(since) != 3 || since[0].IsZero() || !since[1].Equal(since[0]) || !since[2].Equal(since[0]) {
+		t.Errorf("the worker runs the fiber since %v", since)
+	}
+	all := l.take(t)
+	if len(all) != 1 {
+		t.Fatalf("%d records", len(all))
+	}
+	if want := []string{"worker[0] #2", "worker[1] #3", "#9999", "goroutine[5]"}; !slices.Equal(all[0].Fibers, want) {
+		t.Errorf("fibers are %q, not %q", all[0].Fibers, want)
+	}
+	if got := all[0].Objects; len(got) != 2 || !strings.HasSuffix(got[0], " #11") || got[1] != "#9998" {
+		t.Errorf("objects are %q", got)
+	}
+}
+
+// A long stack is cut after a whole line.
+func TestStacksAreCutAfterLines(t *testing.T) {
+	f := snapshot.Fiber{Stack: strings.Repeat("main.work()\n\t/src/main.go:7 +0x1\n", stackBytes/20)}
+	trim(&f)
+	if !strings.HasSuffix(f.Stack, "\n…") || strings.Contains(f.Stack, "+0x…") || len(f.Stack) > stackBytes+len("…") {
+		t.Errorf("the stack ends with %q", f.Stack[len(f.Stack)-20:])
+	}
+	f.Stack = strings.Repeat("x", stackBytes+1)
+	if trim(&f); f.Stack != "…" {
+		t.Errorf("one long line becomes %d bytes", len(f.Stack))
 	}
 }
 

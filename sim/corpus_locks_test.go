@@ -338,6 +338,42 @@ func TestReportOfAHolderThatHasEnded(t *testing.T) {
 	saysNot(t, f, "cycle")
 }
 
+// A report says which fibers have the values of a pool, and names the cycle over a lock and a pool.
+func TestReportOfAPool(t *testing.T) {
+	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
+		conns := coir.NewPool(1, func(context.Context) (int, error) { return 1, nil }, nil, coir.WithName("conns"))
+		cache := locks.NewMutex(coir.WithName("cache"))
+		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
+			n.Go("query", func(ctx context.Context) error {
+				c, err := conns.Get(ctx)
+				if err != nil {
+					return err
+				}
+				defer conns.Put(c) //nolint:errcheck // it was lent
+				if err := cache.Lock(ctx); err != nil {
+					return err
+				}
+				cache.Unlock()
+				return nil
+			})
+			n.Go("refresh", func(ctx context.Context) error {
+				if err := cache.Lock(ctx); err != nil {
+					return err
+				}
+				defer cache.Unlock()
+				c, err := conns.Get(ctx)
+				if err != nil {
+					return err
+				}
+				return conns.Put(c)
+			})
+		})
+	})
+	says(t, f, "refresh waits in Pool.Get for a value of conns, lent to query since step ",
+		"query   waits to lock cache, held by refresh since step ",
+		"  cycle:\n    query waits for refresh\n    refresh waits for query\n")
+}
+
 func TestReportOfALockThatNoFiberHolds(t *testing.T) {
 	slots := locks.NewSemaphore(2, coir.WithName("slots"))
 	slots.TryAcquire(2)

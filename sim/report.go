@@ -425,6 +425,9 @@ func (r *findings) wish(c choice) report.Wish {
 		x.Text, x.Ends, x.Note = c.op.Waits(x.Name+r.full(c.object)), c.op.Ends(), r.shut[c.object]
 	case policy.Recv:
 		x.Text, x.Ends, x.Note = c.op.Waits(x.Name), c.op.Ends(), r.shut[c.object]
+		if by := r.taken[c.object]; len(by) > 0 { // of a pool, whose values these fibers have
+			x.How, x.By, x.Any = "lent to", by, true
+		}
 	case policy.Wait:
 		x.Text = c.op.Waits(r.fiber(c.op, c.object))
 		if i, ok := r.number[c.object]; ok {
@@ -461,7 +464,7 @@ func (r *findings) hold() {
 			if c, ok := r.chosen(e); ok {
 				op, object = c.op, c.object
 			}
-			if e.fiber == h.fiber && object == h.object && op.Take > 0 && !op.Undo {
+			if e.fiber == h.fiber && object == h.object && (op.Take > 0 && !op.Undo || op.Kind == policy.Recv) {
 				x.At = strings.TrimPrefix(r.siteOf(s).at(), ", at ")
 				break
 			}

@@ -64,7 +64,7 @@ const (
 	// ProblemChannelFull: a channel has been full for a long time, and nothing is received from it.
 	ProblemChannelFull Problem = "channel-full"
 	// ProblemExhausted: all values of a pool have been lent for a long time, or a semaphore has had no free permits, and
-	// fibers wait for them. Coir does not know who has them.
+	// fibers wait for them.
 	ProblemExhausted Problem = "exhausted"
 	// ProblemLockHeld: fibers have waited for a lock for a long time, and it has not been unlocked.
 	ProblemLockHeld Problem = "lock-held"
@@ -499,8 +499,8 @@ func (f *both) hasOwnLimit() bool {
 func (f *Fiber) inLine() bool { return f.Waits == 0 && len(f.Wait) == 1 && f.Wait[0].Kind == WaitPlace }
 
 // mayEnd reports whether a wait may end although no fiber ends it. A wait for a channel may end if a goroutine was the
-// last to use the other side, because the goroutine may do so again. A wait for a lock may end if the lock is held by a
-// goroutine that does not wait.
+// last to use the other side, because the goroutine may do so again. A wait for a lock or a pool may end if the lock,
+// or a value, is held by a goroutine that does not wait.
 func (p *pair) mayEnd(w Wait) bool {
 	o := p.object(w.Object)
 	switch w.Kind {
@@ -509,6 +509,9 @@ func (p *pair) mayEnd(w Wait) bool {
 	case WaitSend:
 		return o != nil && o.ToOutside
 	case WaitRecv:
+		if o != nil && o.borrowersKnown() {
+			return slices.ContainsFunc(o.Holders, p.isFree)
+		}
 		return o != nil && o.FromOutside
 	case WaitEnd:
 		_, ok := p.fiber(w.Fiber)

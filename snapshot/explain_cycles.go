@@ -15,6 +15,8 @@ import (
 //
 //	a fiber                is stuck if it may be (see rule.fits) and each of its cases is stuck
 //	a lock                 is stuck if each of its holders is stuck
+//	a pool                 is stuck if all values are lent and each of the borrowers is stuck: a guess, because
+//	                       another fiber may give a value back
 //	the end of a fiber     is stuck if the fiber is stuck
 //	the join of a nursery  is stuck if one of the children is stuck
 //	a side of a channel    is stuck if the fibers that are known to have used the other side last are stuck: a guess
@@ -32,7 +34,7 @@ type rule int
 const (
 	hard    rule = iota // only waits that are certainly stuck
 	limited             // also waits that a limit or a cancel may end
-	soft                // also waits for channels and semaphores, but none that a limit or a cancel may end
+	soft                // also waits for channels, pools and semaphores, but none that a limit or a cancel may end
 	loose               // also those: the waits of both limited and soft
 )
 
@@ -205,6 +207,8 @@ func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 		// Often one fiber acquires a semaphore, and another one releases it.
 		_, own := slices.BinarySearch(o.holders, f.ID)
 		return o.holders, o.isLock() || g.rule >= soft && !own
+	case o.Kind == pool:
+		return o.holders, o.allLent()
 	case o.Closed || o.before.Closed || o.Sent != o.before.Sent || o.Received != o.before.Received:
 	case w.Kind == WaitSend && o.Receivers == 0 && o.Receiver == o.before.Receiver:
 		return g.only(o.Receiver, o.ReceiverBefore)
@@ -213,6 +217,19 @@ func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 		return g.only(o.Sender, o.SenderBefore, g.lastReceiver(o))
 	}
 	return nil, false
+}
+
+// allLent reports whether all values of a pool were lent in both snapshots, to the same known fibers, and none has been
+// given back in between.
+func (o *thing) allLent() bool {
+	return !o.Closed && !o.before.Closed && o.Received == o.before.Received && o.Sent == o.before.Sent && o.Len >= o.Cap &&
+		o.borrowersKnown() && len(o.before.Holders) == len(o.Holders)
+}
+
+// borrowersKnown reports whether the holders of a pool are known, and the same in both snapshots. A fiber is a holder
+// for each value that it has.
+func (o *thing) borrowersKnown() bool {
+	return o.Kind == pool && len(o.holders) > 0 && len(o.Holders) == o.Len
 }
 
 // only returns the given fibers that have not ended. It returns false if the first of them is not known.
@@ -422,7 +439,7 @@ func (g *graph) cycle(start int, childless bool) (way []link) {
 // them.
 func (g *graph) tellComponent(component, around []int) {
 	start := slices.IndexFunc(component, func(v int) bool {
-		return slices.ContainsFunc(g.at(v).Wait, func(w Wait) bool { return w.Kind != WaitRecv })
+		return slices.ContainsFunc(g.at(v).Wait, func(w Wait) bool { return w.Kind != WaitRecv || g.isPool(w.Object) })
 	})
 	if start < 0 {
 		if !g.quiet {
@@ -471,6 +488,12 @@ func (g *graph) tellComponent(component, around []int) {
 	g.told[len(g.told)-1].Certain = g.rule == hard
 }
 
+// isPool reports whether the object is a pool.
+func (p *pair) isPool(id uint64) bool {
+	o := p.object(id)
+	return o != nil && o.Kind == pool
+}
+
 // cycleText describes a cycle: a waits to lock B, held by b, which waits to lock A, held by a.
 func (g *graph) cycleText(way []link) string {
 	const most = 5 // the most fibers that are listed one by one
@@ -509,20 +532,21 @@ func (g *graph) linkText(l link, to int, last bool) string {
 	if itself {
 		name = "itself"
 	}
-	switch w.Kind {
-	case WaitEnd:
+	switch {
+	case w.Kind == WaitEnd:
 		return text + which // the text has the name
-	case WaitJoin:
+	case w.Kind == WaitJoin:
 		return text + ": " + name + which
-	case WaitUse:
-		n := len(g.object(w.Object).holders)
-		switch {
+	case w.Kind == WaitUse || g.isPool(w.Object):
+		o := g.object(w.Object)
+		n := len(o.holders)
+		switch text += ", " + o.heldBy() + " "; {
 		case n == 1:
-			return text + ", held by " + name + which
+			return text + name + which
 		case last:
-			return text + fmt.Sprintf(", held by %d fibers, all of them stuck, one of which is %s", n, name)
+			return text + fmt.Sprintf("%d fibers, all of them stuck, one of which is %s", n, name)
 		}
-		return text + fmt.Sprintf(", held by %d fibers, all of them stuck, of which %s ", n, name)
+		return text + fmt.Sprintf("%d fibers, all of them stuck, of which %s ", n, name)
 	}
 	how := g.used(w, g.fibers[to].ID)
 	switch {

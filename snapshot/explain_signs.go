@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -172,6 +173,7 @@ func (p *pair) findNeverYields() {
 		before[p.earlier.Workers[i].ID] = &p.earlier.Workers[i]
 	}
 	p.still = len(p.later.Workers) > 0
+	began := map[int]time.Time{}
 	for i := range p.later.Workers {
 		w := &p.later.Workers[i]
 		b := before[w.ID]
@@ -182,14 +184,23 @@ func (p *pair) findNeverYields() {
 		f, ok := p.fiber(w.Fiber)
 		if ok && busy(w) && busy(b) && p.holds(&p.fibers[f]) {
 			p.hogs[f] = true
+			began[f] = first(p.earlier.Taken.Add(p.earlier.Took), b.Since)
 		}
 	}
 	for _, same := range p.bySite(func(i int) bool { return p.hogs[i] }) {
 		f := &p.fibers[same[0]]
+		since, youngest := began[same[0]], began[same[0]]
+		for _, i := range same {
+			since = first(since, began[i])
+			if began[i].After(youngest) {
+				youngest = began[i]
+			}
+		}
 		text := fmt.Sprintf("%s%s likely %s for %s", p.names(same), spawned(f.Spawned),
-			pick(same, "has not yielded its worker", "have not yielded their workers"), span{p.gap, true})
+			pick(same, "has not yielded its worker", "have not yielded their workers"),
+			span{p.later.Taken.Sub(youngest), true})
 		text += f.isAt()
-		p.tell(ProblemNeverYields, f.like(), text, same, p.oldest(same))
+		p.tell(ProblemNeverYields, f.like(), text, same, since)
 	}
 }
 
@@ -360,22 +371,49 @@ func (p *pair) findExhausted() {
 		return o.Kind == pool && o.Len >= o.Cap && o.before.Len >= o.before.Cap && !o.Closed && p.stays(o)
 	}
 	for _, o := range p.gather(WaitRecv, lent) {
-		p.tellExhausted(o, fmt.Sprintf("for a value of %s (%d of %d lent)", o.name(), o.Len, o.Cap), "values")
+		p.tellExhausted(o, fmt.Sprintf("for a value of %s (%d of %d lent)", o.name(), o.Len, o.Cap), p.borrowers(o))
 	}
 	taken := func(o *thing) bool { return o.Kind == semaphore && p.stays(o) }
 	for _, o := range p.gather(WaitUse, taken) {
-		p.tellExhausted(o, "to acquire "+o.name(), "permits")
+		p.tellExhausted(o, "to acquire "+o.name(), "coir does not know who has the permits")
 	}
 }
 
-// tellExhausted reports a pool or a semaphore. want is what its waiters wait for, and parts are what others have of it.
-func (p *pair) tellExhausted(o *thing, want, parts string) {
+// tellExhausted reports a pool or a semaphore. want is what its waiters wait for, and who says who has that.
+func (p *pair) tellExhausted(o *thing, want, who string) {
 	if !p.isNews(o) {
 		return
 	}
-	text := fmt.Sprintf("%s %s %s%s%s; coir does not know who has the %s", p.crowd(o.waiters),
-		pick(o.waiters, "waits", "wait"), want, p.line(o.waiters), p.lasts(o.Oldest, o.waiters), parts)
+	text := fmt.Sprintf("%s %s %s%s%s; %s", p.crowd(o.waiters), pick(o.waiters, "waits", "wait"), want,
+		p.line(o.waiters), p.lasts(o.Oldest, o.waiters), who)
 	p.tell(ProblemExhausted, o.like(), text, o.waiters, o.Oldest, o.ID)
+}
+
+// borrowers says who has the values of a pool, and what they do.
+func (p *pair) borrowers(o *thing) string {
+	if !o.borrowersKnown() {
+		return "coir does not know who has the values"
+	}
+	if len(o.holders) == 1 {
+		return fmt.Sprintf("%s, which has all of them, %s", p.nameOf(o.holders[0]), p.chainOf(o.holders[0]))
+	}
+	var alive []int
+	var texts []string
+	gone := 0
+	for _, id := range o.holders {
+		if i, ok := p.fiber(id); ok {
+			alive = append(alive, i)
+		} else if gone++; gone <= mostNames {
+			texts = append(texts, p.nameOf(id)+" "+p.chainOf(id))
+		}
+	}
+	if len(alive) > 0 {
+		texts = append([]string{p.does(alive)}, texts...)
+	}
+	if more := gone - mostNames; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return "those that have the values: " + strings.Join(texts, "; ")
 }
 
 // findLockHeld reports locks that fibers have waited for for a long time. It omits those whose holder has ended, and

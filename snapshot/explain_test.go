@@ -141,6 +141,25 @@ var lent = func() (s Snapshot) {
 	return s
 }()
 
+// A fiber that holds a lock and waits for a value of a pool, and fibers that have the values and wait for the lock.
+var borrowed = func() (s Snapshot) {
+	pool := Wait{Kind: WaitRecv, Object: 11, Text: "for a value of connections"}
+	s.Fibers = []Fiber{
+		waiting(1, "refresh", pool), waiting(2, "query[0]", lock(12, "cache")), waiting(3, "query[1]", lock(12, "cache")),
+		waiting(4, "query[2]", pool), runs,
+	}
+	s.Objects = []Object{
+		{ID: 11, Kind: "pool", Name: "connections", Len: 2, Cap: 2, Sent: 20, Received: 20, Sender: 99, Receivers: 2,
+			Holders: []uint64{2, 3}, Oldest: ago(3100 * time.Millisecond), Ends: "give a value back to"},
+		mutex(12, "cache", 1),
+	}
+	return s
+}()
+
+const borrowedText = "deadlock: refresh waits for a value of connections (2 of 2 lent), lent to 2 fibers, all of them " +
+	"stuck, of which query[0] waits to lock cache, held by refresh: likely a deadlock, for 3.1s; query[1], query[2] wait " +
+	"for them, the oldest for 3.1s"
+
 // A semaphore without permits.
 var permits = Snapshot{
 	Fibers: []Fiber{
@@ -532,6 +551,28 @@ func TestLikelyCyclesAreExplained(t *testing.T) {
 			Objects: []Object{{ID: 11, Kind: "channel", Name: "changes", Sender: 1, Receiver: 1, Receivers: 1}},
 		}, nil, []string{"deadlock: watcher waits to receive from changes, and was itself the last to send to it: likely a " +
 			"deadlock, for 3.1s"}},
+		{"a lock and a pool", borrowed, nil, []string{borrowedText}},
+		{"a lock and a pool with one value", borrowed, edit(func(s *Snapshot) {
+			o := &s.Objects[0]
+			o.Len, o.Cap, o.Holders = 1, 1, []uint64{2}
+		}), []string{"deadlock: refresh waits for a value of connections (1 of 1 lent), lent to query[0], which waits to " +
+			"lock cache, held by refresh: likely a deadlock, for 3.1s; query[1], query[2] wait for them, the oldest for 3.1s"}},
+		{"a pool whose borrowers wait for a second value", borrowed, edit(func(s *Snapshot) {
+			s.Fibers, s.Objects[0].Holders = []Fiber{s.Fibers[0], s.Fibers[3], runs}, []uint64{1, 4}
+		}), []string{"deadlock: refresh waits for a value of connections (2 of 2 lent), lent to 2 fibers, all of them " +
+			"stuck, one of which is itself: likely a deadlock, for 3.1s; query[2] waits for it"}},
+		{"a lock and a pool, and a borrower runs", borrowed,
+			edit(func(s *Snapshot) { s.Objects[0].Holders[1] = runs.ID }), nil},
+		{"a lock and a pool, and a borrower has ended", borrowed,
+			edit(func(s *Snapshot) { s.Objects[0].Holders[1] = 50 }), nil},
+		{"a lock and a pool, and one borrower is not known", borrowed,
+			edit(func(s *Snapshot) { s.Objects[0].Holders = s.Objects[0].Holders[:1] }), nil},
+		{"a lock and a pool, and a value is free", borrowed, edit(func(s *Snapshot) { s.Objects[0].Cap++ }), nil},
+		{"a lock and a pool that is closed", borrowed, edit(func(s *Snapshot) { s.Objects[0].Closed = true }), nil},
+		{"a lock and a pool that moves", borrowed, func(_, later *Snapshot) { later.Objects[0].Received++ }, nil},
+		{"a lock and a pool, in a context that may end", borrowed,
+			edit(func(s *Snapshot) { s.Fibers[0].Foreign = true }), []string{strings.Replace(borrowedText, "; query",
+				", unless the context of a wait ends; query", 1)}},
 		{"idle actors", Snapshot{
 			Fibers: []Fiber{waiting(1, "a", recv(11)), waiting(2, "b", recv(12)), runs},
 			Objects: []Object{
@@ -669,6 +710,13 @@ func TestStarvedFibersAreExplained(t *testing.T) {
 				"least 2s; crunch, which does not yield, holds the workers",
 			"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 2s; crunch is at " +
 				"app/sum.go:4"}},
+		{"a fiber that has not yielded since before the earlier snapshot", busyPool, edit(func(s *Snapshot) {
+			for i := range s.Workers {
+				s.Workers[i].Since = ago(time.Minute)
+			}
+			s.Fibers = s.Fibers[:1]
+		}), []string{"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 1m; " +
+			"crunch is at app/sum.go:4"}},
 		{"a fiber that has not begun", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:2]
 			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100}}
@@ -765,6 +813,14 @@ func TestExhaustedPoolsAndHeldLocksAreExplained(t *testing.T) {
 			"lent), the oldest for 20s; coir does not know who has the values"}},
 		{"a pool whose values are lent, and one waiter", lent, edit(func(s *Snapshot) { s.Fibers = s.Fibers[11:] }), []string{
 			"exhausted: get[11] waits for a value of connections (4 of 4 lent) for 20s; coir does not know who has the values"}},
+		{"a pool whose values are lent to known fibers", lent, edit(func(s *Snapshot) {
+			s.Objects[0].Holders = []uint64{runs.ID, 1, 50, 50}
+		}), []string{"exhausted: 12 fibers wait for a value of connections (4 of 4 lent), the oldest for 20s; those that have " +
+			"the values: get[0] waits for a value of connections (4 of 4 lent); other runs; fiber 50 has ended"}},
+		{"a pool whose values are lent to one fiber", lent, edit(func(s *Snapshot) {
+			s.Objects[0].Holders = []uint64{50, 50, 50, 50}
+		}), []string{"exhausted: 12 fibers wait for a value of connections (4 of 4 lent), the oldest for 20s; fiber 50, which " +
+			"has all of them, has ended"}},
 		{"a pool that moves", lent, func(_, later *Snapshot) { later.Objects[0].Received++ }, nil},
 		{"a pool to which a value was given back", lent, func(_, later *Snapshot) { later.Objects[0].Sent++ }, nil},
 		{"a pool that was not exhausted", lent, func(earlier, _ *Snapshot) { earlier.Objects[0].Len-- }, nil},

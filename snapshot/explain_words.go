@@ -240,20 +240,21 @@ func (p *pair) crowd(fibers []int) string {
 	return count(len(fibers), p.noun(fibers))
 }
 
-// chain says what a fiber does. If it waits for a lock, chain also says what the holder does, and so on.
+// chain says what a fiber does. If it waits for a lock, or for a pool whose values another one has, chain also says what
+// the holder does, and so on.
 func (p *pair) chain(i int) string {
 	const most = 4 // holders
 	text, _ := p.doing(p.fibers[i].Fiber)
 	for range most {
 		wait := p.fibers[i].Wait
-		if len(wait) != 1 || wait[0].Kind != WaitUse {
+		if len(wait) != 1 {
 			break
 		}
 		o := p.object(wait[0].Object)
-		if o == nil || len(o.holders) != 1 {
+		if o == nil || len(o.holders) != 1 || wait[0].Kind != WaitUse && !o.borrowersKnown() {
 			break
 		}
-		text += ", held by " + p.nameOf(o.holders[0])
+		text += ", " + o.heldBy() + " " + p.nameOf(o.holders[0])
 		k, ok := p.fiber(o.holders[0])
 		if !ok || p.stuck[k] { // another explanation names what it waits for
 			break
@@ -284,6 +285,8 @@ func (p *pair) waitText(w Wait, its string) string {
 	case WaitSend, WaitRecv:
 		o := p.object(w.Object)
 		switch {
+		case o != nil && o.Kind == pool && o.Cap > 0:
+			return fmt.Sprintf("for a value of %s (%d of %d lent)", o.name(), o.Len, o.Cap)
 		case o == nil || o.Kind != channel:
 		case w.Kind == WaitRecv:
 			return "to receive from " + o.name()

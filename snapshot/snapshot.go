@@ -191,7 +191,8 @@ type Object struct {
 	ToOutside   bool `json:"toOutside,omitempty"`
 
 	// Holders are the fibers and goroutines that hold the object, if they are known, and Ends is what they do to end a
-	// wait, such as "unlock". On a processor of 32 bits, the goroutines are not known.
+	// wait, such as "unlock". On a processor of 32 bits, the goroutines that hold a lock are not known. The holders of a
+	// pool are those to which it has lent its values; one that has several values is listed several times.
 	Holders []uint64 `json:"holders,omitempty"`
 	Ends    string   `json:"ends,omitempty"`
 
@@ -229,4 +230,7 @@ type Worker struct {
 	// Beats counts the switches of the worker. If neither Beats nor Fiber changes from one snapshot to the next, that
 	// fiber has not yielded.
 	Beats uint64 `json:"beats"`
+	// Since is a time since which neither Beats nor Fiber has changed. A runtime leaves it zero; a program that takes
+	// snapshots again and again can set it, so that [Explain] need not begin with the earlier snapshot.
+	Since time.Time `json:"since,omitzero"`
 }

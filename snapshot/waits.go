@@ -13,6 +13,14 @@ const leastIdle = 10 * time.Second
 // isLock reports whether only the fiber that holds the object can release it.
 func (o *Object) isLock() bool { return strings.HasSuffix(o.Ends, "unlock") }
 
+// heldBy returns the words between the object and its holders.
+func (o *Object) heldBy() string {
+	if o.Kind == pool {
+		return "lent to"
+	}
+	return "held by"
+}
+
 // Contended reports whether fibers wait for a lock, for a value of a pool, for a semaphore, or to send. Others have
 // what these fibers wait for. In a healthy program such waits are short, while waits to receive may be long.
 func (o *Object) Contended() bool {

@@ -63,7 +63,7 @@ func (r *record) ending(dir string) *report.Trace {
 		}
 		for _, id := range a.holders {
 			if i, ok := fibers[id]; ok {
-				x.By = append(x.By, report.Hold{Actor: i})
+				x.By, x.Any = append(x.By, report.Hold{Actor: i}), true // only a pool has several
 			}
 		}
 		if len(x.By) > 0 { // else a TryLock, whose result is not known, may hold it

@@ -53,6 +53,7 @@ func main() {
 // bugs are the bodies of a Run, one for each bug.
 var bugs = map[string]func(ctx context.Context, n *coir.Nursery) error{
 	"locks":    twoLocks,
+	"pool":     lockAndPool,
 	"pipeline": pipeline,
 	"gone":     receiverGone,
 	"full":     slowReceiver,
@@ -91,6 +92,49 @@ func twoLocks(ctx context.Context, n *coir.Nursery) error {
 			return err
 		}
 		return alice.Lock(ctx)
+	})
+	idle(n)
+	return nil
+}
+
+// lockAndPool has a fiber that holds a lock and waits for a connection, while the fibers that have all connections wait
+// for the lock.
+func lockAndPool(_ context.Context, n *coir.Nursery) error {
+	type connection struct{}
+	dial := func(context.Context) (*connection, error) { return new(connection), nil }
+	connections := coir.NewPool(2, dial, nil, coir.WithName("connections"))
+	cache := locks.NewMutex(coir.WithName("cache"))
+	met := locks.NewBarrier(3)
+	for i := range 2 {
+		n.Go("query", func(ctx context.Context) error {
+			c, err := connections.Get(ctx)
+			if err != nil {
+				return err
+			}
+			defer connections.Put(c) //nolint:errcheck // it was lent
+			if _, _, err := met.Wait(ctx); err != nil {
+				return err
+			}
+			if err := cache.Lock(ctx); err != nil {
+				return err
+			}
+			cache.Unlock()
+			return nil
+		}, coir.WithIndex(i))
+	}
+	n.Go("refresh", func(ctx context.Context) error {
+		if err := cache.Lock(ctx); err != nil {
+			return err
+		}
+		defer cache.Unlock()
+		if _, _, err := met.Wait(ctx); err != nil {
+			return err
+		}
+		c, err := connections.Get(ctx)
+		if err != nil {
+			return err
+		}
+		return connections.Put(c)
 	})
 	idle(n)
 	return nil

@@ -30,6 +30,9 @@ var told = map[string]string{
 	"pipeline": "likely: [deadlock] parse waits to send to parsed (full, 4 of 4), and retry, which was the last to " +
 		"receive from it, waits to send to again, and parse was the last to receive from it: likely a deadlock, for " +
 		"T; spawned at stuck/main.go:L, stuck/main.go:L; main waits for them",
+	"pool": "likely: [deadlock] query[N] waits to lock cache, held by refresh, which waits for a value of connections (2 of " +
+		"2 lent), lent to 2 fibers, all of them stuck, one of which is query[N]: likely a deadlock, for T; spawned at " +
+		"stuck/main.go:L, stuck/main.go:L; main, query[N] wait for them, the oldest for T",
 	"gone": "likely: [receiver-gone] producer, spawned at stuck/main.go:L, waits to send to orders (full, 8 of 8) for " +
 		"T; fiber N, which was the last to receive from it, has ended",
 	"full": "likely: [channel-full] read, spawned at stuck/main.go:L, waits to send to lines (full, 64 of 64) for T; " +
@@ -51,7 +54,7 @@ var told = map[string]string{
 
 // left is the number of fibers that are left in each program, with goroutines that wait.
 var left = map[string]int{
-	"locks": 5, "pipeline": 4, "gone": 3, "full": 4, "handlers": 6, "native": 5, "hog": 3, "cancel": 4, "ticket": 3, "all": 4,
+	"locks": 5, "pool": 5, "pipeline": 4, "gone": 3, "full": 4, "handlers": 6, "native": 5, "hog": 3, "cancel": 4, "ticket": 3, "all": 4,
 }
 
 // settled takes snapshots until two in a row show the same waits of the given number of fibers, and every fiber waits,
@@ -99,6 +102,7 @@ func steady(text string) string {
 	for _, r := range []struct{ from, to string }{
 		{`\b\d+(\.\d+)?(ms|s|m\d+s|m)\b`, "T"}, {`\.go:\d+`, ".go:L"}, {`fiber \d+,`, "fiber N,"}, {`worker\[\d\]`, "worker[N]"},
 		{`order\[\d+\]`, "order[N]"},
+		{`query\[\d\]`, "query[N]"},
 	} {
 		text = regexp.MustCompile(r.from).ReplaceAllString(text, r.to)
 	}
