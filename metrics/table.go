@@ -270,7 +270,8 @@ var explanations = []explanation{
 	{snapshot.ProblemCancelIgnored, "likely"}, {snapshot.ProblemHolderGone, "likely"},
 	{snapshot.ProblemReceiverGone, "likely"}, {snapshot.ProblemStarved, "likely"}, {snapshot.ProblemNeverYields, "likely"},
 	{snapshot.ProblemChannelFull, "likely"}, {snapshot.ProblemBlockingCalls, "likely"}, {snapshot.ProblemTicketOld, "likely"},
-	{snapshot.ProblemTrouble, "likely"}, {snapshot.ProblemExhausted, "likely"}, {snapshot.ProblemLockHeld, "likely"},
+	{snapshot.ProblemTrouble, "certain"}, {snapshot.ProblemTrouble, "likely"}, {snapshot.ProblemExhausted, "likely"},
+	{snapshot.ProblemLockHeld, "likely"},
 }
 
 func readExplanations(v *view, add adder) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir/snapshot"
 )
@@ -49,7 +50,7 @@ func TestTroubleAfterAQuestion(t *testing.T) {
 			}()
 			<-ended
 			var o snapshot.Object
-			c.sight.trouble.Show(&o)
+			c.sight.trouble.Show(&o, time.Time{}, nil)
 			if o.Trouble != test.want || c.sight.asking || c.sight.backlog != -1 {
 				t.Errorf("after the question, trouble %q, asking %v, backlog %d; want %q, false, -1",
 					o.Trouble, c.sight.asking, c.sight.backlog, test.want)

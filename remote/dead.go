@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"time"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote/internal/attempt"
+	"github.com/coir-go/coir/remote/internal/trouble"
 )
 
 // DeadLetter is a value that could not be processed: its codec could not decode it, it failed more often than
@@ -13,6 +17,11 @@ import (
 // codec [JSON]:
 //
 //	dead, err := remote.Durable[remote.DeadLetter](ctx, n, t, remote.DeadName("orders"), remote.DeadCapacity)
+//
+// The end that stores a dead letter also logs it as a warning, with the channel, the ID, the number of deliveries and
+// the reason, but not the value: see [WithLogger]. An end logs the first 10 dead letters, and then at most one every 10
+// seconds. That warning has the number of dead letters that were not logged since the previous one; Stats.Dead counts
+// all of them.
 type DeadLetter struct {
 	ID     ID // of the value
 	Reason string
@@ -39,5 +48,58 @@ func (c *Chan[T]) bury(ctx context.Context, d Delivery, reason string) error {
 		return fmt.Errorf("remote: store the dead letter of %v of %s: %w", m.ID, c.name, err)
 	}
 	c.count(func(st *Stats) { st.Dead++ })
+	c.logDead(ctx, d, reason)
 	return nil
+}
+
+// The rate of warnings about dead letters.
+const (
+	logFirst = 10               // warnings at once
+	logEvery = 10 * time.Second // for each further one
+)
+
+// rate limits the warnings about the dead letters of an end. It is a bucket of logFirst tokens.
+type rate struct {
+	begun   bool
+	full    time.Duration // when all tokens are there again
+	skipped int           // dead letters since the last warning
+}
+
+// take takes a token. It reports whether there was one, and the number of dead letters without one since the last.
+func (r *rate) take(now time.Duration) (skipped int, ok bool) {
+	if !r.begun || r.full < now {
+		r.begun, r.full = true, now
+	}
+	if r.full+logEvery > now+logFirst*logEvery {
+		r.skipped++
+		return 0, false
+	}
+	r.full += logEvery
+	skipped, r.skipped = r.skipped, 0
+	return skipped, true
+}
+
+// logDead logs a dead letter.
+func (c *Chan[T]) logDead(ctx context.Context, d Delivery, reason string) {
+	log := c.set.logger
+	if log == nil {
+		if c.sight.silent {
+			return
+		}
+		log = slog.Default()
+	}
+	c.sight.mu.Lock()
+	skipped, ok := c.sight.logs.take(coir.Now(ctx))
+	c.sight.mu.Unlock()
+	if !ok {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("channel", c.name), slog.String("id", d.Msg().ID.String()), slog.Int("tries", d.Tries()),
+		slog.String("reason", trouble.Cut(reason)),
+	}
+	if skipped > 0 {
+		attrs = append(attrs, slog.Int("notLogged", skipped))
+	}
+	log.LogAttrs(ctx, slog.LevelWarn, "remote: a value became a dead letter", attrs...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 
 	"github.com/coir-go/coir"
 )
@@ -18,6 +19,7 @@ type settings struct {
 	prefetch int
 	tries    int
 	meaning  Meaning
+	logger   *slog.Logger // nil for the default one
 }
 
 func settle[T any](opts []Option) settings {
@@ -73,6 +75,10 @@ func WithTries(n int) Option {
 // WithMeaning accepts a transport whose stored messages have at least this meaning. Without it, [Durable] fails if the
 // transport promises less than [MeaningDurable].
 func WithMeaning(m Meaning) Option { return func(s *settings) { s.meaning = m } }
+
+// WithLogger sets the logger of dead letters, in place of [slog.Default]: see [DeadLetter]. In a simulation, which runs
+// many schedules, only a logger that this option sets is used.
+func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.logger = l } }
 
 // Codec turns values into bytes and back. A codec for protobuf, for example, calls proto.Marshal and proto.Unmarshal.
 type Codec interface {

@@ -46,6 +46,7 @@ type sight struct {
 
 	mu      sync.Mutex // guards the fields below; not held while anything waits
 	stats   Stats
+	logs    rate
 	sends   list.List // of time.Time: when the waiting sends began, the oldest first
 	left    bool
 	backlog int // the last answer of the broker; negative if there is none
@@ -87,7 +88,8 @@ func (c *Chan[T]) show(o *snapshot.Object) {
 	o.FromOutside, o.ToOutside = true, true // other processes send and receive
 	o.Note, o.Len = s.note(c.stored, c.cap)
 	if !s.left {
-		s.trouble.Show(o)
+		since, lost := c.t.Lost()
+		s.trouble.Show(o, since, lost)
 	}
 	// The fiber that hands values over may wait to send to the local channel, but only while none receives.
 	if o.Receivers == 0 {

@@ -4,6 +4,7 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -68,6 +69,56 @@ func (p patient) Pull(ctx context.Context, queue string, credit int) ([]remote.D
 	return p.Transport.Pull(ctx, queue, credit)
 }
 
+// sure is a transport that knows since when its connection is lost.
+type sure struct{ leaky }
+
+func (s sure) Lost() (since time.Time, err error) {
+	if err := s.err(); err != nil {
+		return time.Unix(1, 0), err
+	}
+	return time.Time{}, nil
+}
+
+// A lost connection is shown as certain, without a request, and is no longer shown when it is back.
+func TestALostConnectionIsCertain(t *testing.T) {
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+	synctest.Test(t, func(t *testing.T) {
+		rt := coir.NewRuntime()
+		down := new(atomic.Bool)
+		tr := sure{leaky{memory.New().Node("a"), down}}
+		keys, err := ticket.NewKeys(1, make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
+			names := []string{fresh("news"), fresh("orders"), fresh("replies")}
+			_, err1 := remote.Volatile[int](ctx, n, tr, names[0], 4)
+			_, err2 := remote.Durable[int](ctx, n, tr, names[1], 4)
+			_, err3 := ticket.New[int](ctx, n, tr, names[2], keys)
+			if err := errors.Join(err1, err2, err3); err != nil {
+				return err
+			}
+			for _, lost := range []bool{false, true, false} {
+				down.Store(lost)
+				s := rt.Snapshot(snapshot.Options{})
+				for _, name := range names {
+					o := object(s, name)
+					if o.TroubleCertain != lost || strings.Contains(o.Trouble, "connection refused") != lost ||
+						o.TroubleSince.Equal(time.Unix(1, 0)) != lost {
+						t.Errorf("the connection is lost: %v, and %s is shown with %q since %v", lost, name, o.Trouble, o.TroubleSince)
+					}
+				}
+			}
+			n.Cancel(nil)
+			return nil
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
 // A desk without open tickets shows that the broker is away, and that the broker has returned.
 func TestTroubleOfAnIdleDesk(t *testing.T) {
 	coir.ListObjects(true)
@@ -80,7 +131,8 @@ func TestTroubleOfAnIdleDesk(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = rt.Run(t.Context(), func(ctx context.Context, n *coir.Nursery) error {
-			d, err := ticket.New[int](ctx, n, patient{leaky{memory.New().Node("a"), down}}, "replies", keys)
+			name := fresh("replies")
+			d, err := ticket.New[int](ctx, n, patient{leaky{memory.New().Node("a"), down}}, name, keys)
 			if err != nil {
 				return err
 			}
@@ -90,7 +142,7 @@ func TestTroubleOfAnIdleDesk(t *testing.T) {
 				if err := coir.Sleep(ctx, time.Minute); err != nil {
 					return err
 				}
-				o := object(rt.Snapshot(snapshot.Options{}), "replies")
+				o := object(rt.Snapshot(snapshot.Options{}), name)
 				if got := strings.HasPrefix(o.Trouble, "the broker is away"); got != away {
 					t.Errorf("the broker is away: %v, and the desk is shown with the trouble %q", away, o.Trouble)
 				}
@@ -102,6 +154,11 @@ func TestTroubleOfAnIdleDesk(t *testing.T) {
 		}
 	})
 }
+
+var made atomic.Int64
+
+// fresh returns a name that no other object has: a listed object may be shown for some time after its test.
+func fresh(name string) string { return fmt.Sprint(name, made.Add(1)) }
 
 // object returns the object with the name, or an empty one.
 func object(s *snapshot.Snapshot, name string) snapshot.Object {

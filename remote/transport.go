@@ -80,6 +80,10 @@ type Transport interface {
 	// Ready returns nil if all that this process uses of the transport can be used now: the connection, and the streams
 	// or tables. Otherwise the error names what cannot be used, and says why. It changes nothing.
 	Ready(ctx context.Context) error
+
+	// Lost returns nil while the transport is connected, as far as this process knows. Otherwise the error says why the
+	// connection is lost, and since is when it was lost. Lost does not wait: snapshots call it.
+	Lost() (since time.Time, err error)
 }
 
 // Delivery is a message that is leased to a receiver.

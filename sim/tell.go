@@ -144,7 +144,7 @@ func callOf(function, file string) (call string, ok bool) {
 	}
 	pkg, name := "coir", path[1:]
 	if path[0] == '/' {
-		if pkg, name, ok = strings.Cut(path[1:], "."); !ok || strings.Contains(pkg, "/") || pkg == "sim" {
+		if pkg, name, ok = strings.Cut(path[1:], "."); !ok || strings.Contains("/"+pkg+"/", "/internal/") || pkg == "sim" {
 			return "", false
 		}
 	}
@@ -173,7 +173,7 @@ func callOf(function, file string) (call string, ok bool) {
 	case pkg == "coir":
 		return owner, true
 	}
-	return pkg + "." + owner, true
+	return pkg[strings.LastIndexByte(pkg, '/')+1:] + "." + owner, true
 }
 
 // exported reports whether a name begins with a capital letter.

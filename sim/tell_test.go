@@ -298,3 +298,23 @@ func backToBack(ctx context.Context, _ *Sim) {
 		n.Go("back", both(b, a))
 	})
 }
+
+// An operation of a package in a directory of another one has a name too, so that the report does not show the function
+// of coir around it, such as the RecvTx that called the program.
+func TestNamesOfOperations(t *testing.T) {
+	for function, want := range map[string]string{
+		"remote.(*Chan[...]).RecvTx":             "Chan.RecvTx",
+		"remote/ticket.(*Desk[...]).Resolve":     "Desk.Resolve",
+		"remote/ticket.New[...]":                 "ticket.New",
+		"remote/postgres.RecvTx[...]":            "postgres.RecvTx",
+		"remote/ticket.(*Desk[...]).forward":     "",
+		"remote/ticket.(*Desk[...]).start.func1": "",
+		"remote/internal/attempt.Repeat":         "",
+		"internal/sched.(*Task).Park":            "",
+		"desk.(*Desk[...]).Open":                 "Desk.Open",
+	} {
+		if got, ok := callOf(library+"/"+function, ""); got != want || ok != (want != "") {
+			t.Errorf("%s: %q, %v", function, got, ok)
+		}
+	}
+}

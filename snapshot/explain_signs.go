@@ -8,7 +8,7 @@ import (
 )
 
 // This file finds signs of trouble other than cycles of waits. None of them is certain, because a program may do such
-// things on purpose.
+// things on purpose; except that an object may know its own trouble for certain.
 
 // Kinds of objects.
 const (
@@ -329,6 +329,7 @@ func (p *pair) findTrouble() {
 			text += "; no fiber waits for it"
 		}
 		p.tell(ProblemTrouble, o.like(), text, all, o.TroubleSince, o.ID)
+		p.told[len(p.told)-1].Certain = o.TroubleCertain && o.before.TroubleCertain
 	}
 }
 

@@ -865,6 +865,14 @@ func TestTroubleIsExplained(t *testing.T) {
 		{"trouble of an object without a name", away, edit(func(s *Snapshot) { s.Objects[0].Name = "" }), []string{
 			"trouble: remote channel #11 has trouble for 12s: the broker is away: connection refused; producer waits to send on " +
 				"remote orders (durable, full, 64 of 64)"}},
+		{"trouble that the object knows", away, edit(func(s *Snapshot) { s.Objects[0].TroubleCertain = true }), []string{
+			"certain trouble: remote channel orders has trouble for 12s: the broker is away: connection refused; producer " +
+				"waits to send on remote orders (durable, full, 64 of 64)"}},
+		{"trouble that the object has just learned", away, func(_, later *Snapshot) {
+			later.Objects[0].TroubleCertain = true
+		}, []string{
+			"trouble: remote channel orders has trouble for 12s: the broker is away: connection refused; producer waits to " +
+				"send on remote orders (durable, full, 64 of 64)"}},
 		{"trouble that is over", away, func(_, later *Snapshot) {
 			later.Objects[0].Trouble, later.Objects[0].TroubleSince = "", time.Time{}
 			later.Objects[0].Len = 1

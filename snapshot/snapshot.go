@@ -164,9 +164,11 @@ type Object struct {
 	// Note is a short text about the object, such as: durable, 64 of 1000 in the broker. The texts of waits contain it.
 	Note string `json:"note,omitempty"`
 	// Trouble says what is wrong with the object now, such as: the broker is away: connection refused. It is empty if
-	// nothing is known to be wrong.
-	Trouble      string    `json:"trouble,omitempty"`
-	TroubleSince time.Time `json:"troubleSince,omitzero"`
+	// nothing is known to be wrong. TroubleCertain says that the object knows this now, such as from a lost connection.
+	// Otherwise the trouble may be over, because the object last learned of it from a failed request.
+	Trouble        string    `json:"trouble,omitempty"`
+	TroubleSince   time.Time `json:"troubleSince,omitzero"`
+	TroubleCertain bool      `json:"troubleCertain,omitempty"`
 
 	// For channels and similar objects. Len is also the number of lent values of a pool, or of open tickets of a desk.
 	Len      int    `json:"len,omitempty"`

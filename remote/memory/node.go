@@ -269,6 +269,9 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
+// Lost implements [remote.Transport]. A node that is cut off does not know it.
+func (n *Node) Lost() (since time.Time, err error) { return time.Time{}, nil }
+
 // Leave implements [remote.Transport]. No messages were fetched ahead.
 func (n *Node) Leave(string) {}
 

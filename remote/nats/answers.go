@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	client "github.com/nats-io/nats.go"
 
@@ -20,7 +21,7 @@ type answers struct {
 	nc     *client.Conn
 	prefix string
 	sub    *client.Subscription
-	lost   atomic.Bool // the connection is lost
+	lost   atomic.Pointer[loss] // nil while there is a connection
 
 	mu    sync.Mutex
 	last  uint64
@@ -56,7 +57,7 @@ func (a *answers) take(id uint64) *coir.Promise[*client.Msg] {
 
 // tell sends a message that may be lost.
 func (a *answers) tell(subject string, data []byte) {
-	if !a.lost.Load() {
+	if a.lost.Load() == nil {
 		_ = a.nc.Publish(subject, data)
 	}
 }
@@ -80,13 +81,23 @@ type request struct {
 	answer *coir.Promise[*client.Msg]
 }
 
-// errLost is the error of a request that is not tried because there is no connection.
-var errLost = errors.New("the connection is lost")
+// loss is the error of a request that is not tried because there is no connection.
+type loss struct {
+	since time.Time
+	last  error // the last error of the connection; nil if none is known
+}
+
+func (l *loss) Error() string {
+	if l.last == nil {
+		return "the connection to NATS is lost"
+	}
+	return "the connection to NATS is lost: " + l.last.Error()
+}
 
 // send sends a request. The caller must wait for its answer.
 func (a *answers) send(m *client.Msg) (*request, error) {
-	if a.lost.Load() {
-		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, errLost)
+	if lost := a.lost.Load(); lost != nil {
+		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, lost)
 	}
 	r := &request{a: a, answer: new(coir.Promise[*client.Msg])}
 	a.mu.Lock()

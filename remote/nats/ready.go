@@ -16,11 +16,11 @@ import (
 
 // Ready implements [remote.Transport]. The error names the streams that cannot be used now.
 func (t *Transport) Ready(ctx context.Context) error {
-	switch {
-	case t.life.Err() != nil:
+	if t.life.Err() != nil {
 		return fmt.Errorf("nats: the transport was closed: %w", coir.ErrClosed)
-	case t.answers.lost.Load():
-		return fmt.Errorf("nats: %w: %w", remote.ErrUnavailable, errors.Join(errLost, t.nc.LastError()))
+	}
+	if _, err := t.Lost(); err != nil {
+		return fmt.Errorf("nats: %w: %w", remote.ErrUnavailable, err)
 	}
 	t.mu.Lock()
 	names := []string{t.listConfig().Name}

@@ -75,7 +75,8 @@ func TestTheServerIsAway(t *testing.T) {
 			}
 		}
 		look("away", func(o snapshot.Object) bool {
-			return o.Name == "orders" && o.Senders == 1 && strings.HasPrefix(o.Trouble, "the broker ")
+			return o.Name == "orders" && o.Senders == 1 && o.TroubleCertain && time.Since(o.TroubleSince) < time.Minute &&
+				strings.HasPrefix(o.Trouble, "the connection to NATS is lost: ") && strings.Contains(o.Trouble, "refused")
 		})
 		err = remote.Ready(ctx, tr, c)
 		if !errors.Is(err, remote.ErrUnavailable) || !strings.Contains(err.Error(), "channel orders: ") {
@@ -110,7 +111,7 @@ func TestTheServerIsAway(t *testing.T) {
 			}
 		})
 		look("well", func(o snapshot.Object) bool {
-			return o.Receivers == 1 && o.Trouble == "" && o.Received == 2 && o.Note == "durable, 0 of 4 in the broker"
+			return o.Receivers == 1 && o.Trouble == "" && !o.TroubleCertain && o.Received == 2 && o.Note == "durable, 0 of 4 in the broker"
 		})
 		n.Cancel(nil)
 		return nil

@@ -84,7 +84,9 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 		return nil, err
 	}
 	changed := nc.StatusChanged(client.CONNECTED, client.DISCONNECTED, client.RECONNECTING, client.CLOSED)
-	t.answers.lost.Store(!nc.IsConnected())
+	if !nc.IsConnected() {
+		t.noteLoss()
+	}
 	t.ended.Add(2)
 	go t.attend(changed)
 	go t.inspect()
@@ -123,16 +125,23 @@ const checkEvery = 5 * time.Second
 func (t *Transport) attend(changed chan client.Status) {
 	defer t.ended.Done()
 	defer t.nc.RemoveStatusListener(changed)
+	again := time.NewTicker(lookEvery)
+	defer again.Stop()
 	for {
 		select {
 		case <-t.life.Done():
 			return
+		case <-again.C:
+			if t.answers.lost.Load() != nil {
+				t.noteLoss() // a later attempt to connect may have failed with another error
+			}
+			continue
 		case status := <-changed:
-			connected := status == client.CONNECTED
-			t.answers.lost.Store(!connected)
-			if !connected {
+			if status != client.CONNECTED {
+				t.noteLoss()
 				continue
 			}
+			t.answers.lost.Store(nil)
 		}
 		t.mu.Lock()
 		for _, q := range t.queues {
@@ -144,6 +153,29 @@ func (t *Transport) attend(changed chan client.Status) {
 		default:
 		}
 	}
+}
+
+// lookEvery is the interval at which the last error of a lost connection is read.
+const lookEvery = time.Second
+
+// noteLoss records that the connection is lost, and its last error. Only one goroutine calls it at a time.
+func (t *Transport) noteLoss() {
+	lost := t.answers.lost.Load()
+	if lost == nil {
+		lost = &loss{since: time.Now()}
+		t.answers.lost.Store(lost) // before LastError, which waits while nats.go connects
+	}
+	if err := t.nc.LastError(); err != nil {
+		t.answers.lost.Store(&loss{lost.since, err})
+	}
+}
+
+// Lost implements [remote.Transport].
+func (t *Transport) Lost() (since time.Time, err error) {
+	if lost := t.answers.lost.Load(); lost != nil {
+		return lost.since, lost
+	}
+	return time.Time{}, nil
 }
 
 // inspect checks again what the servers promise, from time to time and after a reconnect.
@@ -376,8 +408,8 @@ func (t *Transport) Serve(ctx context.Context, subject string, f func(data []byt
 	if err := coir.Ended(ctx); err != nil {
 		return nil, fmt.Errorf("nats: serve %s: %w", subject, err)
 	}
-	if t.answers.lost.Load() {
-		return nil, serveError(subject, errLost)
+	if lost := t.answers.lost.Load(); lost != nil {
+		return nil, serveError(subject, lost)
 	}
 	told, err := t.nc.Subscribe(t.path("t", subject), func(m *client.Msg) { f(m.Data) })
 	if err != nil {

@@ -119,7 +119,7 @@ func publishByHand(ctx context.Context, pool *pgxpool.Pool, queue int64, next *i
 	var ended, wakes bool
 	var set string
 	var refused []int
-	return pool.QueryRow(ctx, "select * from coir.publish($1, coir.settings(), $2, $3, $4)",
+	return pool.QueryRow(ctx, "select * from coir.publish($1, coir.settings(), 120, $2, $3, $4)",
 		queue, senders, numbers, contents).Scan(&ended, &set, &refused, &wakes)
 }
 

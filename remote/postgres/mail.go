@@ -77,7 +77,8 @@ func hangUp(conn *pgx.Conn) {
 func (t *Transport) attend(ctx context.Context, conn *pgx.Conn) {
 	defer t.running.Done()
 	for {
-		t.listen(ctx, conn)
+		lost := &loss{time.Now(), t.listen(ctx, conn)}
+		t.lost.Store(lost)
 		hangUp(conn)
 		for conn = nil; conn == nil; {
 			select {
@@ -86,28 +87,50 @@ func (t *Transport) attend(ctx context.Context, conn *pgx.Conn) {
 			case <-time.After(reconnectIn):
 			}
 			try, cancel := context.WithTimeout(ctx, statementTime)
-			conn, _ = t.connect(try)
+			var err error
+			if conn, err = t.connect(try); err != nil {
+				t.lost.Store(&loss{lost.since, err})
+			}
 			cancel()
 		}
+		t.lost.Store(nil)
 	}
 }
 
-// listen takes messages until the connection is lost. At the start and then regularly, it cleans the tables and
-// registers the subjects again.
-func (t *Transport) listen(ctx context.Context, conn *pgx.Conn) {
+// loss says that the connection that listens is lost. The statements use other connections.
+type loss struct {
+	since time.Time
+	last  error // of the connection, or of the last attempt to connect
+}
+
+func (l *loss) Error() string {
+	return fmt.Sprintf("the connection that listens for messages of PostgreSQL is lost: %v", l.last)
+}
+
+// Lost implements [remote.Transport]. It is about the connection that listens.
+func (t *Transport) Lost() (since time.Time, err error) {
+	if lost := t.lost.Load(); lost != nil {
+		return lost.since, lost
+	}
+	return time.Time{}, nil
+}
+
+// listen takes messages until the connection is lost, and returns why it is lost. At the start and then regularly, it
+// cleans the tables and registers the subjects again.
+func (t *Transport) listen(ctx context.Context, conn *pgx.Conn) error {
 	every := max(t.set.window/4, beatTime)
 	var cleaned time.Time
 	for ctx.Err() == nil {
 		if time.Since(cleaned) > every {
-			if t.clean(ctx, conn) != nil {
-				return
+			if err := t.clean(ctx, conn); err != nil {
+				return err
 			}
 			t.registerAgain()
 			cleaned = time.Now()
 		}
 		letters, err := t.fetch(ctx, conn)
 		if err != nil {
-			return
+			return err
 		}
 		for _, l := range letters {
 			t.came(l)
@@ -120,15 +143,16 @@ func (t *Transport) listen(ctx context.Context, conn *pgx.Conn) {
 		late := wait.Err() != nil
 		cancel()
 		if err != nil && !late {
-			return
+			return err
 		}
 	}
+	return ctx.Err()
 }
 
 func (t *Transport) clean(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	_, err := conn.Exec(ctx, t.sql("select coir.clean($1)"), t.set.window.Seconds())
+	_, err := conn.Exec(ctx, t.sql("select coir.clean()"))
 	return err
 }
 

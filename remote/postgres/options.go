@@ -27,8 +27,8 @@ func WithSchema(schema string) Option {
 // WithLease sets how long a message is leased without progress. The default is 30 seconds.
 func WithLease(d time.Duration) Option { return func(s *settings) { s.lease = d } }
 
-// WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. All processes must use the same
-// window.
+// WithWindow sets how long the ID of a message that this process stores is remembered. The default is 2 minutes.
+// Processes may have different windows.
 func WithWindow(d time.Duration) Option { return func(s *settings) { s.window = d } }
 
 //go:embed schema.sql

@@ -343,18 +343,23 @@ func TestTheBoundIsExact(t *testing.T) {
 	}
 }
 
-// An ID is forgotten when the window has passed, and not earlier.
+// An ID is forgotten when the window of the process that stored it has passed, and not earlier, whatever the windows of
+// other processes.
 func TestTheWindow(t *testing.T) {
 	dsn := database(t)
 	pool := prepared(t, dsn)
-	tr := transport(t, pool)
-	if err := tr.Open(t.Context(), "q", 10); err != nil {
-		t.Fatal(err)
+	long, short := transport(t, pool), transport(t, connect(t, dsn), postgres.WithWindow(time.Microsecond))
+	for _, tr := range []*postgres.Transport{long, short} {
+		if err := tr.Open(t.Context(), "q", 10); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, c := range []struct {
+		tr    *postgres.Transport
 		clean string
 		want  int
-	}{{"select 1", 1}, {"select coir.clean(1000)", 1}, {"select coir.clean(0)", 2}} {
+	}{{long, "select 1", 1}, {long, "select coir.clean()", 1}, {short, "select coir.clean()", 2}} {
+		tr := c.tr
 		for range 2 {
 			if err := tr.Publish(t.Context(), "q", remote.Msg{ID: remote.ID{Sender: 1, Seq: 1}}); err != nil {
 				t.Fatal(err)
@@ -477,7 +482,7 @@ func TestANodeThatIsGone(t *testing.T) {
 			t.Fatalf("request to a node that is gone: %v", err)
 		}
 	}
-	exec(t, pool, "select coir.clean(1000)")
+	exec(t, pool, "select coir.clean()")
 	if n := number(t, pool, "select count(*) from coir.serving"); n != 0 {
 		t.Errorf("%d subjects of the node are left", n)
 	}
@@ -496,6 +501,32 @@ func TestConnectionsAreLost(t *testing.T) {
 		"where datname = current_database() and pid <> pg_backend_pid()")
 	exec(t, operator, "delete from coir.serving")
 	servesAgain(t, a)
+	var name string
+	if err := operator.QueryRow(t.Context(), "select current_database()").Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	outside := connect(t, database(t)) // a connection to the database would forbid this
+	allow := func(value string) {
+		exec(t, outside, "alter database "+name+" allow_connections "+value)
+	}
+	lost := func(want string) { // waits until a knows that
+		for began := time.Now(); ; runtime.Gosched() {
+			since, err := a.Lost()
+			if want == "" && err == nil && since.IsZero() ||
+				want != "" && err != nil && strings.Contains(err.Error(), want) && !since.Before(began.Add(-time.Minute)) {
+				return
+			}
+			if time.Since(began) > time.Minute {
+				t.Fatalf("the connection is lost since %v: %v; want %q", since, err, want)
+			}
+		}
+	}
+	lost("")
+	allow("false")
+	exec(t, outside, "select pg_terminate_backend(pid) from pg_stat_activity where datname = '"+name+"'")
+	lost("not currently accepting connections")
+	allow("true")
+	lost("")
 }
 
 // A subject whose row another node has deleted is registered again, although the connection was not lost.
@@ -526,7 +557,7 @@ func TestANodeThatComesBack(t *testing.T) {
 	}
 	cleaned := make(chan error, 1)
 	go func() {
-		_, err := pool.Exec(context.Background(), "select coir.clean(1000)")
+		_, err := pool.Exec(context.Background(), "select coir.clean()")
 		cleaned <- err
 	}()
 	for number(t, pool, "select count(*) from pg_locks where not granted and locktype = 'transactionid'") == 0 {

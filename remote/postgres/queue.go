@@ -156,8 +156,8 @@ func (q *queue) store(ctx context.Context, ms []remote.Msg) ([]error, error) {
 		var ended, wakes bool
 		var set string
 		var refused []int
-		err := t.scan(ctx, "select * from coir.publish($1, $2, $3, $4, $5)",
-			[]any{q.id, expected, senders, numbers, contents}, &ended, &set, &refused, &wakes)
+		err := t.scan(ctx, "select * from coir.publish($1, $2, $3, $4, $5, $6)",
+			[]any{q.id, expected, t.set.window.Seconds(), senders, numbers, contents}, &ended, &set, &refused, &wakes)
 		if err != nil {
 			return nil, err
 		}

@@ -30,15 +30,16 @@ create table if not exists coir.message (
 	primary key (queue, seq)
 ) with (fillfactor = 70);
 
--- The IDs of messages, from when they were stored until the window has passed.
+-- The IDs of messages, from when they were stored until the window of the process that stored them has passed. So
+-- processes may have different windows.
 create table if not exists coir.id (
 	queue  bigint not null,
 	sender bigint not null,
 	number bigint not null,
-	at     timestamptz not null default clock_timestamp(),
+	until  timestamptz not null,
 	primary key (queue, sender, number)
 );
-create index if not exists id_at on coir.id (at);
+create index if not exists id_until on coir.id (until);
 
 -- What Put has stored: the first value of each key.
 create table if not exists coir.kept (
@@ -82,10 +83,12 @@ $$;
 -- publish stores messages in their order. It stores nothing if the queue was ended, or if the settings are not those
 -- that are expected. A message whose ID is known is not stored again. Those for which there is no room are refused.
 --
+-- The IDs are remembered for some seconds.
+--
 -- Each statement of the function has a snapshot of its own (read committed). The first one locks the row, so the others
 -- see all messages of earlier calls: a single statement would count those that were there before it waited.
-create or replace function coir.publish(of_queue bigint, expected text, senders bigint[], numbers bigint[],
-	contents bytea[], out is_ended boolean, out now_set text, out refused integer[], out wakes boolean)
+create or replace function coir.publish(of_queue bigint, expected text, seconds double precision, senders bigint[],
+	numbers bigint[], contents bytea[], out is_ended boolean, out now_set text, out refused integer[], out wakes boolean)
 language plpgsql as $$
 declare
 	q     coir.queue;
@@ -111,8 +114,8 @@ begin
 	end if;
 	n := cardinality(fresh);
 	if n > 0 then
-		insert into coir.id (queue, sender, number)
-			select of_queue, m.sender, m.number
+		insert into coir.id (queue, sender, number, until)
+			select of_queue, m.sender, m.number, clock_timestamp() + make_interval(secs => seconds)
 			from unnest(senders, numbers) with ordinality as m(sender, number, i) where m.i = any (fresh);
 		insert into coir.message (queue, seq, sender, number, data)
 			select of_queue, q.tail + row_number() over (order by m.i), m.sender, m.number, m.data
@@ -233,14 +236,13 @@ returns void language sql as $$
 	select pg_notify('coir_' || to_hex(node), '') from (select distinct node from sent) as to_nodes
 $$;
 
--- clean forgets IDs that are older than the window, and what belongs to nodes that are gone. A node may connect and
+-- clean forgets IDs whose time has passed, and what belongs to nodes that are gone. A node may connect and
 -- register again meanwhile: so it is looked at once more when its rows are deleted.
-create or replace function coir.clean(seconds double precision) returns void language plpgsql as $$
+create or replace function coir.clean() returns void language plpgsql as $$
 begin
 	perform set_config('synchronous_commit', 'off', true);
 	with old as materialized (
-		select queue, sender, number from coir.id where at < clock_timestamp() - make_interval(secs => seconds)
-		for update skip locked)
+		select queue, sender, number from coir.id where until < clock_timestamp() for update skip locked)
 	delete from coir.id k using old where k.queue = old.queue and k.sender = old.sender and k.number = old.number;
 	with gone as materialized (
 		select node from (select node from coir.serving union select node from coir.mail) as all_nodes

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,6 +36,8 @@ type Transport struct {
 	tells    lot[note, struct{}]
 	answers  lot[reply, struct{}]
 	registry lot[string, struct{}]
+
+	lost atomic.Pointer[loss] // nil while the connection that listens works
 
 	mu       sync.Mutex // guards the fields below; not held during waits
 	closed   bool

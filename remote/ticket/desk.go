@@ -111,9 +111,18 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 		d.close()
 		return nil, fmt.Errorf("ticket: open the desk %s: %w", audience, err)
 	}
+	if err := d.start(ctx, n); err != nil {
+		d.Close()
+		return nil, fmt.Errorf("ticket: open the desk %s: %w", audience, err)
+	}
+	return d, nil
+}
+
+// start starts the fiber that passes stored answers on.
+func (d *Desk[T]) start(ctx context.Context, n *coir.Nursery) error {
 	var fibers aside.Fibers
-	fibers.Go(n, "stored answers of "+audience, func(in *coir.Nursery) {
-		in.Go("pass on stored answers of "+audience, func(ctx context.Context) error {
+	fibers.Go(n, "stored answers of "+string(d.audience), func(in *coir.Nursery) {
+		in.Go("pass on stored answers of "+string(d.audience), func(ctx context.Context) error {
 			ctx, cancel := coir.WithCancel(ctx)
 			defer cancel()
 			d.stop.Store(&cancel)
@@ -123,18 +132,15 @@ func New[T any](ctx context.Context, n *coir.Nursery, t remote.Transport, audien
 			return nil
 		})
 	})
-	if err := fibers.Wait(ctx); err != nil {
-		d.Close()
-		return nil, fmt.Errorf("ticket: open the desk %s: %w", audience, err)
-	}
-	return d, nil
+	return fibers.Wait(ctx)
 }
 
 // show completes the description of the desk in snapshots. It does not wait.
 func (d *Desk[T]) show(o *snapshot.Object) {
 	o.Note = "across replicas, node " + strconv.Itoa(int(d.node))
 	if o.Closed = d.closed.Load(); !o.Closed {
-		d.trouble.Show(o)
+		since, lost := d.t.Lost()
+		d.trouble.Show(o, since, lost)
 	}
 }
 

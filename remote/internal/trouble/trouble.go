@@ -42,15 +42,20 @@ func (r *Record) Heard(ctx context.Context, err error, away string) {
 
 // set sets the text. The time stays that of the first one.
 func (r *Record) set(text string) {
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.text = text
+	r.text = Cut(text)
 	if !r.bad.Swap(true) {
 		r.since = time.Now()
 	}
+}
+
+// Cut returns the beginning of a text that may be long.
+func Cut(text string) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // Clear removes the trouble.
@@ -67,8 +72,13 @@ func (r *Record) Clear() {
 // Is reports whether there is trouble.
 func (r *Record) Is() bool { return r.bad.Load() }
 
-// Show adds the trouble to the description of the object.
-func (r *Record) Show(o *snapshot.Object) {
+// Show adds the trouble to the description of the object. lost is the error of a transport that knows that it has lost
+// its connection, and since is when that was. It is certain, and replaces what requests have shown.
+func (r *Record) Show(o *snapshot.Object, since time.Time, lost error) {
+	if o.TroubleCertain = lost != nil; o.TroubleCertain {
+		o.Trouble, o.TroubleSince = Cut(lost.Error()), since
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o.Trouble, o.TroubleSince = r.text, r.since
