@@ -66,7 +66,7 @@ func Race[T any](ctx context.Context, fns ...func(ctx context.Context) (T, error
 //
 // items is an iterator because slices, maps, channels and files can all be iterated over. limit comes before it, where
 // it is easy to see, and has no default, because the right number depends on what fn uses. The options are those of
-// [Nursery.Go], such as [OnGoroutine] if fn blocks outside of coir.
+// [Nursery.Go], such as [WithGoroutine] if fn blocks outside of coir.
 //
 //go:noinline
 func ForEach[T any](ctx context.Context, limit int, items iter.Seq[T],

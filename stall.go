@@ -87,7 +87,7 @@ func (s Stall) log(at string) {
 		args = append(args, "at", at)
 	}
 	slog.Warn("coir: a fiber runs for long without yielding, and holds its worker. If it blocks, call what blocks in "+
-		"coir.Blocking, or start the fiber with coir.OnGoroutine(). If it computes, call coir.Yield now and then, and end "+
+		"coir.Blocking, or start the fiber with coir.WithGoroutine(). If it computes, call coir.Yield now and then, and end "+
 		"when that returns an error.", args...)
 }
 
