@@ -183,7 +183,7 @@ func TestStallsAreLogged(t *testing.T) {
 				_, err := coir.Blocking(ctx, func() (struct{}, error) { return <-gate, nil })
 				return err
 			})
-			n.Go("on a goroutine", blocks, coir.OnGoroutine())
+			n.Go("on a goroutine", blocks, coir.WithGoroutine())
 			return nil
 		})
 		if err != nil {
@@ -198,7 +198,7 @@ func TestStallsAreLogged(t *testing.T) {
 		if name != "many" && name != "single" || rec["level"] != "WARN" ||
 			!strings.Contains(path.Base(rec["started"]), "default_test.go:") ||
 			!strings.Contains(path.Base(rec["at"]), "default_test.go:") ||
-			!containsAll(rec["msg"], "coir.Blocking", "coir.OnGoroutine()", "coir.Yield") || rec["for"] == "" {
+			!containsAll(rec["msg"], "coir.Blocking", "coir.WithGoroutine()", "coir.Yield") || rec["for"] == "" {
 			t.Errorf("logged %v", rec)
 		}
 	}

@@ -368,7 +368,7 @@ func ExampleBlocking() {
 }
 
 // A child that blocks outside of coir most of the time runs on a goroutine of its own.
-func ExampleOnGoroutine() {
+func ExampleWithGoroutine() {
 	lines := coir.NewChan[string](0)
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Go("read", func(ctx context.Context) error {
@@ -380,7 +380,7 @@ func ExampleOnGoroutine() {
 				}
 			}
 			return in.Err()
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		for line, err := range lines.All(ctx) {
 			if err != nil {
 				return err

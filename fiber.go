@@ -200,7 +200,7 @@ func (f *Fiber) SpawnSite() string {
 	return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 }
 
-// Self returns the calling fiber, or nil in a goroutine that is not a child of a nursery: see [OnGoroutine].
+// Self returns the calling fiber, or nil in a goroutine that is not a child of a nursery: see [WithGoroutine].
 func Self(ctx context.Context) *Fiber {
 	if f := resolve(ctx).f; f != nil {
 		return f

@@ -27,7 +27,7 @@ import (
 // Rejected: an entry in the registry of frames that is not a coroutine. Every operation would find a fiber, and would
 // have to check whether that fiber can park.
 
-// OnGoroutine makes the child run on its own goroutine, not on a worker of the runtime. Use it for code that mostly
+// WithGoroutine makes the child run on its own goroutine, not on a worker of the runtime. Use it for code that mostly
 // blocks outside of coir, such as in a database driver or in cgo, or that locks its thread. For a single call,
 // [Blocking] is enough.
 //
@@ -39,7 +39,7 @@ import (
 //
 // In a simulation the child is a fiber, and blocks natively like a fiber. In a bubble of testing/synctest its goroutine
 // is part of the bubble.
-func OnGoroutine() FiberOption { return FiberOption{role: onGoroutine} }
+func WithGoroutine() FiberOption { return FiberOption{role: onGoroutine} }
 
 // goChild is a child that runs on its own goroutine.
 type goChild struct {

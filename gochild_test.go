@@ -63,7 +63,7 @@ func TestChildOnGoroutine(t *testing.T) {
 				}
 				value = 42
 				return errA
-			}, coir.OnGoroutine(), coir.WithIndex(3))
+			}, coir.WithGoroutine(), coir.WithIndex(3))
 			if !strings.Contains(f.SpawnSite(), "gochild_test.go:") || f.ID() == 0 {
 				r.Errorf("its site is %q, its number %d", f.SpawnSite(), f.ID())
 			}
@@ -107,7 +107,7 @@ func TestCancelReachesGoroutineChildren(t *testing.T) {
 				},
 				func(ctx context.Context) error {
 					return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-						n.Go("inner", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }, coir.OnGoroutine())
+						n.Go("inner", func(ctx context.Context) error { return coir.Sleep(ctx, time.Hour) }, coir.WithGoroutine())
 						return nil
 					})
 				},
@@ -118,9 +118,9 @@ func TestCancelReachesGoroutineChildren(t *testing.T) {
 						r.Errorf("%d returned %v", i, err)
 					}
 					return err
-				}, coir.OnGoroutine(), coir.WithIndex(i))
+				}, coir.WithGoroutine(), coir.WithIndex(i))
 			}
-			n.Go("fails", func(context.Context) error { return errStop }, coir.OnGoroutine())
+			n.Go("fails", func(context.Context) error { return errStop }, coir.WithGoroutine())
 			return nil
 		})
 		if err != errStop { //nolint:errorlint // the others only say that they were cancelled
@@ -141,7 +141,7 @@ func TestPanicOfAGoroutineChild(t *testing.T) {
 			}
 		}()
 		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-			n.Go("native", func(context.Context) error { panic("oops") }, coir.OnGoroutine())
+			n.Go("native", func(context.Context) error { panic("oops") }, coir.WithGoroutine())
 			n.Go("sibling", func(ctx context.Context) error { return coir.WaitCancel(ctx) })
 			return nil
 		})
@@ -156,7 +156,7 @@ func TestGoexitOfAGoroutineChild(t *testing.T) {
 			f := n.Go("native", func(context.Context) error {
 				runtime.Goexit()
 				return nil
-			}, coir.OnGoroutine())
+			}, coir.WithGoroutine())
 			if err := f.Wait(ctx); !errors.Is(err, coir.ErrGoexit) {
 				r.Errorf("Wait returned %v", err)
 			}
@@ -178,7 +178,7 @@ func TestGoexitInARunOfAGoroutineChild(t *testing.T) {
 					runtime.Goexit()
 					return nil
 				})
-			}, coir.OnGoroutine())
+			}, coir.WithGoroutine())
 			if err := f.Wait(coir.Shield(ctx)); !errors.Is(err, coir.ErrGoexit) || !errors.Is(err, errA) {
 				r.Errorf("Wait returned %v", err)
 			}
@@ -203,7 +203,7 @@ func TestPanicDuringGoexitOfAGoroutineChild(t *testing.T) {
 				defer func() { panic("late") }()
 				runtime.Goexit()
 				return nil
-			}, coir.OnGoroutine())
+			}, coir.WithGoroutine())
 			return nil
 		})
 		r.Errorf("Run returned %v", err)
@@ -222,17 +222,17 @@ func TestLimitOfGoroutineChildren(t *testing.T) {
 		waits func(ctx context.Context, n *coir.Nursery, f child) error
 	}{
 		{"wait", func(ctx context.Context, n *coir.Nursery, f child) error {
-			return n.Go("other", f, coir.OnGoroutine()).Wait(ctx)
+			return n.Go("other", f, coir.WithGoroutine()).Wait(ctx)
 		}},
 		{"wait for a fiber", func(ctx context.Context, n *coir.Nursery, f child) error { return n.Go("other", f).Wait(ctx) }},
 		{"scope", func(ctx context.Context, n *coir.Nursery, f child) error {
 			in, cancel := coir.WithCancel(ctx)
 			defer cancel()
-			return n.Go("other", f, coir.OnGoroutine()).Wait(in)
+			return n.Go("other", f, coir.WithGoroutine()).Wait(in)
 		}},
 		{"select", func(ctx context.Context, n *coir.Nursery, f child) error {
 			var err error
-			if _, sel := coir.Select(ctx, n.Go("other", f, coir.OnGoroutine()).DoneCase(&err)); sel != nil {
+			if _, sel := coir.Select(ctx, n.Go("other", f, coir.WithGoroutine()).DoneCase(&err)); sel != nil {
 				return sel
 			}
 			return err
@@ -240,19 +240,19 @@ func TestLimitOfGoroutineChildren(t *testing.T) {
 		{"selector", func(ctx context.Context, n *coir.Nursery, f child) error {
 			s := coir.NewSelector()
 			defer s.Close()
-			s.Add(n.Go("other", f, coir.OnGoroutine()).DoneCase(nil))
+			s.Add(n.Go("other", f, coir.WithGoroutine()).DoneCase(nil))
 			_, err := s.Wait(ctx)
 			return err
 		}},
 		{"nested run", func(ctx context.Context, n *coir.Nursery, f child) error {
 			return coir.Run(ctx, func(_ context.Context, in *coir.Nursery) error {
-				in.Go("inner", func(ctx context.Context) error { return n.Go("other", f).Wait(ctx) }, coir.OnGoroutine())
+				in.Go("inner", func(ctx context.Context) error { return n.Go("other", f).Wait(ctx) }, coir.WithGoroutine())
 				return nil
 			})
 		}},
 		{"nested body", func(ctx context.Context, n *coir.Nursery, f child) error {
 			return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error {
-				return n.Go("other", f, coir.OnGoroutine()).Wait(ctx)
+				return n.Go("other", f, coir.WithGoroutine()).Wait(ctx)
 			})
 		}},
 	} {
@@ -279,7 +279,7 @@ func TestLimitOfGoroutineChildren(t *testing.T) {
 								return err
 							}
 							return work(ctx) // it has a place again
-						}, coir.OnGoroutine())
+						}, coir.WithGoroutine())
 					}
 					return nil
 				})
@@ -307,7 +307,7 @@ func TestRunOfAGoroutineChildKeepsThePlace(t *testing.T) {
 			for range 3 {
 				n.Go("opens", func(ctx context.Context) error {
 					return coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return work(ctx) })
-				}, coir.OnGoroutine())
+				}, coir.WithGoroutine())
 				n.Go("works", work)
 			}
 			return nil
@@ -340,7 +340,7 @@ func TestRandomTreesOfGoroutineChildren(t *testing.T) {
 			for range 1 + draw(3) {
 				var opts []coir.FiberOption
 				if draw(2) == 0 {
-					opts = append(opts, coir.OnGoroutine())
+					opts = append(opts, coir.WithGoroutine())
 				}
 				begun.Add(1)
 				n.Go("child", func(ctx context.Context) error {
@@ -391,7 +391,7 @@ func TestGoroutineChildrenNeedNoWorkers(t *testing.T) {
 			n.Go("blocks", func(context.Context) error {
 				<-gate
 				return nil
-			}, coir.OnGoroutine())
+			}, coir.WithGoroutine())
 		}
 		if err := n.Go("fiber", func(ctx context.Context) error { return coir.Sleep(ctx, time.Millisecond) }).Wait(ctx); err != nil {
 			return err
@@ -415,7 +415,7 @@ func TestGoroutineChildMayLockItsThread(t *testing.T) {
 		n.Go("locked", func(ctx context.Context) error {
 			runtime.LockOSThread() // and ends with it: then Go ends the thread
 			return ch.Send(ctx, 1)
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		_, err := ch.Recv(ctx)
 		return err
 	})
@@ -429,8 +429,8 @@ func TestStateOfGoroutineChildren(t *testing.T) {
 	err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Limit(1)
 		gate := make(chan struct{})
-		first := n.Go("first", func(context.Context) error { <-gate; return nil }, coir.OnGoroutine())
-		second := n.Go("second", func(context.Context) error { return nil }, coir.OnGoroutine())
+		first := n.Go("first", func(context.Context) error { <-gate; return nil }, coir.WithGoroutine())
+		second := n.Go("second", func(context.Context) error { return nil }, coir.WithGoroutine())
 		eventually(t, "that it runs", func() bool { return first.State() == coir.StateActive })
 		if s := second.State(); s != coir.StatePending {
 			t.Errorf("a child in line is %v", s)
@@ -462,7 +462,7 @@ func TestRunOfAGoroutineChildStaysOnItsRuntime(t *testing.T) {
 					t.Errorf("the runtime has started %d more, %v", got, err)
 				}
 				return nil
-			}, coir.OnGoroutine())
+			}, coir.WithGoroutine())
 			return nil
 		})
 		if err != nil {
@@ -489,7 +489,7 @@ func TestMistakesOfGoroutineChildren(t *testing.T) {
 			}
 			panicsWith(t, "Runtime.Close called by one of its own fibers, native", func() { _ = rt.Close(ctx) })
 			return nil
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		return nil
 	})
 	if err != nil {
@@ -511,7 +511,7 @@ func TestLabelsOfGoroutineChildren(t *testing.T) {
 						t.Errorf("child %q does not have its spawner's labels", name)
 					}
 					return nil
-				}, coir.OnGoroutine())
+				}, coir.WithGoroutine())
 			}
 			if name == "" {
 				spawn(ctx)
@@ -534,7 +534,7 @@ func TestGoroutineChildInABubble(t *testing.T) {
 			n.Go("native", func(ctx context.Context) error {
 				time.Sleep(time.Hour)
 				return coir.Sleep(ctx, time.Hour)
-			}, coir.OnGoroutine())
+			}, coir.WithGoroutine())
 			return nil
 		})
 		if d := time.Since(start); err != nil || d != 2*time.Hour {

@@ -303,7 +303,7 @@ func TestSnapshotSaysWhatAChildOnAGoroutineWaitsFor(t *testing.T) {
 			started.Set()
 			_, err := empty.Recv(ctx)
 			return err
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		if err := started.Wait(ctx); err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func TestFibersHaveLabels(t *testing.T) {
 						t.Errorf("the context of native has the label %q", name)
 					}
 					return nil
-				}, coir.OnGoroutine())
+				}, coir.WithGoroutine())
 				var started sync.WaitGroup
 				started.Go(func() { labelsAre(t, `{"fiber":"worker[3]", "nursery":"main", "tenant":"a"}`) })
 				started.Wait()
@@ -166,7 +166,7 @@ func TestGoroutineProfileNamesFibers(t *testing.T) {
 		for i := range 3 {
 			n.Go("sleeper", func(ctx context.Context) error { return coir.WaitCancel(ctx) }, coir.WithIndex(i))
 		}
-		n.Go("native", coir.WaitCancel, coir.OnGoroutine())
+		n.Go("native", coir.WaitCancel, coir.WithGoroutine())
 		return nil
 	})
 	snapshotWhen(t, rt, "all fibers wait", waiting("sleeper[0]", "sleeper[1]", "sleeper[2]"))

@@ -64,7 +64,7 @@ func Race[T any](ctx context.Context, fns ...func(ctx context.Context) (T, error
 //
 //	err := coir.ForEach(ctx, 8, slices.Values(files), upload)
 //
-// The options are those of [Nursery.Go], such as [OnGoroutine] if fn blocks outside of coir.
+// The options are those of [Nursery.Go], such as [WithGoroutine] if fn blocks outside of coir.
 //
 //go:noinline
 func ForEach[T any](ctx context.Context, limit int, items iter.Seq[T],

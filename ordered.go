@@ -224,15 +224,15 @@ func (o *Ordered[T]) sweep() {
 	}
 }
 
-// All returns an iterator over the results in order. The iterator ends when the queue is closed and empty, when the
-// queue was aborted, or when ctx is done. A loop that ends early leaves the queue open, and callers of Go will wait for
-// room: call Abort. Always use both loop variables: a loop with only the first one compiles, but ignores the errors of
-// the tasks, and treats the values that come with them as results.
+// All returns an iterator over the results in order. The iterator ends when the queue is closed and empty. If it ends
+// earlier, because ctx has ended or the queue was aborted, the last pair is the zero value and that error. A loop that
+// ends early leaves the queue open, and callers of Go will wait for room: call Abort. Always use both loop variables: a
+// loop with only the first one compiles, but ignores the errors, and treats the values that come with them as results.
 func (o *Ordered[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
 			v, task, err := o.recv(ctx)
-			if !task || !yield(v, err) {
+			if !task && o.tasks.core.drained(err) || !yield(v, err) || !task {
 				return
 			}
 		}

@@ -157,7 +157,7 @@ func TestSnapshotSaysWhatFibersWaitFor(t *testing.T) {
 			n.Go(name, w.do)
 		}
 		n.Go("joins", holder.Wait)
-		n.Go("native", func(ctx context.Context) error { <-hold; return nil }, coir.OnGoroutine())
+		n.Go("native", func(ctx context.Context) error { <-hold; return nil }, coir.WithGoroutine())
 		return nil
 	})
 	names := []string{"joins", "inner", "holder", "main"}
@@ -267,7 +267,7 @@ func TestSnapshotOfNurseries(t *testing.T) {
 	defer cancel()
 	var s *snapshot.Snapshot
 	_ = rt.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-		n.Go("stuck", func(context.Context) error { stuck <- true; <-stuck; return nil }, coir.OnGoroutine())
+		n.Go("stuck", func(context.Context) error { stuck <- true; <-stuck; return nil }, coir.WithGoroutine())
 		<-stuck
 		n.Go("behind", coir.WaitCancel)
 		n.Cancel(errors.New("no more orders"))

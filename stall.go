@@ -87,8 +87,8 @@ func (s Stall) log(at string) {
 		args = append(args, "at", at)
 	}
 	slog.Warn("coir: a fiber has run for a long time without yielding, and holds its worker. If it blocks, call what "+
-		"blocks in coir.Blocking, or start the fiber with coir.OnGoroutine(). If it computes, call coir.Yield now and then, "+
-		"and end when that returns an error.", args...)
+		"blocks in coir.Blocking, or start the fiber with coir.WithGoroutine(). If it computes, call coir.Yield now and "+
+		"then, and end when that returns an error.", args...)
 }
 
 // placeIn returns the innermost place in a fiber's stack, as file:line, that is not in the standard library. It returns

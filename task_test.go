@@ -16,7 +16,7 @@ import (
 )
 
 // kindsOfFibers has the options for the two ways to run a child.
-var kindsOfFibers = map[string][]coir.FiberOption{"fiber": nil, "goroutine": {coir.OnGoroutine()}}
+var kindsOfFibers = map[string][]coir.FiberOption{"fiber": nil, "goroutine": {coir.WithGoroutine()}}
 
 // All callers that wait for a task get its value, however they wait.
 func TestTask(t *testing.T) {

@@ -94,7 +94,7 @@ func TestFiberSaysWhatItWaitsFor(t *testing.T) {
 			fibers[name] = n.Go(name, w.do)
 		}
 		fibers["joins"] = n.Go("joins", fibers["cancel"].Wait)
-		fibers["native"] = n.Go("native", coir.WaitCancel, coir.OnGoroutine())
+		fibers["native"] = n.Go("native", coir.WaitCancel, coir.WithGoroutine())
 		return nil
 	})
 	named.Wait()

@@ -199,7 +199,7 @@ func TestATraceShowsWhoWakesWhom(t *testing.T) {
 			return nil
 		})
 		n.Go("exits", func(context.Context) error { runtime.Goexit(); return nil })
-		n.Go("native", func(ctx context.Context) error { return coir.Yield(ctx) }, coir.OnGoroutine())
+		n.Go("native", func(ctx context.Context) error { return coir.Yield(ctx) }, coir.WithGoroutine())
 		return nil
 	})
 	if err != nil {
@@ -260,7 +260,7 @@ func busy(ctx context.Context, rt *coir.Runtime, names ...string) error {
 						return c.Send(ctx, k)
 					}, coir.WithIsolatedFailure(), coir.WithIndex(k))
 				}
-				n.Go("native", func(ctx context.Context) error { return c.Send(ctx, 9) }, coir.OnGoroutine())
+				n.Go("native", func(ctx context.Context) error { return c.Send(ctx, 9) }, coir.WithGoroutine())
 				for range 4 {
 					if _, err := c.Recv(ctx); err != nil {
 						return err

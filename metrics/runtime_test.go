@@ -51,7 +51,7 @@ func TestARuntime(t *testing.T) {
 				}
 			})
 		}
-		n.Go("native", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, coir.OnGoroutine())
+		n.Go("native", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, coir.WithGoroutine())
 		for range 2 {
 			n.Go("weigh", func(ctx context.Context) error {
 				if err := scales.Lock(ctx); err != nil {

@@ -274,7 +274,7 @@ func TestClockOfAChildOnAGoroutine(t *testing.T) {
 				clock.Advance(time.Hour)
 			}
 			return nil
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		return nil
 	})
 	if err := errors.Join(err, rt.Close(context.Background())); err != nil {

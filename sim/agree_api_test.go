@@ -58,7 +58,7 @@ var notDrawn = []struct{ why, names string }{
 		coir.Configure coir.Default coir.NewRuntime coir.Runtime.Close coir.Runtime.Run coir.Runtime.Snapshot
 		coir.Runtime.Stats
 		coir.Clock.Advance coir.Clock.AdvanceToNext coir.Clock.Len coir.Clock.Now`},
-	{"it uses goroutines, which a simulation does not control", "coir.Blocking coir.FromChan coir.OnGoroutine coir.ToChan"},
+	{"it uses goroutines, which a simulation does not control", "coir.Blocking coir.FromChan coir.WithGoroutine coir.ToChan"},
 	{"it uses the kernel, which a simulation does not control", `
 		netio.FD.Close netio.FD.Control netio.FD.OnReadable netio.FD.Read netio.FD.SetReadDeadline
 		netio.FD.SetWriteDeadline netio.FD.WaitRead netio.FD.WaitWrite netio.FD.Write netio.NewConn netio.NewFD

@@ -22,7 +22,7 @@ import (
 //   - a call of Len, Stats or State, of [coir.Watch.Covers], or of pubsub's Lagged,
 //   - the cancellation of a context of package context,
 //   - one fiber closing an endpoint of a pipe while another uses the same endpoint,
-//   - effects of goroutines and the kernel, by [coir.Blocking], [coir.FromChan], [coir.ToChan], [coir.OnGoroutine],
+//   - effects of goroutines and the kernel, by [coir.Blocking], [coir.FromChan], [coir.ToChan], [coir.WithGoroutine],
 //     another [coir.Runtime], or the descriptors and packets of package netio.
 //
 // A [coir.Point] before such an access announces it, if a fiber makes the access. [Exhaustive] sees all of these except

@@ -162,7 +162,7 @@ func TestAnchors(t *testing.T) {
 	a := &anchors{used: make(map[string]int)}
 	for _, test := range [][2]string{
 		{"Two words", "two-words"}, {"Two words", "two-words-1"}, {"In CI", "in-ci"},
-		{"Children that mostly do I/O: OnGoroutine", "children-that-mostly-do-io-ongoroutine"},
+		{"Children that mostly do I/O: WithGoroutine", "children-that-mostly-do-io-withgoroutine"},
 		{"From outside, and not controlled", "from-outside-and-not-controlled"}, {"a_b `c`", "a_b-c"},
 	} {
 		if got := a.Generate([]byte(test[0]), 0); string(got) != test[1] {

@@ -101,7 +101,7 @@ func TestNetioUnderHTTP(t *testing.T) {
 				if err := coir.ForEach(t.Context(), 8, requests, one); err != nil { // runs in fibers
 					t.Error(err)
 				}
-				if err := coir.ForEach(t.Context(), 8, requests, one, coir.OnGoroutine()); err != nil {
+				if err := coir.ForEach(t.Context(), 8, requests, one, coir.WithGoroutine()); err != nil {
 					t.Error(err)
 				}
 			})

@@ -60,7 +60,7 @@ var known = map[string]any{
 
 var (
 	_ = supervise.Child{Run: nil}
-	_ = coir.OnGoroutine
+	_ = coir.WithGoroutine
 )
 
 // The tables of the analyzers name exactly the functions that exist.

@@ -33,7 +33,7 @@ that these call:
 	wg.Wait()                  // a nursery; sync.WaitGroup
 	cond.Wait()                // a coir.Cond; sync.Cond
 
-A wait in a function that is given to coir.Blocking, in a goroutine, or in a child with coir.OnGoroutine() is not
+A wait in a function that is given to coir.Blocking, in a goroutine, or in a child with coir.WithGoroutine() is not
 reported. Neither are locks, files and the network: a fiber may block there, and docs/guide/io.md says what that
 costs.`,
 	URL:      "https://pkg.go.dev/" + module + "/vet",
@@ -185,14 +185,14 @@ func (w *waiter) starts(call *ast.CallExpr) {
 	}
 }
 
-// onGoroutine reports whether a child has the option OnGoroutine, or an option whose value is not known here.
+// onGoroutine reports whether a child has the option WithGoroutine, or an option whose value is not known here.
 func (w *waiter) onGoroutine(call *ast.CallExpr) bool {
 	return slices.ContainsFunc(call.Args, func(x ast.Expr) bool {
 		if n, ok := types.Unalias(w.info.TypeOf(x)).(*types.Named); !ok || n.Obj().Name() != "FiberOption" {
 			return false
 		}
 		c, ok := ast.Unparen(x).(*ast.CallExpr)
-		return !ok || nameOf(typeutil.StaticCallee(w.info, c)) == module+".OnGoroutine"
+		return !ok || nameOf(typeutil.StaticCallee(w.info, c)) == module+".WithGoroutine"
 	})
 }
 

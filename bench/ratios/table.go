@@ -283,9 +283,9 @@ var table = []comparison{
 	},
 	{
 		name: "native-goroutine-1000x5ms", bound: 1.1, goal: 1, unit: "ns", rounds: longRounds,
-		what:    "1000 children with OnGoroutine, each sleeps natively for 5 ms, 20 times",
+		what:    "1000 children with WithGoroutine, each sleeps natively for 5 ms, 20 times",
 		against: "goroutines and sync.WaitGroup",
-		coir:    nativeFibers(native1000x5ms, undeclared, coir.OnGoroutine()),
+		coir:    nativeFibers(native1000x5ms, undeclared, coir.WithGoroutine()),
 		other:   nativeGoroutines(native1000x5ms, undeclared),
 	},
 	{

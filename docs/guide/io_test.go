@@ -45,7 +45,7 @@ func sizesPlain(ctx context.Context, urls []string) ([]int64, error) {
 }
 
 func sizes(ctx context.Context, urls []string) ([]int64, error) {
-	return coir.Map(ctx, 8, slices.Values(urls), size, coir.OnGoroutine())
+	return coir.Map(ctx, 8, slices.Values(urls), size, coir.WithGoroutine())
 }
 
 func measure(ctx context.Context, urls *coir.Chan[string], sizes *coir.Chan[int64]) error {
@@ -92,8 +92,8 @@ func meeting(t *testing.T) []string {
 func TestSizes(t *testing.T) {
 	rt := newRuntime(t, coir.WithWorkers(1))
 	for name, f := range map[string]func(context.Context, []string) ([]int64, error){
-		"plain":       sizesPlain,
-		"OnGoroutine": sizes,
+		"plain":         sizesPlain,
+		"WithGoroutine": sizes,
 		"Blocking": func(ctx context.Context, urls []string) (all []int64, err error) {
 			err = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 				in, out := coir.NewChan[string](2), coir.NewChan[int64](2)
@@ -189,7 +189,7 @@ type front struct {
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := coir.WithTimeout(r.Context(), 10*time.Second)
 	defer cancel()
-	sizes, err := coir.Map(ctx, 4, slices.Values(f.backends), f.size, coir.OnGoroutine())
+	sizes, err := coir.Map(ctx, 4, slices.Values(f.backends), f.size, coir.WithGoroutine())
 	switch {
 	case errors.Is(err, context.DeadlineExceeded): // of coir, or of the HTTP client
 		http.Error(w, err.Error(), http.StatusGatewayTimeout)
@@ -230,7 +230,7 @@ func TestTheServerBoundsItsCalls(t *testing.T) {
 			err = fmt.Errorf("got %d bytes, want %d", n, want)
 		}
 		return err
-	}, coir.OnGoroutine())
+	}, coir.WithGoroutine())
 	if err != nil {
 		t.Error(err)
 	}
@@ -263,7 +263,7 @@ func serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Durat
 				return err
 			}
 			return nil
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		_ = coir.WaitCancel(ctx) // until the program is to stop, or accept has failed
 		patience, cancel := coir.WithTimeout(requests, grace)
 		defer cancel()

@@ -113,7 +113,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 				return err
 			}
 			return nil
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		n.Go("stop", func(ctx context.Context) error {
 			_ = coir.WaitCancel(ctx) // returns when ctx ends or the listener fails
 			ctx, cancel := coir.WithTimeout(coir.Shield(ctx), g.Grace)
@@ -122,7 +122,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 				return errors.Join(err, srv.Close())
 			}
 			return nil
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		return nil
 	})
 }

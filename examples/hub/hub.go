@@ -53,8 +53,8 @@ func (h *Hub) Join(ctx context.Context, name string, c Conn) error {
 	err := h.lines.Publish(ctx, name+" has come")
 	if err == nil {
 		err = coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-			n.Go("hear", func(ctx context.Context) error { return h.hear(ctx, name, c) }, coir.OnGoroutine())
-			n.Go("tell", func(ctx context.Context) error { return tell(ctx, sub, c) }, coir.OnGoroutine())
+			n.Go("hear", func(ctx context.Context) error { return h.hear(ctx, name, c) }, coir.WithGoroutine())
+			n.Go("tell", func(ctx context.Context) error { return tell(ctx, sub, c) }, coir.WithGoroutine())
 			return nil
 		})
 	}
@@ -127,7 +127,7 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener, grace time.Duration) er
 					_ = h.Join(member, name, c) // one failed connection must not end the others
 				}
 				return nil
-			}, coir.OnGoroutine())
+			}, coir.WithGoroutine())
 		}
 	})
 }

@@ -245,7 +245,7 @@ func fullForHandlers(ctx context.Context, n *coir.Nursery) error {
 		}
 		requests.Wait()
 		return ctx.Err()
-	}, coir.OnGoroutine())
+	}, coir.WithGoroutine())
 	idle(n)
 	return nil
 }

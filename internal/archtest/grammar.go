@@ -91,6 +91,9 @@ func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
 		}
 		return found
 	}
+	if hasPrefix(name, "On") && !slices.ContainsFunc(params, func(p string) bool { return strings.HasPrefix(p, "func(") }) {
+		say("begins with On, and takes no function to call")
+	}
 	switch {
 	case d.Recv == nil && hasPrefix(name, "With") && !strings.HasSuffix(result, "Option"):
 		say("begins with With, and returns no option")

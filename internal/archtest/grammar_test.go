@@ -50,6 +50,8 @@ func Fast() RunOption
 func WithSpeed() RunOption
 func OnEnd(f func()) RunOption
 func Online() RunOption
+func OnTop() RunOption
+func (t *T) OnDone(f func(v int))
 func After(d int) Case
 func (t *T) DoneCase() Case
 func (t *T) Done() Case
@@ -101,7 +103,7 @@ type secret interface { Open(n int, ctx context.Context) }
 	}
 	slices.Sort(names)
 	want := []string{
-		"AllOf", "Blue", "CountHeld", "Done", "Each", "Fast", "Late", "Later", "Named", "NewNamed", "Nothing", "Online", "Put",
+		"AllOf", "Blue", "CountHeld", "Done", "Each", "Fast", "Late", "Later", "Named", "NewNamed", "Nothing", "OnTop", "Online", "Put",
 		"Red", "SendTimeout", "TryGet", "TryTake", "WaitTimeout", "WithSlack", "WithTimeout",
 	}
 	if !slices.Equal(names, want) {

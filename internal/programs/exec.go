@@ -288,7 +288,7 @@ func (w *world) spawn(r *run, d *FiberDecl, name string, body func(*run) error) 
 // options returns the options to start the fiber with.
 func (d *FiberDecl) options() []coir.FiberOption {
 	if d.Own {
-		return []coir.FiberOption{coir.OnGoroutine()}
+		return []coir.FiberOption{coir.WithGoroutine()}
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ type FiberDecl struct {
 	Ctx int
 	Ops []*Op
 	End End
-	Own bool // it has coir.OnGoroutine
+	Own bool // it has coir.WithGoroutine
 }
 
 // End is how a function ends.
@@ -745,7 +745,7 @@ func (b *printer) op(depth int, own string, n int, op *Op) {
 		}
 		b.ops(depth+1, fmt.Sprintf("ctx%d", f.Ctx), n, f.Ops)
 		b.line(depth+1, "%s", f.End.text(f.Ctx))
-		b.line(depth, "}%s) // %d", map[bool]string{true: ", coir.OnGoroutine()"}[f.Own], op.N)
+		b.line(depth, "}%s) // %d", map[bool]string{true: ", coir.WithGoroutine()"}[f.Own], op.N)
 		return
 	case Goroutine:
 		b.line(depth, "go func() {")

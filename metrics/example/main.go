@@ -57,7 +57,7 @@ func run(ctx context.Context, l net.Listener) error {
 				return err
 			}
 			return ctx.Err()
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		shop(n)
 		return nil
 	})

@@ -86,13 +86,13 @@ func TestALotWithdraws(t *testing.T) {
 			_, err := s.ask(short, 1)
 			results <- err
 			return nil
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		<-s.begun
 		n.Go("waiting", func(context.Context) error {
 			_, err := s.ask(short, 2)
 			results <- err
 			return nil
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		for s.len() == 0 {
 			_ = coir.Yield(ctx)
 		}

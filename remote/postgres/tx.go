@@ -24,7 +24,7 @@ import (
 // effect must not end the transaction. Its item contains the value, but cannot settle it: Ack, Fail and Reject return
 // [remote.ErrSettled]. To make the value a dead letter, effect returns an error that matches [remote.ErrPoison].
 //
-// Calls of the server block. So start a receiver that spends most of its time in effect with coir.OnGoroutine, or use
+// Calls of the server block. So start a receiver that spends most of its time in effect with coir.WithGoroutine, or use
 // tx inside coir.Blocking.
 //
 // If effect fails, RecvTx rolls back and returns the error of effect unchanged, and the value is delivered again, after

@@ -166,7 +166,7 @@ func TestRecvTxOneEffect(t *testing.T) {
 							return err
 						}
 					}
-				}, coir.OnGoroutine())
+				}, coir.WithGoroutine())
 			}
 			return nil
 		})

@@ -49,7 +49,7 @@ func TestRecvTxTellsErrorsApart(t *testing.T) {
 			}
 			cancel()
 			return nil
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		err = postgres.RecvTx(short, c, func(ctx context.Context, tx pgx.Tx, _ *remote.Item[int]) error {
 			_, err := tx.Exec(ctx, "insert into slow values (1)")
 			return err

@@ -58,7 +58,7 @@ func (s *store) load(ctx context.Context, orders *coir.Chan[order]) error {
 					}
 				}
 				return nil
-			}, coir.OnGoroutine(), coir.WithIndex(i))
+			}, coir.WithGoroutine(), coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -78,8 +78,8 @@ func (s *store) audit(ctx context.Context, check func(context.Context) error) er
 		n.Go("report", func(ctx context.Context) error {
 			_, err := s.db.ExecContext(ctx, "select pg_sleep(3600)")
 			return err // is context.Canceled if check fails
-		}, coir.OnGoroutine())
-		n.Go("check", check, coir.OnGoroutine())
+		}, coir.WithGoroutine())
+		n.Go("check", check, coir.WithGoroutine())
 		return nil
 	})
 }

@@ -87,7 +87,7 @@ func measure(ctx context.Context, s *chat.Server, address string, before uint64)
 		n.Go("clients", func(context.Context) error {
 			defer done.Set()
 			return cmd.Run()
-		}, coir.OnGoroutine())
+		}, coir.WithGoroutine())
 		for s.Stats().Clients < int64(*bench) {
 			i, err := coir.Select(ctx, done.DoneCase(), coir.After(time.Millisecond))
 			if err != nil || i == 0 {

@@ -32,7 +32,7 @@ func serve(_ context.Context, n *coir.Nursery) error {
 	s := webhook.New(webhook.Config{
 		Limit: 5 * time.Second, Jobs: 1000,
 		Start: func(_ context.Context, job string, id desk.ID) error {
-			n.Go("provider", func(ctx context.Context) error { return provide(ctx, job, id) }, coir.OnGoroutine())
+			n.Go("provider", func(ctx context.Context) error { return provide(ctx, job, id) }, coir.WithGoroutine())
 			return nil
 		},
 	})
@@ -43,7 +43,7 @@ func serve(_ context.Context, n *coir.Nursery) error {
 			return err
 		}
 		return nil
-	}, coir.OnGoroutine())
+	}, coir.WithGoroutine())
 	return nil
 }
 

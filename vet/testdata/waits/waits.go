@@ -89,7 +89,7 @@ func right(ctx context.Context, g *group, mu *sync.Mutex, opts []coir.FiberOptio
 			return err
 		}
 		_, err := coir.Blocking(ctx, func() (int, error) { time.Sleep(1); return 0, nil })
-		n.Go("blocks", func(ctx context.Context) error { <-ctx.Done(); return nil }, coir.OnGoroutine())
+		n.Go("blocks", func(ctx context.Context) error { <-ctx.Done(); return nil }, coir.WithGoroutine())
 		n.Go("may block", func(ctx context.Context) error { <-ctx.Done(); return nil }, opts...)
 		go func() { time.Sleep(1) }()
 		select {

@@ -143,7 +143,7 @@ func startReplica(n *coir.Nursery, i int, broker string, limit time.Duration) (s
 		_ = in.Close()
 		_ = cmd.Wait() // it was told to end
 		return nil
-	}, coir.OnGoroutine(), coir.WithIndex(i))
+	}, coir.WithGoroutine(), coir.WithIndex(i))
 	if err != nil {
 		return "", fmt.Errorf("replica %d does not start: %w", i+1, err)
 	}
@@ -174,7 +174,7 @@ func serve(n *coir.Nursery, name string, h http.Handler) (string, error) {
 			return err
 		}
 		return nil
-	}, coir.OnGoroutine())
+	}, coir.WithGoroutine())
 	return l.Addr().String(), nil
 }
 

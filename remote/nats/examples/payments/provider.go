@@ -91,7 +91,7 @@ func customers(ctx context.Context, l *ledger, payments int, shop, provider stri
 				defer l.mu.Unlock()
 				l.of(id).first, l.of(id).again = first, again
 				return err
-			}, coir.OnGoroutine(), coir.WithIndex(i))
+			}, coir.WithGoroutine(), coir.WithIndex(i))
 		}
 		return nil
 	})
@@ -171,7 +171,7 @@ func (p *provider) call(id, token string, delay time.Duration) {
 				return err
 			}
 		}
-	}, coir.OnGoroutine())
+	}, coir.WithGoroutine())
 }
 
 // callOnce calls back once, and reports whether the replica has asked to call again.

@@ -120,7 +120,7 @@ func (d *driver) start(i int) error {
 			c.ended.Resolve(struct{}{})
 		}
 		return nil
-	}, coir.OnGoroutine(), coir.WithIndex(i))
+	}, coir.WithGoroutine(), coir.WithIndex(i))
 	return nil
 }
 

@@ -169,7 +169,7 @@ func receive(ctx context.Context, payments *remote.Chan[Payment]) error {
 						return err
 					}
 				}
-			}, coir.OnGoroutine(), coir.WithIndex(i))
+			}, coir.WithGoroutine(), coir.WithIndex(i))
 		}
 		return nil
 	})

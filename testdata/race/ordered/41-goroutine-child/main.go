@@ -15,15 +15,15 @@ func main() {
 			child := n.Go("child", func(ctx context.Context) error {
 				x++
 				return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-					n.Go("inner", func(context.Context) error { x++; return nil }, coir.OnGoroutine())
+					n.Go("inner", func(context.Context) error { x++; return nil }, coir.WithGoroutine())
 					return nil
 				})
-			}, coir.OnGoroutine())
+			}, coir.WithGoroutine())
 			if err := child.Wait(ctx); err != nil {
 				return err
 			}
 		}
-		n.Go("last", func(ctx context.Context) error { x++; return nil }, coir.OnGoroutine())
+		n.Go("last", func(ctx context.Context) error { x++; return nil }, coir.WithGoroutine())
 		return nil
 	})
 	x++

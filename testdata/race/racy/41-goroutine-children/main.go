@@ -13,7 +13,7 @@ func main() {
 	coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
 		n.Limit(1)
 		for range 3 {
-			n.Go("child", func(context.Context) error { x++; return nil }, coir.OnGoroutine())
+			n.Go("child", func(context.Context) error { x++; return nil }, coir.WithGoroutine())
 		}
 		return nil
 	})
