@@ -40,6 +40,15 @@ func TestSaved(t *testing.T) {
 		t.Errorf("each schedule in a process, it is\n%s", alone.Output)
 	}
 
+	fixed := strings.Replace(program, "transfer(&b, &a, 1)", "transfer(&a, &b, -1)", 1)
+	if err := os.WriteFile(filepath.Join(dir, "m_test.go"), []byte(fixed), 0o666); err != nil || fixed == program {
+		t.Fatalf("%v; the program is\n%s", err, program)
+	}
+	if o := explored(t, "-v", "-schedules=20", ".")["TestTransfer"]; o.Action != "pass" ||
+		!strings.Contains(o.Output, ", the first from testdata/coir, ") {
+		t.Errorf("with the bug fixed it is\n%s", o.Output)
+	}
+
 	const transfer = "\tvar wg sync.WaitGroup\n"
 	if !strings.Contains(program, transfer) {
 		t.Fatalf("the program is\n%s", program)

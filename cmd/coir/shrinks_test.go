@@ -196,11 +196,11 @@ func TestSavedSchedulesAreSaid(t *testing.T) {
 	r := &result{record: record{tested: &tested{test: "TestX"}}}
 	r.read("beside\t0\t0\t2\t0\n" + aSummary(coir.VerdictPass))
 	r.schedules = 5
-	if got := w.ran(r); got != "5 schedules, the first 2 of them from testdata/coir" {
+	if got := w.ran(r); got != "5 schedules, the first 2 from testdata/coir" {
 		t.Errorf("it is %q", got)
 	}
 	r.tally.add(tally{schedules: 95, ofKept: 7})
-	if got := w.ran(r); got != "100 schedules, the first 2 of them from testdata/coir, 7 of them kept by -for" {
+	if got := w.ran(r); got != "100 schedules, the first 2 from testdata/coir, 7 of them kept by -for" {
 		t.Errorf("it is %q", got)
 	}
 }

@@ -35,8 +35,11 @@ const changedText = "the code has changed since the token was made, so the token
 // ran describes how many schedules of a test were run, and in how many something came from outside.
 func (w *writer) ran(r *result) string {
 	text := w.explored(r)
-	if r.ofSaved > 0 {
-		text += fmt.Sprintf(", the first %s of them from testdata/coir", chart.Grouped(r.ofSaved))
+	switch {
+	case r.ofSaved == 1:
+		text += ", the first from testdata/coir"
+	case r.ofSaved > 1:
+		text += fmt.Sprintf(", the first %s from testdata/coir", chart.Grouped(r.ofSaved))
 	}
 	if r.ofKept > 0 {
 		text += fmt.Sprintf(", %s of them kept by -for", chart.Grouped(r.ofKept))

@@ -175,7 +175,8 @@ func coirTellShrunk(switches int) {
 // tellFound tells the command what has failed, before it is shrunk. r is the last schedule, with a trace. Nothing is
 // said about a failure that may be only a note, or that is not shrunk.
 func (x *coirExplorer) tellFound(f *coirFailure, r *coirRun) {
-	if x.asNote || r.kind != f.kind || f.config.saved || coirSet.shrink <= 0 || coirSet.record == "" {
+	if x.asNote || r.kind != f.kind || f.config.saved || coirSet.shrink <= 0 || coirSet.record == "" ||
+		replay.Switches(f.script) == 0 {
 		return
 	}
 	rec := new(coirRecord)
