@@ -413,3 +413,23 @@ func (b browser) runtimes() {
 	b.until(`document.querySelector("#title").textContent === "many"`)
 	b.Visit("about:blank") // it asks no more
 }
+
+// If nothing is wrong, the page says so, in the words of the text.
+func TestThePageSaysWhenAllIsWell(t *testing.T) {
+	b := chromium.Open(t)
+	d := &Dump{Snapshot: deadlock()}
+	name := filepath.Join(t.TempDir(), "page.html")
+	page, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.WritePage(page), page.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b.Visit("file://" + name)
+	want := snapshot.NoProblem(d.Snapshot)
+	if got := b.Text(`document.querySelector("#why").innerText`); !strings.Contains(want, "The oldest wait") || got != want {
+		t.Errorf("the page says %q, not %q", got, want)
+	}
+	b.Quiet()
+}

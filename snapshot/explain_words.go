@@ -240,8 +240,8 @@ func (p *pair) crowd(fibers []int) string {
 	return count(len(fibers), p.noun(fibers))
 }
 
-// chain says what a fiber does. If it waits for a lock, or for a pool whose values another one has, chain also says what
-// the holder does, and so on.
+// chain says what a fiber does. If it waits for a lock, or for a pool whose values another fiber has, chain also says
+// what that fiber does, and so on.
 func (p *pair) chain(i int) string {
 	const most = 4 // holders
 	text, _ := p.doing(p.fibers[i].Fiber)

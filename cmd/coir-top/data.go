@@ -16,6 +16,7 @@ import (
 type data struct {
 	*snapshot.Snapshot
 	why     []snapshot.Explanation
+	fine    string // what is shown if there is no explanation
 	summary string // the numbers of fibers in each state, and of workers
 	alike   *snapshot.Groups
 
@@ -36,6 +37,7 @@ type fiber struct {
 	index  uint64
 	object *snapshot.Object // the first object that it waits for, or nil
 	told   string           // the mark of the fiber
+	urgent int              // its place in the order by problem: see urgency
 	find   string           // the text that a search looks at, in lower case; empty until it is needed
 }
 
@@ -97,8 +99,26 @@ func newData(dump *inspect.Dump) *data {
 			d.told[id] = mark
 		}
 	}
-	d.summary = d.counts()
+	for i := range d.all {
+		f := &d.all[i]
+		f.urgent = urgency(f.told, f.object)
+	}
+	d.summary, d.fine = d.counts(), snapshot.NoProblem(s)
 	return d
+}
+
+// urgency returns a number that is lower for what people should see first: certain problems, likely ones, and waits for
+// what others have.
+func urgency(mark string, o *snapshot.Object) int {
+	switch {
+	case mark == certain:
+		return 0
+	case mark == likely:
+		return 1
+	case o != nil && o.Contended():
+		return 2
+	}
+	return 3
 }
 
 // since returns the time from t until the snapshot was taken, as text, or "" if t is unknown.
@@ -171,9 +191,26 @@ func (d *data) doing(f *fiber, many bool) string {
 // waitText describes a wait in words that can follow "waits".
 func (d *data) waitText(w *snapshot.Wait) string {
 	if o := d.objects[w.Object]; o != nil && len(o.Holders) > 0 {
-		return w.Text + ", held by " + d.list(o.Holders)
+		return w.Text + d.heldBy(o)
 	}
 	return w.Text
+}
+
+// pool is the kind of pools.
+const pool = "pool"
+
+// The words between an object and its holders.
+const (
+	heldBy = ", held by "
+	lentTo = ", lent to "
+)
+
+// heldBy says who holds an object that has holders, in words that follow others.
+func (d *data) heldBy(o *snapshot.Object) string {
+	if o.Kind == pool {
+		return lentTo + d.list(o.Holders)
+	}
+	return heldBy + d.list(o.Holders)
 }
 
 func objectName(o *snapshot.Object) string {
@@ -189,19 +226,30 @@ func (d *data) held(o *snapshot.Object) string {
 	if o.Closed {
 		parts = append(parts, "closed")
 	}
-	if len(o.Holders) > 0 {
-		parts = append(parts, "held by "+d.list(o.Holders))
+	if len(o.Holders) > 0 && o.Kind != pool {
+		parts = append(parts, strings.TrimPrefix(d.heldBy(o), ", "))
+	}
+	receive := " to receive"
+	if o.Kind == pool {
+		receive = " for a value"
 	}
 	for _, w := range []struct {
 		n    int
 		what string
-	}{{o.Senders, " to send"}, {o.Receivers, " to receive"}, {o.Waiters, ""}} {
+	}{{o.Senders, " to send"}, {o.Receivers, receive}, {o.Waiters, ""}} {
 		switch {
 		case w.n == 1:
 			parts = append(parts, "1 waits"+w.what)
 		case w.n > 1:
 			parts = append(parts, grouped(w.n)+" wait"+w.what)
 		}
+	}
+	if o.Kind == pool {
+		text := grouped(o.Len) + " of " + grouped(o.Cap) + " lent"
+		if len(o.Holders) > 0 {
+			text += " to " + d.list(o.Holders)
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -286,9 +334,12 @@ type group struct {
 	youngest *fiber // the fiber that has waited for the shortest time
 	key      string // the key of the group; empty for a fiber that is not grouped
 	mark     string // the mark, if an explanation mentions one of the fibers
+	urgent   int    // the place of the first of the fibers in the order by problem
 }
 
-func single(f *fiber) group { return group{fiber: f, n: 1, oldest: f, youngest: f, mark: f.told} }
+func single(f *fiber) group {
+	return group{fiber: f, n: 1, oldest: f, youngest: f, mark: f.told, urgent: f.urgent}
+}
 
 // name returns the name of the fiber, or the common part of the names of several.
 func (g *group) name() string {
@@ -358,4 +409,5 @@ func (g *group) add(f *fiber) {
 	if g.mark != certain && f.told != "" {
 		g.mark = f.told
 	}
+	g.urgent = min(g.urgent, f.urgent)
 }

@@ -13,10 +13,11 @@ import (
 
 // The orders of fibers.
 const (
-	byAge = iota
+	byProblem = iota // first those with problems, then those that wait for what others have, then by age
 	byName
 	byState
 	byObject
+	byAge
 	byCount // only for groups
 )
 
@@ -32,6 +33,7 @@ type fibersScreen struct {
 	roles  map[uint64]string // the roles of fibers; see involved
 	widest int               // the width of the widest name
 	ages   int               // the width of the column with ages
+	counts bool              // a row has several fibers, so there is a column with their number
 }
 
 func (s *fibersScreen) title(m *model) string {
@@ -47,7 +49,7 @@ func (s *fibersScreen) title(m *model) string {
 func (s *fibersScreen) searches() bool { return true }
 
 func (s *fibersScreen) orders() []string {
-	all := []string{"age", "name", "state", "object", "count"}
+	all := []string{"problem", "name", "state", "object", "age", "count"}
 	if !s.grouped {
 		all = all[:byCount]
 	}
@@ -84,8 +86,9 @@ func (s *fibersScreen) build(m *model) {
 			s.rows = append(s.rows, single(f))
 		}
 	}
-	s.widest, s.ages = 0, ageWidth
+	s.widest, s.ages, s.counts = 0, ageWidth, false
 	for i := range s.rows {
+		s.counts = s.counts || s.rows[i].n > 1
 		s.widest = max(s.widest, columns(s.rows[i].name()))
 		if d.spread(&s.rows[i]) {
 			s.ages = agesWidth
@@ -97,6 +100,9 @@ func (s *fibersScreen) build(m *model) {
 // sort sorts the rows.
 func (s *fibersScreen) sort() {
 	compare := [...]func(a, b group) int{
+		byProblem: func(a, b group) int {
+			return cmp.Or(cmp.Compare(a.urgent, b.urgent), older(a.oldest.Since, b.oldest.Since))
+		},
 		byAge:   func(a, b group) int { return older(a.oldest.Since, b.oldest.Since) },
 		byName:  func(a, b group) int { return cmp.Or(strings.Compare(a.stem, b.stem), cmp.Compare(a.index, b.index)) },
 		byState: func(a, b group) int { return strings.Compare(string(a.State), string(b.State)) },
@@ -164,14 +170,31 @@ func (s *fibersScreen) head(_ *model, width int) string {
 // line joins columns.
 func (s *fibersScreen) line(width int, age, n, name, does, from string) string {
 	text := right(age, s.ages) + "  "
-	if s.grouped {
+	if s.counts {
 		text += right(n, 6) + "  "
 	}
 	text += left(name, min(max(s.widest, 5), max(12, width*3/10))) + "  "
 	if w := fromWidth(width); w > 0 {
-		return text + left(does, width-columns(text)-w-2) + "  " + cut(from, w)
+		room := width - columns(text) - w - 2
+		return text + left(fit(does, room), room) + "  " + cut(from, w)
 	}
-	return text + cut(does, width-columns(text))
+	return text + fit(does, width-columns(text))
+}
+
+// fit returns a text about a wait in at most n columns. If it is too long, it cuts what the fiber waits for rather than
+// who holds that.
+func fit(s string, n int) string {
+	const least = 12 // columns that are left of what it waits for
+	if columns(s) <= n {
+		return s
+	}
+	for _, words := range []string{heldBy, lentTo} {
+		if i := strings.Index(s, words); i >= 0 {
+			who := cut(s[i:], n-least)
+			return cut(s[:i], n-columns(who)) + who
+		}
+	}
+	return cut(s, n)
 }
 
 func (s *fibersScreen) row(m *model, i, width int) []string {

@@ -126,8 +126,8 @@ func TestFollowsAProgram(t *testing.T) {
 		rates := full[len("█"):] + "  at most 2.0/s"
 		has(t, m.text(), "live 00:00:37", "1 waits to send, the oldest for 350ms", "32 of 32, at most 32 so far;",
 			"106 sent, 74 received", "length    "+full+"  of 32", "sent       "+rates, "received   "+rates,
-			">   450ms          write #", "received last, waits for time to pass", "    350ms          read #",
-			"waits to send to lines")
+			">   350ms  read #", "waits to send to lines", "    450ms  write #",
+			"received last, waits for time to pass")
 
 		stop()
 		<-ended

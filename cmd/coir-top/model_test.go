@@ -21,7 +21,7 @@ func TestScreens(t *testing.T) {
 		"by-object": {"s", "s", "s"},
 		"single":    {"g"},
 		"search":    {"/", "o", "r", "d", "e", "r", "enter"},
-		"group":     {"s", "s", "s", "s", "enter", "down", "down"},
+		"group":     {"s", "s", "s", "s", "s", "enter", "down", "down"},
 		"fiber":     {"down", "down", "enter"},
 		"nurseries": {"2"},
 		"folded":    {"2", "down", "down", "down", "down", "down", "left"},
@@ -204,7 +204,9 @@ func TestKeysSelectViews(t *testing.T) {
 
 func TestKeysSort(t *testing.T) {
 	m := showing(t, shop())
-	for _, want := range []string{"by name", "by state", "by object", "by count", "by age"} {
+	has(t, m.text(), "by problem")
+	for _, want := range []string{"by name", "by state", "by object", "by age", "by count", "by problem", "by name",
+		"by state", "by object", "by age"} {
 		m.press("s")
 		has(t, m.text(), want)
 	}
@@ -212,10 +214,11 @@ func TestKeysSort(t *testing.T) {
 	m.press("S")
 	has(t, m.text(), "by age backward")
 	has(t, m.cursorRow(), "mail #6") // mail does not wait
-	m.press("s", "s")
-	has(t, m.cursorRow(), "blocking")
-	m.press("s", "s")
+	m.press("s")
 	has(t, m.cursorRow(), "100  order[...]")
+	m.press("s", "s", "s")
+	has(t, m.cursorRow(), "blocking")
+	m.press("s", "s", "s")
 	m.press("g") // single fibers have no order by count
 	lacks(t, m.text(), "by count")
 
@@ -227,6 +230,71 @@ func TestKeysSort(t *testing.T) {
 	has(t, m.text(), "this has only one order")
 	m.press("down")
 	lacks(t, m.text(), "this has only one order")
+}
+
+// First come fibers with problems, then those that wait for what others have, then the oldest waits.
+func TestWhatIsUrgentComesFirst(t *testing.T) {
+	dump := shop()
+	dump.Explanations = dump.Explanations[1:] // the full channel
+	m := showing(t, dump)
+	var rows []string
+	for _, line := range strings.Split(m.text(), "\n") {
+		for _, name := range []string{"feed #5", "main #1", "worker[0] #2"} {
+			if strings.Contains(line, name+" ") && strings.Contains(line, " wait") {
+				rows = append(rows, name)
+			}
+		}
+	}
+	if got := strings.Join(rows, ", "); !strings.HasSuffix(got, "feed #5, worker[0] #2, main #1") {
+		t.Errorf("the rows are in the order %s", got)
+	}
+	m.press("3")
+	if text := m.text(); strings.Index(text, "channel orders") > strings.Index(text, "mutex ledger") ||
+		strings.Index(text, "mutex ledger") > strings.Index(text, "channel requests") {
+		t.Errorf("the objects are\n%s", text)
+	}
+}
+
+// Without a problem, the oldest wait is named.
+func TestNoProblemIsSaid(t *testing.T) {
+	dump := shop()
+	dump.Explanations = nil
+	m := showing(t, dump)
+	has(t, m.text(), "No problem found. The oldest wait: ")
+	m.press("e")
+	has(t, m.text(), "No problem found. The oldest wait: ")
+}
+
+// The words for a pool say how many values are lent, and to whom. In 80 columns the name of what a fiber waits for is
+// cut, not the name of the holder.
+func TestPoolsHaveTheirOwnWords(t *testing.T) {
+	dump := shop()
+	s := dump.Snapshot
+	s.Fibers[1].Wait = []snapshot.Wait{{Kind: snapshot.WaitRecv, Object: 99, Text: "for a value of the connections to the database"}}
+	s.Objects = append(s.Objects, snapshot.Object{ID: 99, Kind: "pool", Name: "conns", Len: 2, Cap: 2, Receivers: 3,
+		Holders: []uint64{3}, Oldest: s.Taken.Add(-time.Minute)})
+	m := showing(t, dump)
+	has(t, m.text(), "waits ", "…, lent to worker[1] #3\n")
+	m.press("3")
+	has(t, m.text(), "3 wait for a value, 2 of 2 lent to worker[1] #3")
+}
+
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		n    int
+		want string
+	}{
+		{"waits to lock a, held by b #2", 40, "waits to lock a, held by b #2"},
+		{"waits to lock the cache, held by b #2", 30, "waits to lock t…, held by b #2"},
+		{"waits for a value of it, lent to b #2", 30, "waits for a val…, lent to b #2"},
+		{"waits to lock a, held by " + strings.Repeat("b", 80), 30, "waits to lo…, held by bbbbbbb…"},
+		{"waits to send to orders", 10, "waits to …"},
+	} {
+		if got := fit(c.s, c.n); columns(got) > c.n || got != c.want {
+			t.Errorf("fit(%q, %d) = %q, want %q", c.s, c.n, got, c.want)
+		}
+	}
 }
 
 func TestSearch(t *testing.T) {
@@ -279,7 +347,7 @@ func TestSearch(t *testing.T) {
 // the object, and back.
 func TestDrillDown(t *testing.T) {
 	m := showing(t, shop())
-	m.press("s", "s", "s", "s")
+	m.press("s", "s", "s", "s", "s")
 	has(t, m.cursorRow(), "100  order[...]")
 	m.press("enter")
 	has(t, m.text(), "fibers > 100 x order[...]", "order[99] #199")
@@ -290,8 +358,8 @@ func TestDrillDown(t *testing.T) {
 		"spawned   shop/orders.go:52")
 	m.press("enter")
 	has(t, m.text(), "> mutex ledger #12", "held by worker[0] #2, 101 wait, the oldest for 11s",
-		"worker[0] #2", "holds it, waits to lock stock")
-	for !strings.Contains(m.cursorRow(), "worker[0]") {
+		"worker[0] #2", "holds it, waits …, held by worker[1] #3")
+	for i := 0; i < 200 && !strings.Contains(m.cursorRow(), "worker[0]"); i++ {
 		m.press("down")
 	}
 	m.press("enter")
@@ -483,11 +551,11 @@ func TestNamedFibersAreNotGrouped(t *testing.T) {
 		Kind: snapshot.ProblemTicketOld, Fibers: []uint64{199}, Text: "order[99] waits",
 	})
 	m := showing(t, dump)
-	has(t, m.text(), "\n !            12s          worker[0] #2", "\n ?            10s          order[99] #199  wait",
+	has(t, m.text(), "\n>!            12s          worker[0] #2", "\n ?            10s          order[99] #199  wait",
 		"\n      100ms..9.9s      99  order[...]      wait")
 	m.press("2")
 	has(t, m.text(), "100ms..9.9s        99 x order[...]: wait to lock", "10s        order[99] #199: waits to lock")
-	m.press("1", "s", "s", "s", "s", "enter") // the group has only the others
+	m.press("1", "s", "s", "s", "s", "s", "enter") // the group has only the others
 	if text := m.text(); strings.Contains(text, "order[99]") || !strings.Contains(text, "order[98]") {
 		t.Errorf("the group is\n%s", text)
 	}

@@ -16,8 +16,10 @@ type objectsScreen struct {
 	widest int // the width of the widest name
 }
 
-func (s *objectsScreen) title(*model) string        { return "objects" }
-func (s *objectsScreen) orders() []string           { return []string{"age", "name", "kind", "waiting", "rate"} }
+func (s *objectsScreen) title(*model) string { return "objects" }
+func (s *objectsScreen) orders() []string {
+	return []string{"problem", "name", "kind", "waiting", "rate", "age"}
+}
 func (s *objectsScreen) searches() bool             { return true }
 func (s *objectsScreen) keys() string               { return "enter open  s sort  / search  f follow" }
 func (s *objectsScreen) intro(*model, int) []string { return nil }
@@ -36,11 +38,14 @@ func (s *objectsScreen) build(m *model) {
 		}
 	}
 	compare := []func(a, b *snapshot.Object) int{
-		func(a, b *snapshot.Object) int { return older(a.Oldest, b.Oldest) },
+		func(a, b *snapshot.Object) int {
+			return cmp.Or(cmp.Compare(urgency(d.told[a.ID], a), urgency(d.told[b.ID], b)), older(a.Oldest, b.Oldest))
+		},
 		func(a, b *snapshot.Object) int { return strings.Compare(a.Name, b.Name) },
 		func(a, b *snapshot.Object) int { return strings.Compare(a.Kind, b.Kind) },
 		func(a, b *snapshot.Object) int { return cmp.Compare(waiting(b), waiting(a)) },
 		func(a, b *snapshot.Object) int { return cmp.Compare(m.past.busy(b.ID), m.past.busy(a.ID)) },
+		func(a, b *snapshot.Object) int { return older(a.Oldest, b.Oldest) },
 	}[s.order]
 	slices.SortFunc(s.rows, func(a, b *snapshot.Object) int {
 		return cmp.Or(s.direction(compare(a, b)), cmp.Compare(a.ID, b.ID))

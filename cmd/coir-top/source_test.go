@@ -252,7 +252,7 @@ func TestFiles(t *testing.T) {
 	has(t, m.text(), "shop, process 4711", "taken at 2026-11-18 12:00:00", "certain:")
 	m.press("space")
 	has(t, m.text(), "this is a file: it does not change")
-	m.press("down", "down") // main, smtp, worker[0]
+	m.press("s", "s", "s", "s", "down", "down") // by age: main, smtp, worker[0]
 	if cmd := m.press("enter"); cmd != nil {
 		t.Error("a stack is requested of a file")
 	}
@@ -295,6 +295,7 @@ func TestStacks(t *testing.T) {
 	}
 	m := newModel(t.Context(), from, time.Second)
 	m.Update(m.Init()())
+	m.press("s", "s", "s", "s") // by age
 	m.press("down", "down")
 	cmd := m.press("enter")
 	has(t, m.text(), "worker[0] #2", "reading the stack")

@@ -222,7 +222,7 @@ func replace(text string) string {
 }
 
 // bugs lists the bugs of examples/stuck.
-var bugs = []string{"locks", "pipeline", "gone", "full", "handlers", "native", "hog", "cancel", "all"}
+var bugs = []string{"locks", "pool", "pipeline", "gone", "full", "handlers", "native", "hog", "cancel", "all"}
 
 // The first screen shows the reason of each hang.
 func TestEachBugInATerminal(t *testing.T) {

@@ -159,7 +159,8 @@ func (m *model) alarms(s screen, most int) []string {
 		return lines
 	}
 	if len(m.data.why) == 0 {
-		return append(lines, cut(nothing, m.width))
+		text := hang("", m.data.fine, m.width)
+		return append(lines, text[:min(len(text), most)]...)
 	}
 	for i := range m.data.why {
 		e := &m.data.why[i]

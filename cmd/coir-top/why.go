@@ -29,11 +29,8 @@ func (s *whyScreen) intro(m *model, width int) []string {
 	if len(m.data.why) > 0 {
 		return nil
 	}
-	return hang("  ", nothing, width)
+	return hang("  ", m.data.fine, width)
 }
-
-// nothing is the text that is shown if there is no explanation.
-const nothing = "Nothing seems wrong. If something hangs, look at the oldest waits."
 
 func (s *whyScreen) build(m *model) {
 	query := s.wanted()
