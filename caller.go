@@ -172,6 +172,9 @@ func (c *caller) worker() park.Place {
 //go:norace
 func (c *caller) ended() *ending {
 	if c.sc == nil {
+		if c.f != nil && c.f.simulated {
+			c.f.nursery.rt.tellDeadline(c.ctx)
+		}
 		c.done = c.ctx.Done()
 		return endingOf(c.ctx)
 	}

@@ -2,13 +2,13 @@ package coir
 
 import (
 	"context"
-	"errors"
+	"runtime"
 	"time"
+	"unsafe"
 
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
-	"github.com/coir-go/coir/internal/stdctx"
 )
 
 // Contexts of package context on a runtime with a policy. Package context reports a cancellation on a separate
@@ -18,7 +18,8 @@ import (
 // fiber.
 //
 // Deadlines of package context depend on real time, and a goroutine may cancel at any time. The policy cannot control
-// either, so both are reported to it.
+// either. So each use of a context with such a deadline is reported to it, and a cancel by a goroutine if no fiber can
+// run.
 
 // dependent is a scope or a wait that ends when a context ends.
 type dependent struct {
@@ -36,9 +37,6 @@ func (rt *Runtime) lookAtContexts() {
 		race.EnterUser()
 		w.Acquire()
 		e := endingOf(w.Ctx)
-		if e.err == context.DeadlineExceeded && !expiredInside(w.Ctx) {
-			rt.policy.Stray(policy.Op{Kind: policy.Deadline, Stack: w.Stack()})
-		}
 		if w.Of.sc != nil {
 			w.Of.sc.cancel(e, nil)
 		}
@@ -49,34 +47,41 @@ func (rt *Runtime) lookAtContexts() {
 	}
 }
 
-// expiredInside reports whether ctx was derived from one of coir's scopes and ended because of that scope's deadline.
-func expiredInside(ctx context.Context) bool {
+// tellDeadline tells the policy if ctx has a deadline of package context. It is called when a fiber uses ctx, whether
+// or not the deadline passes: that depends on the speed of the machine, and a schedule must not. It is called with the
+// caller's synchronisation visible.
+//
+// Guarded by TestDeadlineOfPackageContextIsTold.
+//
+//go:noinline
+func (rt *Runtime) tellDeadline(ctx context.Context) {
+	if hasDeadline(ctx) {
+		var stack [24]uintptr
+		rt.policy.Stray(policy.Op{Kind: policy.Deadline, Stack: stack[:runtime.Callers(2, stack[:])]})
+	}
+}
+
+// hasDeadline reports whether ctx has a deadline that is not one of coir's.
+func hasDeadline(ctx context.Context) bool {
+	at, ok := ctx.Deadline()
 	sc := scopeBehind(ctx)
-	return sc != nil && errors.Is(sc.ctxErr(), context.DeadlineExceeded)
+	if !ok || sc == nil {
+		return ok
+	}
+	ours, timed := (*scopeContext)(sc).Deadline()
+	if sc.cold().timed {
+		ours, timed = (*timedScope)(unsafe.Pointer(sc)).deadline, true
+	}
+	return !timed || at.Before(ours)
 }
 
 // Outside implements policy.Runtime.
 //
 //go:norace
-func (x *policed) Outside(patience time.Duration) (stack []uintptr, deadline bool) {
-	w, deadline := x.contexts.Await(patience, hasDeadline)
+func (x *policed) Outside(patience time.Duration) (stack []uintptr) {
+	w := x.contexts.Await(patience)
 	if w == nil {
-		return nil, false
+		return nil
 	}
-	return w.Stack(), deadline
-}
-
-// hasDeadline reports whether the context has a deadline that is not one of coir's.
-//
-//go:norace
-func hasDeadline(w *stdctx.Entry[dependent]) bool {
-	race.EnterUser()
-	defer race.LeaveUser()
-	w.Acquire()
-	at, ok := w.Ctx.Deadline()
-	if sc := scopeBehind(w.Ctx); ok && sc != nil {
-		ours, timed := (*scopeContext)(sc).Deadline()
-		return !timed || at.Before(ours)
-	}
-	return ok
+	return w.Stack()
 }

@@ -199,6 +199,9 @@ func (sc *scope) init(ctx context.Context, rt *Runtime, parent *scope, owner *Fi
 			sc.tie()
 		}
 	default:
+		if rt.policy != nil {
+			rt.tellDeadline(ctx)
+		}
 		if e := endingOf(ctx); e != nil {
 			sc.cancel(e, nil)
 			return

@@ -280,7 +280,7 @@ var conformance = map[string]func(p *twoEnds){
 		late, cancel := coir.WithTimeout(p.ctx, 0)
 		defer cancel()
 		_ = coir.WaitCancel(late)
-		std, cancel := context.WithDeadline(context.Background(), past)
+		std, cancel := context.WithCancel(late)
 		defer cancel()
 		for _, ctx := range []context.Context{gone, late, std} {
 			_, err := new(netio.Dialer).DialContext(ctx, p.network, p.l.Addr().String())

@@ -43,7 +43,8 @@ type exposed struct {
 	exited   *Failure       // the failure that says where it did
 }
 
-// Stray implements policy.Policy. Goroutines that sim does not control call it; the next step reports what they did.
+// Stray implements policy.Policy. Goroutines that sim does not control call it, and fibers that use a deadline which it
+// does not control; the next step reports what they did.
 //
 // Spec: SM-06 (an outside goroutine is reported)
 func (w *world) Stray(op policy.Op) {
@@ -51,9 +52,8 @@ func (w *world) Stray(op policy.Op) {
 		return // the cancellation by stop, which may run outside any fiber
 	}
 	if op.Kind == policy.Deadline {
-		text := "a deadline of package context has passed, in real time, at " + userPlace(op.Stack)
-		w.strays.add(text)
-		w.stray.CompareAndSwap(nil, &Failure{Kind: KindUncontrolled, Text: text + useTimeout})
+		w.stray.CompareAndSwap(nil, &Failure{Kind: KindUncontrolled, Text: "a fiber uses a context with a deadline of " +
+			"package context, which passes in real time, at " + userPlace(op.Stack) + useTimeout})
 		return
 	}
 	what := describe(op) + ", at " + caller()
@@ -62,6 +62,8 @@ func (w *world) Stray(op policy.Op) {
 		"simulation does " + what +
 		"; use fibers, or a channel made outside"})
 }
+
+const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's clock"
 
 // strayList lists the operations of goroutines outside, each once.
 type strayList struct {

@@ -132,12 +132,10 @@ func TestCancelOfPackageContextTakesEffectAtTheNextStep(t *testing.T) {
 }
 
 // The deadline of a scope is measured on the simulation's clock, also for contexts that package context derives from
-// it, and for a scope in a context that has a later deadline by real time.
+// it.
 func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
 	own(t, func(ctx context.Context, s *Sim) {
-		late, cancel := context.WithTimeout(ctx, time.Hour)
-		defer cancel()
-		scope, cancelScope := coir.WithTimeout(late, 10*time.Second)
+		scope, cancelScope := coir.WithTimeout(ctx, 10*time.Second)
 		defer cancelScope()
 		std, cancelStd := context.WithCancel(context.WithValue(scope, key("k"), "v"))
 		defer cancelStd()
@@ -169,57 +167,59 @@ func deadlinePlace(t *testing.T, f *Failure) {
 	saysNot(t, f, "asm_", "runtime/", "coir/scope.go", "coir/nursery.go", "coir/chan.go", "context/context.go")
 }
 
-// A deadline of package context that passes while fibers run is reported, with the place of the call that depends on
-// it.
-func TestDeadlineOfPackageContextThatPassesIsTold(t *testing.T) {
-	for name, under := range underStandard {
-		t.Run(name, func(t *testing.T) {
-			var f *Failure
-			inTime := false // the wait began before the deadline: a busy machine may need a longer one
-			for d := 10 * time.Millisecond; !inTime; d *= 4 {
-				f = Explore(func(ctx context.Context, _ *Sim) {
-					std, cancel := context.WithTimeout(context.Background(), d)
-					defer cancel()
-					waits := make(chan context.Context, 1)
-					_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-						n.Go("busy", func(ctx context.Context) error {
-							inTime = std.Err() == nil
-							<-std.Done() // in real time, which passes for all fibers
-							if name == "derived" {
-								<-(<-waits).Done() // a moment later
-							}
-							return coir.Yield(ctx)
-						})
-						return under(std, func(ctx context.Context) error { waits <- ctx; return coir.Sleep(ctx, 48*time.Hour) }) // first
-					})
-				}, WithStrategy(firstWay), WithSchedules(1)).Failure
+// A use of a context with a deadline of package context is reported, with its place, in every run: whether the deadline
+// has passed, passes during the schedule, or is far away, and whether the operation waits.
+func TestDeadlineOfPackageContextIsTold(t *testing.T) {
+	ops := map[string]func(ctx context.Context, full *coir.Chan[int]) error{
+		"waits":  func(ctx context.Context, full *coir.Chan[int]) error { return full.Send(ctx, 1) },
+		"sleeps": func(ctx context.Context, _ *coir.Chan[int]) error { return coir.Sleep(ctx, time.Millisecond) },
+		"does not wait": func(ctx context.Context, full *coir.Chan[int]) error {
+			_, err := full.Recv(ctx)
+			return err
+		},
+		"selects": func(ctx context.Context, full *coir.Chan[int]) error {
+			var v int
+			_, err := coir.Select(ctx, full.RecvCase(&v))
+			return err
+		},
+		"asks": func(ctx context.Context, _ *coir.Chan[int]) error { return coir.Ended(ctx) },
+	}
+	for _, limit := range []time.Duration{-time.Second, 0, time.Millisecond, time.Hour} {
+		for name, under := range underStandard {
+			for does, op := range ops {
+				t.Run(fmt.Sprintf("%s, %s, %v", name, does, limit), func(t *testing.T) {
+					f := found(t, KindUncontrolled, func(ctx context.Context, _ *Sim) {
+						std, cancel := context.WithTimeout(context.Background(), limit)
+						defer cancel()
+						full := coir.NewChan[int](1, coir.WithName("full"))
+						_ = full.Send(ctx, 0)
+						_ = under(std, func(ctx context.Context) error { return op(ctx, full) })
+					}, WithStrategy(firstWay), WithSchedules(1))
+					says(t, f, "a fiber uses a context with a deadline of package context, which passes in real time, at ",
+						"sim/outside_test.go:", "use coir.WithTimeout")
+					saysNot(t, f, "asm_", "runtime/", "coir/scope.go", "coir/nursery.go", "coir/chan.go", "context/context.go")
+				})
 			}
-			if f == nil || f.Kind != KindUncontrolled {
-				t.Fatalf("want %s, got: %v", KindUncontrolled, f)
-			}
-			says(t, f, "a deadline of package context has passed, in real time, at ")
-			deadlinePlace(t, f)
-		})
+		}
 	}
 }
 
-// If nothing else can happen before the deadline, the schedule ends immediately and says so. It does not wait for the
-// deadline.
-func TestDeadlineOfPackageContextThatIsAllThatIsLeftIsTold(t *testing.T) {
-	for name, under := range underStandard {
-		if name == "timed scope" {
-			continue // its own deadline is left
-		}
-		t.Run(name, func(t *testing.T) {
-			f := found(t, KindUncontrolled, func(ctx context.Context, _ *Sim) {
-				std, cancel := context.WithTimeout(context.Background(), time.Hour)
-				defer cancel()
-				c := coir.NewChan[int](0, coir.WithName("c"))
-				_ = under(std, func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
-			}, WithStrategy(firstWay), WithSchedules(1))
-			says(t, f, "before a deadline of package context passes, in real time, at ")
-			deadlinePlace(t, f)
-		})
+// The same holds for a deadline that package context adds to a scope's, if it is earlier. One that is not adds none.
+func TestEarlierDeadlineOfPackageContextIsTold(t *testing.T) {
+	run := func(limit time.Duration) *Failure {
+		return Explore(func(ctx context.Context, _ *Sim) {
+			scope, cancel := coir.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			std, stop := context.WithTimeout(scope, limit)
+			defer stop()
+			_ = coir.Sleep(std, time.Millisecond)
+		}, WithStrategy(firstWay), WithSchedules(1)).Failure
+	}
+	if f := run(30 * time.Second); f == nil || f.Kind != KindUncontrolled {
+		t.Errorf("an earlier deadline: %v", f)
+	}
+	if f := run(time.Hour); f != nil {
+		t.Errorf("a later deadline: %v", f)
 	}
 }
 

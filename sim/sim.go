@@ -28,6 +28,8 @@
 //     goroutine that uses an object that a fiber has made. Sim looks for started goroutines in the first 64 schedules
 //     and in every eighth after them, unless it runs only one schedule. If a goroutine may have been started in a
 //     schedule, sim runs that schedule again.
+//   - A fiber that uses a context with a deadline of package context fails as [KindUncontrolled], whether the deadline
+//     passes or not. If the fiber only calls a method of the context, sim does not find that.
 //   - A program that performs no operation of coir, and draws no number, fails as [KindEmpty].
 //
 // Sim does not find the following, and they pass:

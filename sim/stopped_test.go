@@ -92,11 +92,11 @@ type stoppedHost struct {
 }
 
 // Outside implements policy.Runtime.
-func (h *stoppedHost) Outside(time.Duration) (stack []uintptr, deadline bool) {
-	if stack, deadline = h.Runtime.Outside(0); stack == nil {
+func (h *stoppedHost) Outside(time.Duration) (stack []uintptr) {
+	if stack = h.Runtime.Outside(0); stack == nil {
 		h.look()
 	}
-	return stack, deadline
+	return stack
 }
 
 // The kinds of explanations of a stop.

@@ -394,7 +394,11 @@ var errStopped = errors.New("sim: the schedule has failed and is being ended")
 //
 //go:norace
 func (w *world) stuck() {
-	stack, deadline := w.host.Outside(strayPatience)
+	if f := w.stray.Load(); f != nil {
+		w.stop(f)
+		return
+	}
+	stack := w.host.Outside(strayPatience)
 	switch {
 	case stack == nil:
 		text := "no fiber can run"
@@ -404,16 +408,11 @@ func (w *world) stuck() {
 			text = "only tickers can continue: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
 		}
 		w.stop(&Failure{Kind: KindDeadlock, Text: text})
-	case deadline:
-		w.stop(&Failure{Kind: KindUncontrolled, Text: "no fiber can run before a deadline of package context passes, " +
-			"in real time, at " + userPlace(stack) + useTimeout})
 	default:
 		w.stop(&Failure{Kind: KindUncontrolled, Text: "a goroutine that is not a fiber of the simulation has cancelled " +
 			"the context used at " + userPlace(stack) + "; cancel it in a fiber"})
 	}
 }
-
-const useTimeout = "; use coir.WithTimeout, which keeps to the simulation's clock"
 
 // interrupt ends every wait of a failed schedule, when no fiber can run and no timer is set. The waits that are left
 // are under contexts that stop does not cancel. There is always such a wait: a fiber that waits for other fibers to end

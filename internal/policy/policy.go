@@ -102,10 +102,9 @@ type Runtime interface {
 	TimedOut(f Fiber) bool
 	// Woken returns how the last wait of f, which can run, ended. A wait for a time ends with TimedOut.
 	Woken(f Fiber) Outcome
-	// Outside is for a policy that finds no fiber able to run. It looks for a context of package context that may still
-	// end: one with a deadline, for which deadline is true, or one that is cancelled within patience. It returns the
-	// stack of the call that depends on that context.
-	Outside(patience time.Duration) (stack []uintptr, deadline bool)
+	// Outside is for a policy that finds no fiber able to run. It looks for a context of package context that is
+	// cancelled within patience, and returns the stack of the call that depends on that context, or nil.
+	Outside(patience time.Duration) (stack []uintptr)
 	// Goroutines returns the number of goroutines that the runtime has started so far, plus those that all runtimes
 	// have started for internal use.
 	Goroutines() int64
@@ -142,7 +141,7 @@ type Op struct {
 
 	Take int // of a Use: how much of the object it takes or gives back; 0 if there is nothing to take
 
-	// Of a Deadline: the stack of the call that depends on the context.
+	// Of a Deadline: the stack of the call that uses the context.
 	Stack []uintptr
 }
 
@@ -219,7 +218,7 @@ const (
 	Leave    // an endpoint of a pipe is closed. If it is the last one of its side, Close or Abort follows
 	Clone    // an endpoint of a pipe is added
 	Register // a case is added to a selector, or removed
-	Deadline // the deadline of a context of package context has passed, by real time. Passed only to Stray
+	Deadline // the use of a context with a deadline of package context, which passes in real time. Passed only to Stray
 	Point    // no effect: see coir.Point
 	Use      // uses an object that is neither a channel nor a fiber: see Verb
 

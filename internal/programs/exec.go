@@ -108,6 +108,9 @@ func (w *world) reaped(up *node) *node {
 func (w *world) derive(name string, kind ScopeKind, up *node, d time.Duration) *node {
 	n := &node{w: w, name: name, up: up, bounded: up.bounded, from: w.env.Now(), d: d}
 	var cancel context.CancelFunc // of a context with a time limit
+	if kind == StdFar && w.p.Sim {
+		kind = StdCancel // sim reports a deadline of real time
+	}
 	switch kind {
 	case WithCancel:
 		n.ctx, n.stop = coir.WithCancelCause(up.ctx)
@@ -130,7 +133,7 @@ func (w *world) derive(name string, kind ScopeKind, up *node, d time.Duration) *
 	}
 	if cancel != nil {
 		n.stop, n.bare = func(error) { cancel() }, true
-		n.timed = kind != StdFar || !w.p.Sim
+		n.timed = true
 		n.bounded = n.bounded || kind != StdFar && (d < Long || w.p.Sim)
 	}
 	w.mu.Lock()

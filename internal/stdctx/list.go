@@ -114,27 +114,16 @@ func (l *List[T]) TakeDone() *Entry[T] {
 	return e
 }
 
-// Await looks for a context that may end without a step of its dependents. It returns the first entry for which timed
-// returns true. If there is none, it removes and returns an entry whose context is done within patience, or returns
-// nil. The result deadline reports whether timed chose the entry.
+// Await removes and returns an entry whose context is done within patience. If there is none, it returns nil.
 //
 //go:norace
-func (l *List[T]) Await(patience time.Duration, timed func(*Entry[T]) bool) (e *Entry[T], deadline bool) {
+func (l *List[T]) Await(patience time.Duration) *Entry[T] {
 	if l.n.Load() == 0 {
-		return nil, false
-	}
-	l.mu.Lock()
-	e = l.first
-	for e != nil && !timed(e) {
-		e = e.next
-	}
-	l.mu.Unlock()
-	if e != nil {
-		return e, true
+		return nil
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(patience / 10) {
-		if e = l.TakeDone(); e != nil || time.Now().After(end) {
-			return e, false
+		if e := l.TakeDone(); e != nil || time.Now().After(end) {
+			return e
 		}
 	}
 }

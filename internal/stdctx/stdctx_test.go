@@ -100,17 +100,12 @@ func TestList(t *testing.T) {
 	if want := []int{0, 4, 5}; !slices.Equal(took, want) {
 		t.Errorf("took %v, want %v", took, want)
 	}
-	last := func(e *Entry[int]) bool { return e.Of == 2 }
-	if e, deadline := l.Await(time.Hour, last); e != entries[2] || !deadline || len(e.Stack()) == 0 {
-		t.Errorf("Await returned %v, %v", e, deadline)
-	}
-	none := func(*Entry[int]) bool { return false }
-	if e, _ := l.Await(0, none); e != nil {
+	if e := l.Await(0); e != nil {
 		t.Errorf("Await returned entry %d, which is not done", e.Of)
 	}
 	done[1].End(context.Canceled, nil)
-	if e, deadline := l.Await(time.Hour, none); e != entries[1] || deadline {
-		t.Errorf("Await returned %v, %v", e, deadline)
+	if e := l.Await(time.Hour); e != entries[1] || len(e.Stack()) == 0 {
+		t.Errorf("Await returned %v", e)
 	}
 	l.Remove(entries[2])
 	if l.first != nil || l.last != nil || l.n.Load() != 0 {
