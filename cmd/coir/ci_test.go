@@ -402,7 +402,7 @@ func TestJUnit(t *testing.T) {
 			t.Errorf("TestSkips is %+v; want skipped", c)
 		}
 		c = all.find(t, a, "TestPrints")
-		if f := c.Failure; f == nil || f.Type != "fail" || !strings.HasPrefix(f.Message, "the test fails in schedule 1 ") ||
+		if f := c.Failure; f == nil || f.Type != "fail" || !strings.HasPrefix(f.Message, "the test fails: a_test.go:13: ") ||
 			!strings.Contains(f.Text, "[31m <b>&\uFFFD]]>") || !strings.HasPrefix(f.Text, "--- FAIL: TestPrints (") ||
 			!strings.HasSuffix(c.property("replay"), " -run '^TestPrints$' -replay "+c.property("token")) {
 			t.Errorf("%+v, %+v", c, c.Failure)
@@ -461,7 +461,7 @@ func TestSlowMachineInCI(t *testing.T) {
 	if code := run(args, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
 	}
-	const headline = "on a slow machine: the test fails in schedule "
+	const headline = "on a slow machine: the test fails: slow_test.go:37: not ready, in schedule "
 	if n := strings.Count(out.String(), "\n::warning "); n != 1 || !strings.Contains(out.String(), "line=37,") ||
 		!strings.Contains(out.String(), "::"+headline) {
 		t.Errorf("no annotation, or %d:\n%s", n, &out)

@@ -110,13 +110,27 @@ func (r *record) outputs(n int) (text string) {
 	return text
 }
 
-// withoutFailLine returns a log or an output of the test, without the line that says that the test failed.
+// withoutFailLine returns a log or an output of the test, without the line that says that the test failed, and without
+// the indentation that all its lines have.
 func (r *record) withoutFailLine(log string) string {
-	log = strings.TrimSpace(log)
+	log = strings.TrimRight(strings.TrimLeft(log, "\n"), " \t\n")
 	if first, rest, _ := strings.Cut(log, "\n"); strings.HasPrefix(first, "--- FAIL: "+r.test+" (") {
-		log = strings.TrimSpace(rest)
+		log = rest
 	}
-	return log
+	least := len(log)
+	for line := range strings.Lines(log) {
+		if text := strings.TrimLeft(line, " "); strings.TrimSpace(text) != "" {
+			least = min(least, len(line)-len(text))
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(log) {
+		if len(line) >= least {
+			line = line[least:]
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // withoutVerdict returns the output of a test without the line PASS or FAIL, which is the result of the process.
