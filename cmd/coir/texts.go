@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -192,4 +193,9 @@ func tail(text string, n int) string {
 		lines = append([]string{"...\n"}, lines[len(lines)-n-1:]...)
 	}
 	return strings.Join(lines, "")
+}
+
+// slowNote returns the note about a test that passes, but may fail on a slow machine as f describes.
+func slowNote(f *events.Failure) string {
+	return "note: " + f.Headline + "\nto see how: " + f.Replay + "\n"
 }
