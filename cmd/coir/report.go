@@ -57,6 +57,9 @@ func (r *record) headline() string {
 	if f.text != "" {
 		text += ": " + oneLine(f.text) + ","
 	}
+	if raced := r.raced(); raced != "" && f.kind == coir.KindRace {
+		text += ": " + raced + ","
+	}
 	if s := r.failStep(); s != nil && r.message != "" {
 		text += ": " + s.place.base() + ": " + r.message + ","
 	}

@@ -105,7 +105,7 @@ func (r *record) outputs(n int) (text string) {
 	}
 	for _, of := range []string{log, printed} {
 		if of != "" {
-			text += tail(of, n)
+			text += tail(r.withRaceNames(of), n)
 		}
 	}
 	return text
