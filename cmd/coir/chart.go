@@ -33,6 +33,7 @@ func (r *record) draw(t *report.Trace, dir string) {
 	t.Before, t.Complete = r.firstStep()-1, !r.cut()
 	columns, things := r.columns(), &things{record: r, dir: dir, index: map[string]int{}}
 	at, events := map[*step]int{}, map[*step]report.Event{}
+	latest := map[int]int{} // the row of the last shown step of each goroutine
 	r.rows = at
 	for i := range r.known {
 		s := &r.known[i]
@@ -41,10 +42,13 @@ func (r *record) draw(t *report.Trace, dir string) {
 			by = s.on
 		}
 		column, ok := columns[r.by(by, s.n)]
+		if row, shown := latest[s.g]; ok && shown && s.calls() && s.inner != "" {
+			events[s] = things.used(s, column, row)
+		}
 		if !ok || !r.shows(s) {
 			continue
 		}
-		at[s] = len(t.Steps)
+		at[s], latest[s.g] = len(t.Steps), len(t.Steps)
 		if s.last && by == s.g {
 			t.Of[column].Since = len(t.Steps)
 		}
@@ -206,7 +210,8 @@ func (t *things) used(s *step, actor, row int) report.Event {
 func (r *record) drawn(s *step, column int, dir string) chart.Step {
 	d := chart.Step{
 		Actor: column, Number: s.n, Text: r.words(*s), At: s.at, Switches: s.switches, Takes: s.kind == coir.Case,
-		Inner: coirs(s.via), Waits: r.blockedIn(s), Starts: starts(s),
+		Inner: coirs(s.via), Waits: r.blockedIn(s), Starts: starts(s), Aside: s.aside,
+		Missed: s.missed,
 	}
 	for _, c := range s.cases {
 		d.On = append(d.On, r.object(coir.OpRecv, c.object))

@@ -402,7 +402,7 @@ func TestJUnit(t *testing.T) {
 			t.Errorf("TestSkips is %+v; want skipped", c)
 		}
 		c = all.find(t, a, "TestPrints")
-		if f := c.Failure; f == nil || f.Type != "fail" || !strings.HasPrefix(f.Message, "the test fails in schedule 1 ") ||
+		if f := c.Failure; f == nil || f.Type != "fail" || !strings.HasPrefix(f.Message, "the test fails: a_test.go:13: ") ||
 			!strings.Contains(f.Text, "[31m <b>&\uFFFD]]>") || !strings.HasPrefix(f.Text, "--- FAIL: TestPrints (") ||
 			!strings.HasSuffix(c.property("replay"), " -run '^TestPrints$' -replay "+c.property("token")) {
 			t.Errorf("%+v, %+v", c, c.Failure)
@@ -461,17 +461,19 @@ func TestSlowMachineInCI(t *testing.T) {
 	if code := run(args, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, &out, &errs)
 	}
-	const headline = "on a slow machine: the test fails in schedule "
-	if n := strings.Count(out.String(), "\n::warning "); n != 1 || !strings.Contains(out.String(), "line=37,") ||
+	const headline = "on a slow machine: the test fails: slow_test.go:37: not ready, in schedule "
+	if n := strings.Count(out.String(), "\n::notice "); n != 1 || !strings.Contains(out.String(), "line=37,") ||
 		!strings.Contains(out.String(), "::"+headline) {
 		t.Errorf("no annotation, or %d:\n%s", n, &out)
 	}
 	text, err := os.ReadFile(summary)
-	if err != nil || !strings.Contains(string(text), "It passes, but may fail on a slow machine:\n\n```\n"+headline) {
+	if err != nil || !strings.Contains(string(text), " passes. Note: "+headline) ||
+		strings.Contains(string(text), "### ") {
 		t.Errorf("the summary is %v\n%s", err, text)
 	}
 	for _, c := range readJUnit(t, name).Suites[0].Cases {
-		told := c.SystemOut != nil && strings.HasPrefix(c.SystemOut.Text, headline)
+		told := c.SystemOut != nil && strings.HasPrefix(c.SystemOut.Text, "note: "+headline) &&
+			strings.Count(c.SystemOut.Text, "\n") == 2
 		if c.Failure != nil || told != (c.Name == "TestSleepsToWait") {
 			t.Errorf("the report of JUnit has %+v", c)
 		}

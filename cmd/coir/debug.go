@@ -29,8 +29,8 @@ Copy the line after "replay:" in a report, and write debug instead of test. The 
 completes the failure, or before step n of the report, in the goroutine that does the step; "up" goes to its code. To
 stop at another step, quit the debugger and use -step.
 
-The flags are those of coir test; see 'coir help test'. coir debug builds the user's module with -gcflags='-N -l',
-unless -gcflags is given or the failure does not happen again with these flags. The command dlv must be installed:
+The flags are those of coir test; see 'coir help test'. coir debug builds all code but the standard library with
+-gcflags='all=-N -l', so that no variable is optimized out, unless -gcflags is given or the failure does not happen again with these flags. The command dlv must be installed:
 
 	go install github.com/go-delve/delve/cmd/dlv@latest
 `
@@ -131,8 +131,8 @@ func (t *tool) replayed(
 	ctx context.Context, o *options, p *pkg, binary string, errs io.Writer,
 ) (*job, *result, error) {
 	var with []string
-	if p.Module != nil && !o.atomicPoints() && !o.setsGcflags() {
-		with = []string{"-gcflags=" + p.Module.Path + "/...=-N -l"}
+	if !o.atomicPoints() && !o.setsGcflags() {
+		with = []string{"-gcflags=all=-N -l", "-gcflags=std="}
 	}
 	for {
 		built := o.withBuild(with...)

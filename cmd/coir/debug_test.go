@@ -57,7 +57,7 @@ func TestDebug(t *testing.T) {
 	}
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", dir+":"+path)
-	contains(t, debug(t, 1, "./testdata/bank", test, "-replay="+token), "deadlock in schedule ", "/...=-N -l' ",
+	contains(t, debug(t, 1, "./testdata/bank", test, "-replay="+token), "deadlock in schedule ", "'-gcflags=all=-N -l' -gcflags=std= ",
 		"coir debug: stopping before step 8\n", "exec --allow-non-terminal-interactive --init --wd\n",
 		"break coir runtime.coirTraced\ncondition coir step == 8 && testing.coirShown\ncontinue\n", "coir begin\n", "coir end\n",
 		"--- FAIL: TestTransfer (")

@@ -101,7 +101,8 @@ func TestSlowMachine(t *testing.T) {
 			continue
 		}
 		again := explored(t, "-run=^"+test+"$", "-replay="+o.Slow.Token, "./testdata/slow")[test]
-		if !strings.HasPrefix(o.Slow.Headline, "on a slow machine: the test fails in schedule ") || again.Failure == nil ||
+		if !strings.HasPrefix(o.Slow.Headline, "on a slow machine: the test fails: slow_test.go:") || o.Slow.Chart != "" ||
+			strings.Contains(o.Output, "| ") || again.Failure == nil ||
 			again.Failure.Report != o.Slow.Report {
 			t.Errorf("%s: %s\nreplayed, it is\n%s", test, o.Output, again.Output)
 		}

@@ -21,11 +21,11 @@ import (
 // Limits: GitHub shows 10 annotations of a kind per step, and refuses a summary of more than a megabyte.
 const mostAnnotations, mostSummary = 10, 900_000
 
-// annotate prints an annotation for each test that failed, for each package without results, and as warnings for the
+// annotate prints an annotation for each test that failed, for each package without results, and as notices for the
 // tests that may fail on a slow machine.
 func (s *suites) annotate(out io.Writer) {
 	annotateAll(out, "error", "failure", s.failures())
-	annotateAll(out, "warning", "warning", s.warnings())
+	annotateAll(out, "notice", "note", s.notes())
 }
 
 func annotateAll(out io.Writer, level, what string, all []failed) {
@@ -74,8 +74,8 @@ func (s *suites) failures() (all []failed) {
 	return all
 }
 
-// warnings returns the tests that pass but may fail on a slow machine.
-func (s *suites) warnings() (all []failed) {
+// notes returns the tests that pass but may fail on a slow machine.
+func (s *suites) notes() (all []failed) {
 	for _, of := range s.all {
 		for _, c := range of.tests {
 			if c.slow {
@@ -220,14 +220,15 @@ func (s *suites) summary() string {
 			break
 		}
 	}
-	all := slices.Concat(s.failures(), s.warnings())
+	all := slices.Concat(s.failures(), s.notes())
 	for i, c := range all {
 		text := fmt.Sprintf("\n### %s\n\n", c.title())
 		if c.slow {
-			text += "It passes, but may fail on a slow machine:\n\n"
+			text = "\n" + fenced("", c.title()+" passes. Note: "+c.headline+"\nto see how: "+c.replay)
+		} else {
+			text += fenced("", c.headline+"\n"+c.waits)
 		}
-		text += fenced("", c.headline+"\n"+c.waits)
-		if c.replay != "" {
+		if c.replay != "" && !c.slow {
 			text += "\n" + fenced("sh", c.replay)
 		}
 		if c.page != "" {

@@ -116,11 +116,7 @@ func (r *record) collect(n *naming, order *[]string) {
 	}
 	type holding struct{ g, object int }
 	locked := map[holding]expression{} // by which expression
-	for i := range r.known {
-		s := &r.known[i]
-		if !r.shows(s) || s.note != "" {
-			continue
-		}
+	for _, s := range r.naming() {
 		file := r.source(n, s.place.file)
 		for k := range s.cases {
 			c := &s.cases[k]
@@ -148,6 +144,21 @@ func (r *record) collect(n *naming, order *[]string) {
 	}
 }
 
+// naming returns the steps that give names and numbers to objects, those inside of libraries last.
+func (r *record) naming() (all []*step) {
+	var aside []*step
+	for i := range r.known {
+		switch s := &r.known[i]; {
+		case !r.shows(s) || s.note != "":
+		case s.aside || s.calls():
+			aside = append(aside, s)
+		default:
+			all = append(all, s)
+		}
+	}
+	return append(all, aside...)
+}
+
 // alone returns the name of an object that does not depend on the step, or "" if there is none.
 func (n *naming) alone(key string) string {
 	if len(n.names[key]) != 1 {
@@ -158,7 +169,7 @@ func (n *naming) alone(key string) string {
 	switch kind, _, _ := strings.Cut(key, "#"); {
 	case len(same) == 1:
 		return name
-	case strings.HasPrefix(name, kind): // ctx.Done()
+	case repeats(name, kind):
 		return ""
 	case slices.ContainsFunc(same, func(key string) bool { return len(n.names[key]) > 1 }):
 		return ""
@@ -203,11 +214,14 @@ func (r *record) called(op, id int, name string) string {
 	if names := n.names[key]; len(names) == 1 {
 		name = names[0]
 	}
-	if kind, _, _ := strings.Cut(key, "#"); name == "" || strings.HasPrefix(name, kind) { // ctx.Done() adds nothing
+	if kind, _, _ := strings.Cut(key, "#"); name == "" || repeats(name, kind) {
 		return number
 	}
 	return fmt.Sprintf("%s (%s)", name, number)
 }
+
+// repeats reports whether an expression says no more than the kind of the object: ctx.Done(), timer.C, mutex.
+func repeats(name, kind string) bool { return name == kind || name == kind+"()" || name == kind+".C" }
 
 // object returns the name of an object, independent of a step.
 func (r *record) object(op, id int) string { return r.called(op, id, "") }

@@ -69,7 +69,7 @@ func (o origin) String() string {
 	return fmt.Sprintf("%s (%s:%d)", o.line(), filepath.Base(o.made.file), o.made.line)
 }
 
-func (o origin) line() string { return fmt.Sprintf("%s:%d", filepath.Base(o.at.file), o.at.line) }
+func (o origin) line() string { return o.at.base() }
 
 // started returns the origin in words: started at hub.go:88, or started by http.Get at client_test.go:31.
 func (o origin) started() string {

@@ -34,6 +34,9 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d", p.file, p.line)
 }
 
+// base returns the file without its directory, and the line.
+func (p place) base() string { return fmt.Sprintf("%s:%d", filepath.Base(p.file), p.line) }
+
 // said replaces %s in a text by the place: the file, relative to dir if it is in dir, and the line. If the place is not
 // known, said returns "".
 func (p place) said(text, dir string) string {

@@ -159,6 +159,9 @@ func (d *reader) step() step {
 	frames := d.stack()
 	s.place, s.via = d.of.own(frames)
 	s.serviced = d.of.serviced(frames)
+	if s.op == coir.OpFail {
+		s.stack = frames
+	}
 	if s.inner = within(s.op, frames); s.inner == "" && s.serviced && !coir.OnNetwork(s.op) && s.op != coir.OpFail {
 		s.inner = plumbing
 	}

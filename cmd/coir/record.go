@@ -25,6 +25,8 @@ type record struct {
 	twin      *twin         // nil: none was searched
 	log       string        // what the test has logged
 	shown     string        // what it has printed
+	message   string        // with which the test failed; see findMessage
+	helper    place         // the line of t.Errorf, if that is in a function that calls t.Helper
 	waitsIn   int           // the code of what it waits for outside, such as coir.ForCall
 	steps     int           // the number of its steps, of which only the last may be known
 
@@ -69,6 +71,9 @@ type step struct {
 	chose        int          // the case that a select took, counted from 1; -1: the default
 	cases        []selectCase // the cases of a select
 	inner        string       // the operation that contains it, if it is not shown; or plumbing
+	aside        bool         // a text leaves it out, unless it decides something; see setAside
+	missed       bool         // a signal that a goroutine that waits at the end may have missed; see missSignals
+	closes       int          // the channel that its call of package context closes; 0: none
 	last         bool         // whether it is the last shown step of its goroutine
 	waited       bool         // it is a lock or read that certainly waited
 	from         *step        // the write of the first byte that it read
@@ -78,6 +83,7 @@ type step struct {
 	serviced     bool         // whether a service library did it for itself
 	note         string       // what net/http did it for, in words
 	name         string       // the expression for the object in the source; empty: not known
+	stack        []place      // of a step that fails the test
 }
 
 // selectCase is a case of a select.
@@ -244,6 +250,12 @@ func (r *record) settle() {
 			s.via == shown.via && s.place == shown.place {
 			s.inner = plumbing // it belongs to the same call of coir as the shown step
 		}
+		if shown := &r.known[last]; ok && s.joins(shown) {
+			s.inner = plumbing
+			if s.op == coir.OpClose && shown.closes == 0 {
+				shown.closes = s.object
+			}
+		}
 		if s.inner == "" {
 			before[s.g], latest = i, i
 			continue
@@ -264,6 +276,8 @@ func (r *record) settle() {
 	}
 	r.locks() // marks the steps that waited, as pair does
 	r.pair()
+	r.setAside()
+	r.missSignals()
 	for i := range r.known { // the compiler puts the receives of a select last, in reverse order
 		slices.SortFunc(r.known[i].cases, func(a, b selectCase) int {
 			switch {

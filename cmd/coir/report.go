@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +57,12 @@ func (r *record) headline() string {
 	}
 	if f.text != "" {
 		text += ": " + oneLine(f.text) + ","
+	}
+	if raced := r.raced(); raced != "" && f.kind == coir.KindRace {
+		text += ": " + raced + ","
+	}
+	if s := r.failStep(); s != nil && r.message != "" {
+		text += ": " + s.place.base() + ": " + r.message + ","
 	}
 	if h, _ := readToken(f.token); h.Racing > 0 {
 		if f.kind == coir.KindFail {
@@ -158,7 +163,8 @@ func (r *record) explainFailure(b *strings.Builder, dir string) {
 		fmt.Fprintf(b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
 	}
 	if s := r.failStep(); s != nil && s.place.file != "" {
-		fmt.Fprintf(b, "%s calls %s%s%s\n", names[r.by(s.g, s.n)], r.words(*s), s.place.said(", at %s", dir), r.message(s))
+		fmt.Fprintf(b, "%s calls %s%s%s\n", names[r.by(s.g, s.n)], r.words(*s), s.place.said(", at %s", dir),
+			r.helper.said(" (in "+function(r.helper.function)+", at %s)", dir))
 	}
 	r.waiters(b, dir)
 }
@@ -184,32 +190,6 @@ func (r *record) faults(names map[int]string, dir string) string {
 		matter.WriteString("the schedule could not be made smaller, so some of these faults may not be needed for the failure\n")
 	}
 	return matter.String() + idle.String()
-}
-
-// logged matches the first line of what a test has logged.
-var logged = regexp.MustCompile(`(?m)^\s*([^\s:]+\.go:\d+): *(\S.*)$`)
-
-// mostMessage is the number of characters of a message that the line of the failure shows. The output contains the
-// whole message.
-const mostMessage = 200
-
-// message returns the message with which the test failed at a step, after a colon. It is the message logged at that
-// line, or the only logged message, because a helper logs with the line of its caller.
-func (r *record) message(s *step) string {
-	at := fmt.Sprintf("%s:%d", filepath.Base(s.place.file), s.place.line)
-	for _, log := range []string{r.shown, r.log} {
-		all := logged.FindAllStringSubmatch(r.withoutFailLine(log), -1)
-		for _, m := range all {
-			if m[1] == at || len(all) == 1 {
-				text := []rune(oneLine(m[2]))
-				if len(text) > mostMessage {
-					text = append(text[:mostMessage], []rune("...")...)
-				}
-				return ": " + string(text)
-			}
-		}
-	}
-	return ""
 }
 
 // waiters describes what goroutines wait for. Those that wait for the same thing at the same line are grouped.
@@ -371,6 +351,10 @@ func (r *record) words(s step) string {
 		return s.note
 	case s.op == coir.OpFault:
 		return text
+	case s.closes != 0:
+		return "cancel the context of " + r.object(coir.OpClose, s.closes)
+	case s.calls():
+		return s.call()
 	case coirs(s.via):
 		return method(s.via)
 	case s.op == coir.OpFail:

@@ -200,6 +200,7 @@ func (x *runner) run(ctx context.Context, proc process) *result {
 	if at := strings.LastIndex(r.output, beginOutput); at >= 0 {
 		r.shown, _, _ = strings.Cut(r.output[at+len(beginOutput):], endOutput)
 	}
+	r.findMessage()
 	switch {
 	case r.outcome == "":
 		r.died(err)

@@ -103,7 +103,7 @@ func (s *suites) test(p *pkg, r *result, action string, verdict coir.Verdict, f 
 func (s *suites) slow(p *pkg, r *result, f *events.Failure, note string) {
 	c := &testcase{name: r.test, action: "pass", took: r.elapsed, schedules: r.schedules, note: note, slow: true}
 	c.failed(p, r.slow, f)
-	c.text = f.Headline + "\n" + f.Report
+	c.text, c.waits = slowNote(f), ""
 	if s.github {
 		c.at = r.slow.telling(p, "")
 	}

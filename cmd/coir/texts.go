@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/report"
 )
@@ -113,19 +114,33 @@ func (r *record) outputs(n int) (text string) {
 	}
 	for _, of := range []string{log, printed} {
 		if of != "" {
-			text += tail(of, n)
+			text += tail(r.withRaceNames(of), n)
 		}
 	}
 	return text
 }
 
-// withoutFailLine returns a log or an output of the test, without the line that says that the test failed.
+// withoutFailLine returns a log or an output of the test, without the line that says that the test failed, and without
+// the indentation that all its lines have.
 func (r *record) withoutFailLine(log string) string {
-	log = strings.TrimSpace(log)
+	log = strings.TrimRight(strings.TrimLeft(log, "\n"), " \t\n")
 	if first, rest, _ := strings.Cut(log, "\n"); strings.HasPrefix(first, "--- FAIL: "+r.test+" (") {
-		log = strings.TrimSpace(rest)
+		log = rest
 	}
-	return log
+	least := len(log)
+	for line := range strings.Lines(log) {
+		if text := strings.TrimLeft(line, " "); strings.TrimSpace(text) != "" {
+			least = min(least, len(line)-len(text))
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(log) {
+		if len(line) >= least {
+			line = line[least:]
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // withoutVerdict returns the output of a test without the line PASS or FAIL, which is the result of the process.
@@ -187,4 +202,9 @@ func tail(text string, n int) string {
 		lines = append([]string{"...\n"}, lines[len(lines)-n-1:]...)
 	}
 	return strings.Join(lines, "")
+}
+
+// slowNote returns the note about a test that passes, but may fail on a slow machine as f describes.
+func slowNote(f *events.Failure) string {
+	return "note: " + f.Headline + "\nto see how: " + f.Replay + "\n"
 }

@@ -15,23 +15,63 @@ import (
 
 // divergence has the operations of a failure and of its twin from the first difference on, in the order in which they
 // began.
-type divergence struct{ here, there []*step }
+type divergence struct {
+	here, there []*step
+	inside      bool // they differ only in steps inside of libraries
+}
 
-// diverge returns the divergence of the failure and its twin, or nil if it is not known. Both have been traced.
+// diverge returns the divergence of the failure and its twin, or nil if it is not known. Both have been traced. If
+// there is a difference outside of libraries, it is the first of those, because a reader does not know what a library
+// does inside.
 func (r *record) diverge() *divergence {
 	if r.diverged != nil || r.cut() || r.twin.cut() {
 		return r.diverged
 	}
-	here, there := r.begun(), r.twin.begun()
-	same := 0
-	for same < min(len(here), len(there)) && here[same].n == there[same].n && here[same].g == there[same].g &&
-		!r.choice(here[same], there[same]) {
-		same++
-	}
-	if same < len(here) && same < len(there) {
-		r.diverged = &divergence{here[same:], there[same:]}
+	for _, inside := range []bool{false, true} {
+		here, there := r.begun(), r.twin.begun()
+		if !inside {
+			hidden := asides(here, there)
+			here, there = slices.DeleteFunc(here, hidden), slices.DeleteFunc(there, hidden)
+		}
+		same := 0
+		for same < min(len(here), len(there)) && r.equal(here[same], there[same]) && !r.choice(here[same], there[same]) {
+			same++
+		}
+		if same < len(here) && same < len(there) {
+			r.diverged = &divergence{here[same:], there[same:], inside}
+			break
+		}
 	}
 	return r.diverged
+}
+
+// equal reports whether two steps of the failure and of its twin are the same operation of the same goroutine. Their
+// results may differ, and so may their numbers, because they also count what libraries do inside. An earlier request may
+// have another name.
+func (r *record) equal(here, there *step) bool {
+	if here.n == there.n && here.g == there.g {
+		return true
+	}
+	n := r.name()
+	return here.op == there.op && here.place == there.place && here.via == there.via &&
+		r.object(here.op, here.object) == r.twin.object(there.op, there.object) &&
+		n.goroutines[r.actors[r.by(here.g, here.n)]] == n.goroutines[r.twin.actors[r.twin.by(there.g, there.n)]]
+}
+
+// asides returns a function that reports whether a step is aside. What is aside in one schedule is aside in the others.
+func asides(schedules ...[]*step) func(*step) bool {
+	type operation struct {
+		at  place
+		via string
+		op  int
+	}
+	aside := map[operation]bool{}
+	for _, s := range slices.Concat(schedules...) {
+		if s.aside {
+			aside[operation{s.place, s.via, s.op}] = true
+		}
+	}
+	return func(s *step) bool { return aside[operation{s.place, s.via, s.op}] }
 }
 
 // choice reports whether the schedules differ in the case that a select took.
@@ -63,6 +103,7 @@ func (r *record) sayDivergence(dir string, width int) string {
 	if p != nil {
 		d.Why, d.Verdict, d.Later = r.why(p, dir), kinds[r.failure.kind], r.failedAt()-p.here[0].n
 		d.Own = r.mine(p.here[0].place)
+		d.Changes = r.changes(p, dir)
 		d.Fails, d.Passes = r.listed(p.here), t.listed(p.there)
 	}
 	(&report.Trace{Width: width}).SayDivergence(&b, d)
@@ -93,8 +134,11 @@ func (r *record) failedAt() (n int) {
 // listed returns steps together with their goroutines.
 func (r *record) listed(steps []*step) report.Listing {
 	l := report.Listing{Of: r.end.Of}
-	for _, s := range steps {
+	for i, s := range steps {
 		d := r.end.Steps[r.rows[s]]
+		if d.Aside && i > 0 {
+			continue
+		}
 		d.Number = 0 // the numbers have the order of the points, not of the operations
 		l.Steps = append(l.Steps, d)
 	}
@@ -107,8 +151,21 @@ func (r *record) why(p *divergence, dir string) string {
 	if p.here[0].n == p.there[0].n && p.here[0].g == p.there[0].g {
 		first = ""
 	}
-	return fmt.Sprintf("%s; in the schedule that passes, %s", r.way(p.here[0], first, dir),
-		r.twin.way(p.there[0], first, dir))
+	here, there := r.way(p.here[0], first, dir), r.twin.way(p.there[0], first, dir)
+	if here == there {
+		here, there = here+p.here[0].taken(), there+p.there[0].taken()
+	}
+	text := fmt.Sprintf("%s; in the schedule that passes, %s", here, there)
+	if p.inside {
+		text += "; apart from the order of such steps inside of libraries, the two are the same"
+	}
+	return text
+}
+
+// taken returns which case a select took, as words to append.
+func (s *step) taken() string {
+	i := slices.IndexFunc(s.cases, func(c selectCase) bool { return c.n == s.chose-1 })
+	return fmt.Sprintf(" (case %d)", i+1)
 }
 
 // way returns a sentence that says what a goroutine did in a step. first is appended to the operation.
@@ -155,6 +212,10 @@ func (r *record) past(s *step) string {
 	case s.op == coir.OpYield:
 		return "gave up the turn"
 	case coirs(s.via) || s.op == coir.OpFail:
+		return "called " + words
+	case s.cancels():
+		return strings.Replace(words, "cancel", "cancelled", 1)
+	case s.calls():
 		return "called " + words
 	case s.chose < 0:
 		return "took the default case of a select"

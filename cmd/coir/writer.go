@@ -313,7 +313,7 @@ func (w *writer) printPassed(p *pkg, r *result) printed {
 		of.action = "skip"
 	}
 	if r.slow != nil && (w.o.printsAll() || w.suites.junit != "" || w.suites.github) {
-		of.slow = w.failed(p, r.slow)
+		of.slow = w.described(p, r.slow)
 	}
 	if !w.o.printsAll() {
 		return of
@@ -329,7 +329,7 @@ func (w *writer) printPassed(p *pkg, r *result) printed {
 		w.line(p, r.test, "%s", indent(r.once.failedOnce(p.Dir)))
 	}
 	if of.slow != nil {
-		w.line(p, r.test, "    %s\n%s    replay: %s\n", of.slow.Headline, indent(of.slow.Report), of.slow.Replay)
+		w.line(p, r.test, "%s", indent(slowNote(of.slow)))
 	}
 	return of
 }
@@ -395,6 +395,20 @@ func (w *writer) leakPrinted(p *pkg, r *result) (test string) {
 
 // failed returns the failure of a test in the format of -json. With -html, it also writes its chart.
 func (w *writer) failed(p *pkg, r *record) *events.Failure {
+	f := w.described(p, r)
+	if w.o.html != "" {
+		path, err := r.page(w.o.html, p.Dir, f.Replay)
+		if err != nil {
+			w.line(p, r.test, "coir test: the chart cannot be written: %v\n", err)
+		} else {
+			f.Chart = path
+		}
+	}
+	return f
+}
+
+// described returns the failure of a test, or how a test that passes may fail, in the format of -json.
+func (w *writer) described(p *pkg, r *record) *events.Failure {
 	t := r.ending(p.Dir)
 	f := &events.Failure{
 		Kind: string(r.failure.kind), Text: r.failure.text, Headline: r.headline(), Waits: []events.Wait{},
@@ -428,14 +442,6 @@ func (w *writer) failed(p *pkg, r *record) *events.Failure {
 	}
 	if f.Token != "" {
 		f.Replay = w.command(p, r) + " -replay " + f.Token
-	}
-	if w.o.html != "" {
-		path, err := r.page(w.o.html, p.Dir, f.Replay)
-		if err != nil {
-			w.line(p, r.test, "coir test: the chart cannot be written: %v\n", err)
-		} else {
-			f.Chart = path
-		}
 	}
 	return f
 }

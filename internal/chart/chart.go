@@ -88,6 +88,8 @@ type Step struct {
 	Waits    bool // the actor waits in it at the end
 	Starts   bool // it starts an actor or a server, or belongs to such a start
 	Logged   bool // not a step but a text that the program logged, with the number 0; there may be many
+	Missed   bool // a signal that an actor that waits at the end may have missed
+	Aside    bool // inside of a library; a text leaves it out, unless it decides something
 
 	// Until is the step that ended the wait of the actor in this step, or len(Steps) if the wait did not end. It is 0
 	// if the actor did not wait.

@@ -124,10 +124,10 @@ func foldTickers(steps []Step, same func(a, b int) bool, last []int) (items []Ro
 	return items
 }
 
-// Thin leaves rows out until there are about most. It keeps, in this order, the pinned faults, the end, other pinned
-// steps, the last step of each actor that does not wait for time, with a row before and after it, the beginning, and as
-// many rows before the last pinned one as there is room for.
-func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept []Row) {
+// Thin leaves rows out until there are about most. It keeps, in this order, the steps that must be kept, the last of
+// them first; the end; the pinned steps; the last step of each actor that does not wait for time, with a row before and
+// after it; the beginning; and as many rows before the last pinned one as there is room for.
+func Thin(steps []Step, rows []Row, must, pinned func(step int) bool, most int) (kept []Row) {
 	if len(rows) <= most {
 		return rows
 	}
@@ -140,7 +140,7 @@ func Thin(steps []Step, rows []Row, pinned func(step int) bool, most int) (kept 
 	}
 	step := func(k int) (s *Step, once bool) { return &steps[rows[k].Step], rows[k].Again == 0 }
 	for k := len(rows) - 1; k >= 0; k-- {
-		if s, once := step(k); once && s.Kind == Fault && pinned(rows[k].Step) {
+		if rows[k].Again == 0 && must(rows[k].Step) {
 			mark(k)
 		}
 	}

@@ -70,7 +70,7 @@ func TestRowsAreThinned(t *testing.T) {
 	none := func(int) bool { return false }
 	rows, _ := Rows(steps, none, len(steps))
 	left, kept, there := 0, 0, map[int]bool{}
-	for _, r := range Thin(steps, rows, none, 40) {
+	for _, r := range Thin(steps, rows, none, none, 40) {
 		if left += r.Left; r.Left == 0 {
 			kept++
 			there[r.Step] = true

@@ -19,6 +19,7 @@ const (
 // Divergence describes where a failing schedule and its twin diverge. Why is empty if there is no twin.
 type Divergence struct {
 	Why           string // the decision, in words, with both ways; empty: there is no twin
+	Changes       string // the first operations on one object in another order, if Why does not say that; or empty
 	Fails, Passes Listing
 	Verdict       string // how the schedule fails
 	Later         int    // the number of steps from the divergence to the failure
@@ -36,6 +37,9 @@ func (t *Trace) SayDivergence(b *strings.Builder, p *Divergence) {
 		return
 	}
 	t.line(b, "diverges here: %s", p.Why)
+	if p.Changes != "" {
+		t.line(b, "therefore %s; in the schedule that passes, it is the other way round", p.Changes)
+	}
 	width := twinWidth + numberWidth
 	if t.Width > 0 {
 		width = min(width, (t.Width-len(t.Indent)-len("  ")-len(" | "))/2)

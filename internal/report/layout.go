@@ -25,18 +25,25 @@ func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *tabl
 	if c.diverges >= 0 {
 		all[c.diverges].Timed = false // so that it is kept
 	}
+	c.findTurns()
 	c.contested, c.rivals = t.rivals(all, c.diverges)
 	c.shown = t.columns(all, c.diverges, c.rivals, most, without)
 	for i := range all {
 		if all[i].Waits {
 			all[i].Text += " " + WaitMark
 		}
-		if all[i].Kind == chart.Fault || slices.Contains(c.shown, all[i].Actor) {
+		if c.decides(i) || slices.Contains(c.shown, all[i].Actor) && !all[i].Aside {
 			c.rows = append(c.rows, chart.Row{Step: i})
 		}
 	}
 	c.foldStart()
-	if len(all) > MostRows || len(c.rows) < len(all) {
+	own := 0
+	for i := range all {
+		if !all[i].Aside || c.decides(i) {
+			own++
+		}
+	}
+	if own > MostRows || len(c.rows)+len(c.start) < own {
 		c.thin()
 	}
 	used := map[int]bool{}
@@ -44,6 +51,33 @@ func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *tabl
 	c.shown = slices.DeleteFunc(c.shown, func(i int) bool { return !used[i] })
 	c.measure()
 	return c
+}
+
+// decides reports whether a row decides how the schedule ends: a fault, a signal that an actor missed, where the
+// schedule leaves the plain order, or where it diverges from one that passes. Such a row is in the table even if its
+// actor has no column.
+func (c *table) decides(i int) bool {
+	s := &c.all[i]
+	return s.Kind == chart.Fault || c.turns[i] || s.Missed || i == c.diverges
+}
+
+// findTurns sets the rows where the schedule leaves the plain order, the last ones before the divergence if there are
+// many: then few of them matter.
+func (c *table) findTurns() {
+	var all []int
+	before := 0
+	for i := range c.all {
+		if c.all[i].Switches > 0 {
+			if all = append(all, i); c.diverges < 0 || i <= c.diverges {
+				before++
+			}
+		}
+	}
+	from := max(before, mostTurns) - mostTurns
+	c.turns = map[int]bool{}
+	for _, i := range all[from:min(from+mostTurns, len(all))] {
+		c.turns[i] = true
+	}
 }
 
 // pinned returns the rows that a long table keeps if there is room.
@@ -59,11 +93,18 @@ func (c *table) pinned() map[int]bool {
 		split = c.diverges
 		near(split, beforeDiverge, afterDiverge)
 	}
-	var switches []int
+	var switches, held []int // held: the steps that took what others wait for
+	for _, w := range c.Waiting {
+		for _, x := range w.Wishes {
+			for _, h := range x.By {
+				held = append(held, h.Step)
+			}
+		}
+	}
 	before := 0
 	for i := range c.all {
 		switch s := &c.all[i]; {
-		case s.Waits, s.Kind == chart.Said:
+		case s.Waits, s.Missed, s.Kind == chart.Said, slices.Contains(held, s.Number) && s.Number > 0:
 			keep[i] = true
 		case s.Switches > 0:
 			if switches = append(switches, i); i <= split {
@@ -72,8 +113,11 @@ func (c *table) pinned() map[int]bool {
 		}
 	}
 	from := max(before, mostSwitches) - mostSwitches
-	for _, i := range switches[from:min(from+mostSwitches, len(switches))] { // the last ones before the divergence
-		near(i, aroundSwitch, aroundSwitch)
+	for k, i := range switches {
+		keep[i] = keep[i] || c.turns[i]
+		if k >= from && k < from+mostSwitches { // the last ones before the divergence
+			near(i, aroundSwitch, aroundSwitch)
+		}
 	}
 	for _, i := range logged(c.all, mostLogged) {
 		keep[i] = true
@@ -118,13 +162,17 @@ const leastStart = 3
 // foldStart removes the first rows from the table if one actor starts others in them and nothing else happens. One line
 // replaces them, which says how many were started.
 func (c *table) foldStart() {
-	n := 0
+	n, next := 0, 0
 	for n < len(c.rows) {
-		s := &c.all[c.rows[n].Step]
-		if c.rows[n].Step != n || !s.Starts || s.Waits || s.Switches > 0 || s.Actor != c.all[0].Actor || n == c.diverges {
+		at := c.rows[n].Step
+		for next < at && c.all[next].Aside {
+			next++
+		}
+		s := &c.all[at]
+		if at != next || !s.Starts || s.Waits || s.Switches > 0 || s.Actor != c.all[0].Actor || at == c.diverges {
 			break
 		}
-		n++
+		n, next = n+1, at+1
 	}
 	if n >= leastStart && c.starts(c.rows[:n]) > 0 {
 		c.start, c.rows = c.rows[:n], c.rows[n:]
@@ -152,7 +200,8 @@ func (c *table) thin() {
 	}
 	own := func(k int) bool { return keep[c.rows[k].Step] }
 	kept, _ := chart.Rows(steps, own, before)
-	kept = chart.Thin(steps, kept, own, MostRows)
+	must := func(k int) bool { return own(k) && c.decides(c.rows[k].Step) }
+	kept = chart.Thin(steps, kept, must, own, MostRows)
 	for i := range kept {
 		k := &kept[i]
 		k.Step, k.Last = c.rows[k.Step].Step, c.rows[k.Last].Step

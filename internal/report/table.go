@@ -25,7 +25,8 @@ const (
 	beforeDiverge = 3  // rows that are kept before the one where the schedule diverges
 	afterDiverge  = 24 // rows that are kept after it
 	beforeFail    = 8  // rows of an actor that are kept before it reports the failure
-	mostSwitches  = 4  // switches that are kept, and rows on either side of each
+	mostTurns     = 12 // switches that are kept
+	mostSwitches  = 4  // switches that are kept with rows on either side of each
 	aroundSwitch  = 2
 	mostFaults    = 15 // faults that have a row
 	mostSaid      = 5  // faults whose next row is also kept
@@ -115,10 +116,11 @@ type table struct {
 	*Trace
 	*strings.Builder
 	all      []chart.Step
-	start    []chart.Row // the first rows, which are one line; nil: none
-	rows     []chart.Row // the others
-	diverges int         // the row where the schedule diverges; -1: none
-	shown    []int       // actors that have a column
+	start    []chart.Row  // the first rows, which are one line; nil: none
+	rows     []chart.Row  // the others
+	turns    map[int]bool // the rows of switches that are kept
+	diverges int          // the row where the schedule diverges; -1: none
+	shown    []int        // actors that have a column
 
 	contested []string // what the schedule and its twin both use where they diverge
 	rivals    []int    // the actors that use that

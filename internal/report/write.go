@@ -29,13 +29,17 @@ func (c *table) time(s *chart.Step) time.Duration { return s.At.Round(max(c.Exac
 // legend explains the marks of the table.
 func (c *table) legend() {
 	var diverges, turns, cases, waits, arrow bool
-	c.each(func(i int, s *chart.Step) {
-		diverges = diverges || i == c.diverges
-		turns = turns || i != c.diverges && s.Switches > 0 && !s.Takes
-		cases = cases || i != c.diverges && s.Switches > 0 && s.Takes
+	for _, row := range c.rows {
+		if row.Left > 0 || row.Again > 0 {
+			continue
+		}
+		s, here := &c.all[row.Step], row.Step == c.diverges
+		diverges = diverges || here
+		turns = turns || !here && s.Switches > 0 && !s.Takes
+		cases = cases || !here && s.Switches > 0 && s.Takes
 		waits = waits || s.Waits
 		arrow = arrow || strings.Contains(s.Text, " → ")
-	})
+	}
 	here := Sign{diverges, Mark, "diverges here from the schedule that passes"}
 	if c.Forked > 0 {
 		here.Meaning = "here the same decisions gave a different run"
@@ -72,13 +76,17 @@ func (c *table) write() {
 	last, gap := time.Duration(-1), gap{told: c.Before}
 	next := 0 // the first step after those of the rows so far
 	if n := len(c.start); n > 0 {
-		first, last := &c.all[0], &c.all[n-1]
+		end := c.start[n-1].Step
+		first, last := &c.all[c.start[0].Step], &c.all[end]
 		c.line(c.Builder, "... steps %d to %d: %s starts %s", first.Number, last.Number, c.Of[first.Actor].Label(),
 			c.noun(c.starts(c.start)))
-		next, gap.told = n, last.Number
+		next, gap.told = end+1, last.Number
 	}
 	for _, row := range c.rows {
 		s := &c.all[row.Step]
+		for next < row.Step && c.all[next].Aside {
+			next++
+		}
 		if row.Left == 0 && row.Again == 0 && row.Step > next {
 			gap.leave(row.Step - 1)
 		}
@@ -94,14 +102,14 @@ func (c *table) write() {
 				c.line(c.Builder, "... %s: %s, until step %d", c.does(row.Steps), Times(row.Again), c.all[row.Last].Number)
 			}
 			continue
-		case !slices.Contains(c.shown, s.Actor) && s.Kind == chart.Fault:
+		case !slices.Contains(c.shown, s.Actor):
 			c.skip(&gap, s.Number-1)
 			gap.told = s.Number
 			text := c.Of[s.Actor].Label() + " " + s.Text
 			if at := Place(s.Title); at != "" {
 				text += ", at " + at
 			}
-			c.line(c.Builder, "%*d | %s", c.number, s.Number, text)
+			c.line(c.Builder, "%*s | %s", c.number, c.marked(row.Step), text)
 			continue
 		}
 		c.skip(&gap, c.numberOf(row.Step)-min(s.Number, 1))
@@ -113,6 +121,9 @@ func (c *table) write() {
 			}
 			return ""
 		}, ShortPlace(Place(s.Title), c.file), at)
+	}
+	for next < len(c.all) && c.all[next].Aside {
+		next++
 	}
 	if next < len(c.all) {
 		gap.leave(len(c.all) - 1)
@@ -172,6 +183,26 @@ func (c *table) numberOf(row int) int {
 	return c.Before
 }
 
+// turnsIn names the steps in a gap where the schedule leaves the plain order.
+func (c *table) turnsIn(from, to int) string {
+	const most = 10
+	text, n := "", 0
+	for i := range c.all {
+		if s := &c.all[i]; s.Switches > 0 && s.Number >= from && s.Number <= to {
+			if n++; n <= most {
+				text += fmt.Sprintf(" >%d", s.Number)
+			}
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case n > most:
+		text += fmt.Sprintf(" and %d more", n-most)
+	}
+	return ", with" + text
+}
+
 // skip writes which steps are omitted, up to and including step to. These may include steps of calls that have a row
 // above.
 func (c *table) skip(g *gap, to int) {
@@ -180,7 +211,7 @@ func (c *table) skip(g *gap, to int) {
 		if to == g.told+1 {
 			what = fmt.Sprintf("step %d", to)
 		}
-		c.line(c.Builder, "... %s left out", what)
+		c.line(c.Builder, "... %s left out%s", what, c.turnsIn(g.told+1, to))
 		g.told = to
 	}
 	g.left, g.last = false, 0
