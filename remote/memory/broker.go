@@ -25,6 +25,7 @@ type Broker struct {
 	servers []*server
 	kept    map[string][]byte // the data of Put
 	left    int               // faults that may still happen
+	healed  bool              // no fault may happen, and those of before have ended
 	turn    int               // chooses the next server for Request
 }
 
@@ -44,7 +45,9 @@ func WithWindow(d time.Duration) Option { return func(b *Broker) { b.info.Window
 // fault loses a message that the broker has stored.
 func WithMeaning(m remote.Meaning) Option { return func(b *Broker) { b.info.Meaning = m } }
 
-// WithFaults sets how many faults may happen in a schedule of a simulation. The default is 10.
+// WithFaults sets how many faults may happen in a schedule of a simulation. The default is 10. After the last one the
+// network is well, except that a partition may last for a minute, and a late message may take 10 seconds: see
+// [Broker.Heal].
 func WithFaults(n int) Option { return func(b *Broker) { b.left = n } }
 
 // New returns a broker without queues. A simulation makes one in each schedule.
@@ -72,6 +75,14 @@ func (b *Broker) Len(name string) int {
 	return 0
 }
 
+// Heal ends the faults: from now on none happens, partitions are over, and no node crashes. So a test can check that a
+// program succeeds in the end, within a short time. What was lost stays lost, and messages that are late arrive late.
+func (b *Broker) Heal() {
+	b.cond.Lock()
+	defer b.cond.Unlock()
+	b.healed = true
+}
+
 // unlock unlocks the broker, and then makes the calls in e.
 func (b *Broker) unlock(e effects) {
 	b.cond.Unlock()
@@ -85,7 +96,7 @@ func (b *Broker) now() time.Duration { return coir.Now(b.ctx) }
 
 // fault reports whether a fault happens now.
 func (b *Broker) fault(name string) bool {
-	if b.left == 0 || !coir.Simulated(b.ctx).Fault(name) {
+	if b.left == 0 || b.healed || !coir.Simulated(b.ctx).Fault(name) {
 		return false
 	}
 	b.left--

@@ -24,8 +24,9 @@
 //	remote restart     the broker ends at once, and starts again with what is stored: leases and messages on their way
 //	                   are lost
 //
-// [WithFaults] limits the faults of a schedule, so that a test can check what must happen in the end. A message that
-// the broker has stored is never lost.
+// [WithFaults] limits the faults of a schedule, so that a test can check what must happen in the end. It must wait long
+// enough for that: after the last fault, a node may still be cut off for a minute. A test with short time limits calls
+// [Broker.Heal] first, which ends the faults. A message that the broker has stored is never lost.
 //
 // Outside of a simulation no fault happens.
 package memory

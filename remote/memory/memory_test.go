@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
+	"github.com/coir-go/coir/remote/internal/simtest"
 	"github.com/coir-go/coir/remote/memory"
 	"github.com/coir-go/coir/remote/transporttest"
 	"github.com/coir-go/coir/sim"
@@ -43,4 +45,31 @@ func TestSimTransport(t *testing.T) {
 			}, sim.WithSchedules(n), sim.WithSteps(1_000_000))
 		})
 	}
+}
+
+// After Heal, a send needs no time, whatever has happened before.
+func TestHeal(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		b := memory.New()
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			node := b.Node("sender")
+			c, err := remote.Durable[int](ctx, n, node, "orders", 4)
+			if err != nil {
+				return err
+			}
+			short, cancel := coir.WithTimeout(ctx, time.Second)
+			s.Sometimes(c.Send(short, 1) != nil, "a send fails")
+			cancel()
+			b.Heal()
+			short, cancel = coir.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			if err := c.Send(short, 2); err != nil {
+				s.Errorf("after the faults: %v", err)
+			}
+			return nil
+		})
+		if err != nil {
+			s.Errorf("%v", err)
+		}
+	}, sim.WithFaults(memory.Faults()...), simtest.Schedules(5000))
 }

@@ -96,7 +96,7 @@ func (n *Node) crash(e *effects) {
 
 // step counts an operation of the node, and reports whether the node is still alive.
 func (n *Node) step(e *effects) bool {
-	if n.life == 0 {
+	if n.life == 0 && !n.b.healed {
 		n.crash(e)
 	}
 	n.life--
@@ -111,7 +111,7 @@ func (n *Node) hop() []time.Duration {
 	if b.fault(faultPartition) {
 		n.cut = now + [...]time.Duration{time.Second, 10 * time.Second, time.Minute}[b.choose(3)]
 	}
-	if now < n.cut || b.fault(faultLose) {
+	if now < n.cut && !b.healed || b.fault(faultLose) {
 		return nil
 	}
 	at := []time.Duration{b.latency()}

@@ -84,7 +84,7 @@ type request struct {
 // loss is the error of a request that is not tried because there is no connection.
 type loss struct {
 	since time.Time
-	last  error // the last error of the connection; nil if none is known
+	last  error // why it was lost; nil if that is not known
 }
 
 func (l *loss) Error() string {

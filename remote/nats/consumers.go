@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -94,12 +96,13 @@ func (t *Transport) addAll(l *list) {
 		if len(waits) == 0 {
 			return
 		}
-		err := t.filter(t.life, slices.Collect(maps.Keys(waits)))
+		refused := map[*queue]error{}
+		err := t.filter(t.life, slices.Collect(maps.Keys(waits)), refused)
 		for q, p := range waits {
 			if n := q.number.Load(); n > 0 {
 				p.Resolve(int(n) - 1)
 			} else {
-				p.Reject(cmp.Or(err, remote.ErrUnavailable)) // another process has changed a list since
+				p.Reject(cmp.Or(refused[q], err, remote.ErrUnavailable)) // another process has changed a list since
 			}
 		}
 	}
@@ -111,9 +114,11 @@ func (t *Transport) addAll(l *list) {
 // A consumer never moves back: when it gets a queue, it delivers only messages after its position. So only an empty
 // queue is added to an existing consumer, while that consumer is paused. The other queues get a new consumer, which
 // begins with the first message of the stream.
-func (t *Transport) filter(ctx context.Context, queues []*queue) error {
+//
+// filter leaves out the queues that another group has, and adds them to refused.
+func (t *Transport) filter(ctx context.Context, queues []*queue, refused map[*queue]error) error {
 	stream := t.queueConfig(queues[0].capacity).Name
-	for {
+	for conflicts := 0; ; {
 		consumers, err := t.consumers(ctx, stream)
 		if err != nil {
 			return err
@@ -141,13 +146,73 @@ func (t *Transport) filter(ctx context.Context, queues []*queue) error {
 			})
 		}
 		var api *jetstream.APIError
-		if errors.Is(err, jetstream.ErrConsumerExists) || errors.As(err, &api) && api.ErrorCode == codeNotUnique {
-			continue // another process of the group has made the consumer, or has added a queue to another one
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case errors.Is(err, jetstream.ErrConsumerExists): // another process of the group has made the consumer
+		case errors.As(err, &api) && api.ErrorCode == codeNotUnique: // or has added a queue to another one
+			if conflicts++; conflicts > mostConflicts {
+				return fmt.Errorf("nats: receive from %s: %w: the group %s cannot have the queue: is there another group that "+
+					"receives from it?", queues[0].name, remote.ErrUnavailable, t.set.group)
+			}
+			if queues = t.leaveOut(ctx, stream, queues, refused); len(queues) == 0 {
+				return nil
+			}
+		case errors.As(err, &api) && api.ErrorCode == codeMaxConsumers:
+			return tooMany(queues[0].name, stream, t.set.group, consumers, err)
+		default:
 			return apiError("receive from "+queues[0].name, err)
 		}
 	}
+}
+
+// mostConflicts is how often filter tries again because another consumer has a queue. The processes of a group seldom
+// make consumers at the same time, and each of them makes some progress.
+const mostConflicts = 100
+
+// leaveOut returns the queues that no other group has, and adds the others to refused. If it cannot read the consumers,
+// it returns all.
+func (t *Transport) leaveOut(
+	ctx context.Context, stream string, queues []*queue, refused map[*queue]error,
+) []*queue {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	s, err := t.js.Stream(ctx, stream)
+	if err != nil {
+		return queues
+	}
+	groups := map[string]string{} // by subject
+	for info := range s.ListConsumers(ctx).Info() {
+		if group, _, _ := strings.Cut(info.Name, "="); group != t.set.group {
+			for _, subject := range filters(info.Config) {
+				groups[subject] = group
+			}
+		}
+	}
+	return slices.DeleteFunc(queues, func(q *queue) bool {
+		group, ok := groups[q.subject]
+		if ok {
+			refused[q] = fmt.Errorf("nats: receive from %s: the group of this process is %s, and the group %s receives from the "+
+				"queue: give both the same WithGroup, or delete the consumers of %s when its processes have ended", q.name,
+				t.set.group, group, group)
+		}
+		return ok
+	})
+}
+
+// listTime is the time limit for a list of all consumers of a stream.
+const listTime = 2 * time.Second
+
+// tooMany returns the error of a consumer that NATS refuses to make because there are too many.
+func tooMany(queue, stream, group string, consumers [][]string, err error) error {
+	n := 0
+	for _, filters := range consumers {
+		n += len(filters)
+	}
+	return fmt.Errorf("nats: receive from %s: the stream %s has as many consumers as NATS permits: the group %s has %d, for "+
+		"%d queues. Each time when a process begins to receive from queues that have messages, these queues need a new "+
+		"consumer, which can have %d queues. So begin to receive from them at the same time, or before they have messages; "+
+		"or raise the limit, max_consumers of the account and default_max_consumers of the server: %w",
+		queue, stream, group, len(consumers), n, maxFilters, err)
 }
 
 // pauseTime is the longest pause of a consumer, in case the process that changes it fails.
@@ -217,7 +282,44 @@ func (t *Transport) consumers(ctx context.Context, stream string) (all [][]strin
 		case err != nil:
 			return nil, apiError("look at the consumers of "+stream, err)
 		}
-		all = append(all, filters(c.CachedInfo().Config))
+		config := c.CachedInfo().Config
+		if err := t.agree(ctx, stream, config); err != nil {
+			return nil, apiError("change the lease of a consumer of "+stream, err)
+		}
+		all = append(all, filters(config))
+	}
+}
+
+// agree makes the lease of a consumer at least as long as that of this process, which renews its leases in time for its
+// own. A longer lease is safe, so processes of a group may have different ones while an operator changes it. A shorter
+// one would deliver values again while they are held.
+func (t *Transport) agree(ctx context.Context, stream string, config jetstream.ConsumerConfig) error {
+	if config.AckWait == t.set.lease {
+		return nil
+	}
+	text := "nats: the processes of a group have different leases: the longest one counts for all"
+	attrs := []any{"group", t.set.group, "stream", stream, "lease", t.set.lease.String(), "other", config.AckWait.String()}
+	if config.AckWait > t.set.lease {
+		t.warnOnce(text, attrs...)
+		return nil
+	}
+	config.AckWait = t.set.lease
+	if _, err := t.js.UpdateConsumer(ctx, stream, config); err != nil {
+		return err
+	}
+	t.warnOnce(text, attrs...)
+	return nil
+}
+
+// warnOnce logs a warning, unless this transport has logged it before.
+func (t *Transport) warnOnce(text string, attrs ...any) {
+	key := text + fmt.Sprint(attrs...)
+	t.mu.Lock()
+	known := t.warned[key]
+	t.warned[key] = true
+	t.mu.Unlock()
+	if !known {
+		slog.Warn(text, attrs...)
 	}
 }
 

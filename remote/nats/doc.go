@@ -12,7 +12,12 @@
 // A queue is a subject, not a stream. Queues of the same capacity share a stream, because NATS bounds the messages of
 // each subject by a setting of the stream. The processes of a group share the consumers of such a stream, and each
 // consumer has at most 500 queues. The processes of a group run the same program, and receive from the same queues: a
-// process gives back a message of a queue from which it does not receive. Two groups cannot receive from one queue.
+// process gives back a message of a queue from which it does not receive. Two groups cannot receive from one queue: the
+// second one gets an error that names both.
+//
+// Queues that have messages when the processes begin to receive from them need a new consumer. NATS permits 1000
+// consumers for each stream, unless the configuration of the account or the server says otherwise. So begin to receive
+// from such queues at the same time: up to 500 of them share a consumer.
 //
 // # What stored means
 //

@@ -47,7 +47,8 @@ func WithGroup(group string) Option {
 	return func(s *settings) { s.group = group }
 }
 
-// WithReplicas sets how many servers store a message. The default is 3. n must be positive.
+// WithReplicas sets how many servers store a message. The default is 3. If a stream exists, its own number counts, and
+// another one is logged as a warning. n must be positive.
 func WithReplicas(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("nats: WithReplicas(%d): at least one server stores a message", n))
@@ -55,8 +56,9 @@ func WithReplicas(n int) Option {
 	return func(s *settings) { s.replicas = n }
 }
 
-// WithLease sets how long a message is leased without progress. The default is 30 seconds. All processes of a group
-// must use the same lease. d must be positive.
+// WithLease sets how long a message is leased without progress. The default is 30 seconds. If the processes of a group
+// have different leases, the longest one counts, also after its process has ended, and a warning is logged. d must be
+// positive.
 func WithLease(d time.Duration) Option {
 	if d <= 0 {
 		panic(fmt.Sprintf("nats: WithLease(%v): a lease must be positive, so that it can be renewed in time", d))
@@ -65,7 +67,8 @@ func WithLease(d time.Duration) Option {
 }
 
 // WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. The servers need about 120
-// bytes for each ID. d must be positive.
+// bytes for each ID. If a stream exists, its own window counts: New and Open fail if it is shorter than this one, and log
+// a warning if it is longer. d must be positive.
 func WithWindow(d time.Duration) Option {
 	if d <= 0 {
 		panic(fmt.Sprintf("nats: WithWindow(%v): a window must be positive, because a send is repeated within it", d))
@@ -83,5 +86,5 @@ func WithWindow(d time.Duration) Option {
 func WithSyncSubject(subject string) Option { return func(s *settings) { s.sync = subject } }
 
 // WithKeep sets how long the servers keep the result of a [remote.Promise]. After that the promise is open again. By
-// default they keep it forever. All processes must use the same time.
+// default they keep it forever. If the stream exists, its own time counts, and another one is logged as a warning.
 func WithKeep(d time.Duration) Option { return func(s *settings) { s.keep = d } }

@@ -142,6 +142,7 @@ const (
 	codeMaxPerSubject = 10077
 	codeInProcess     = 10158 // a message with the same ID is being stored
 	codeNotUnique     = 10100 // another consumer has one of the subjects
+	codeMaxConsumers  = 10026
 )
 
 // store stores a message in a stream.

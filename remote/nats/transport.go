@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	client "github.com/nats-io/nats.go"
@@ -37,7 +39,8 @@ type Transport struct {
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
-	reconnected chan struct{} // has a value when a lost connection is back
+	reconnected chan struct{}         // has a value when a lost connection is back
+	dropped     atomic.Pointer[error] // why the connection was lost; nil if not known, or if it is back
 
 	mu       sync.Mutex       // guards the fields below; not held during waits
 	weak     map[string]error // streams that now guarantee less than at first
@@ -46,6 +49,7 @@ type Transport struct {
 	subjects map[string]*queue // by the subjects of their messages and their ends
 	intakes  map[consumerKey]*intake
 	lists    map[int]*list // by capacity
+	warned   map[string]bool
 }
 
 // New returns a transport that uses the connection nc, and does not close it. New makes a stream for the list of queues
@@ -57,7 +61,7 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 		},
 		nc: nc, reconnected: make(chan struct{}, 1), lists: map[int]*list{},
 		weak: map[string]error{}, streams: map[string]bool{}, queues: map[string]*queue{}, subjects: map[string]*queue{},
-		intakes: map[consumerKey]*intake{},
+		intakes: map[consumerKey]*intake{}, warned: map[string]bool{},
 	}
 	for _, o := range opts {
 		o(&t.set)
@@ -83,6 +87,7 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 		t.Close()
 		return nil, err
 	}
+	t.hearOfLoss()
 	changed := nc.StatusChanged(client.CONNECTED, client.DISCONNECTED, client.RECONNECTING, client.CLOSED)
 	if !nc.IsConnected() {
 		t.noteLoss()
@@ -133,7 +138,7 @@ func (t *Transport) attend(changed chan client.Status) {
 			return
 		case <-again.C:
 			if t.answers.lost.Load() != nil {
-				t.noteLoss() // a later attempt to connect may have failed with another error
+				t.noteLoss() // the reason may have become known
 			}
 			continue
 		case status := <-changed:
@@ -142,6 +147,7 @@ func (t *Transport) attend(changed chan client.Status) {
 				continue
 			}
 			t.answers.lost.Store(nil)
+			t.dropped.Store(nil)
 		}
 		t.mu.Lock()
 		for _, q := range t.queues {
@@ -155,18 +161,32 @@ func (t *Transport) attend(changed chan client.Status) {
 	}
 }
 
-// lookEvery is the interval at which the last error of a lost connection is read.
+// lookEvery is the interval at which the error of a lost connection is read.
 const lookEvery = time.Second
 
-// noteLoss records that the connection is lost, and its last error. Only one goroutine calls it at a time.
+// hearOfLoss records why the connection is lost. nats.go passes that only to the handler of the connection, so
+// hearOfLoss sets a handler that also calls the previous one.
+func (t *Transport) hearOfLoss() {
+	before := t.nc.DisconnectErrHandler()
+	t.nc.SetDisconnectErrHandler(func(nc *client.Conn, err error) {
+		if err != nil {
+			t.dropped.Store(&err)
+		}
+		if before != nil {
+			before(nc, err)
+		}
+	})
+}
+
+// noteLoss records that the connection is lost, and why. Only one goroutine calls it at a time.
 func (t *Transport) noteLoss() {
 	lost := t.answers.lost.Load()
 	if lost == nil {
 		lost = &loss{since: time.Now()}
-		t.answers.lost.Store(lost) // before LastError, which waits while nats.go connects
+		t.answers.lost.Store(lost)
 	}
-	if err := t.nc.LastError(); err != nil {
-		t.answers.lost.Store(&loss{lost.since, err})
+	if err := t.dropped.Load(); err != nil {
+		t.answers.lost.Store(&loss{lost.since, *err})
 	}
 }
 
@@ -284,12 +304,55 @@ func (t *Transport) queueConfig(capacity int) jetstream.StreamConfig {
 	}
 }
 
-// ensureStream makes a stream, unless it exists with this configuration.
+// ensureStream makes a stream, unless it exists. It fails if the stream exists and is not as the transport needs it.
 func (t *Transport) ensureStream(ctx context.Context, config jetstream.StreamConfig) error {
-	_, err := coir.Blocking(ctx, func() (jetstream.Stream, error) { return t.js.CreateStream(ctx, config) })
+	_, err := coir.Blocking(ctx, func() (jetstream.Stream, error) {
+		s, err := t.js.CreateStream(ctx, config)
+		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return s, err
+		}
+		if s, err = t.js.Stream(ctx, config.Name); err != nil {
+			return nil, err
+		}
+		return s, t.differ(s.CachedInfo().Config, config)
+	})
+	if errors.Is(err, errDiffers) {
+		return fmt.Errorf("nats: %w", err)
+	}
 	if err != nil {
 		return apiError("make the stream "+config.Name, err)
 	}
+	return nil
+}
+
+// errDiffers is the error of a stream that exists with another configuration.
+var errDiffers = errors.New("the stream exists with another configuration")
+
+// differ compares the configuration that a stream has with the one that this process wants. It returns an error if the
+// stream would not keep a promise of the transport. For other differences it logs a warning, so that processes can run
+// while an operator changes a setting. It ignores settings that the transport does not make, such as placement.
+func (t *Transport) differ(has, want jetstream.StreamConfig) error {
+	drops := has.Discard == jetstream.DiscardOld && (has.MaxMsgs > 0 || has.MaxBytes > 0)
+	ages := has.MaxAge != want.MaxAge && has.Name != t.putConfig().Name
+	switch {
+	case has.Duplicates < want.Duplicates:
+		return fmt.Errorf("%w: the window of %s is %v, and that of this process is %v: first raise that of the stream, by "+
+			"nats stream edit --dupe-window", errDiffers, has.Name, has.Duplicates, want.Duplicates)
+	case !slices.Equal(has.Subjects, want.Subjects), has.Retention != want.Retention, has.Discard != want.Discard,
+		has.DiscardNewPerSubject != want.DiscardNewPerSubject, has.MaxMsgsPerSubject != want.MaxMsgsPerSubject, drops, ages:
+		return fmt.Errorf("%w: %s would not keep what this package stores: nats stream info %s shows it", errDiffers, has.Name,
+			has.Name)
+	}
+	name := has.Name
+	warn := func(setting string, differs bool, has, want any) {
+		if differs {
+			t.warnOnce("nats: a stream has another setting than this process, and that of the stream counts", "setting", setting,
+				"stream", name, "has", fmt.Sprint(has), "process", fmt.Sprint(want))
+		}
+	}
+	warn("replicas", has.Replicas != want.Replicas, has.Replicas, want.Replicas)
+	warn("window", want.Duplicates > 0 && has.Duplicates != want.Duplicates, has.Duplicates, want.Duplicates)
+	warn("keep", has.MaxAge != want.MaxAge, has.MaxAge, want.MaxAge)
 	return nil
 }
 

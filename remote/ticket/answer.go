@@ -64,8 +64,8 @@ type answer[T any] struct {
 // The error is [ErrToken] or [ErrExpired] if the token is refused, before any message is sent, and [ErrEnded] if the
 // ticket has ended in another way. It is [remote.ErrFull] if the owner cannot be reached and the store is full. While
 // neither the owner nor the store can be reached, Resolve tries again until ctx ends, and then returns the error of
-// ctx. That error also matches [remote.ErrUnknown] if an attempt may have succeeded. After any error except the first
-// three, Resolve may be called again with the same key.
+// ctx, which also says what is known about the owner and the broker. That error also matches [remote.ErrUnknown] if an
+// attempt may have succeeded. After any error except the first three, Resolve may be called again with the same key.
 //
 // A duplicate is recognized until the ticket expires, or until 65,536 other tickets of its owner have ended after it.
 // Then it is refused with ErrExpired or ErrEnded.
@@ -237,6 +237,7 @@ const (
 func (d *Desk[T]) forward(ctx context.Context, m []byte, token Token) (Outcome, error) {
 	doubt := false // an attempt may have succeeded, or may still succeed
 	wait := againTime
+	var last error // of asking the owner
 	for range askTimes {
 		out, err := d.ask(ctx, m, token)
 		if err == nil {
@@ -246,16 +247,26 @@ func (d *Desk[T]) forward(ctx context.Context, m []byte, token Token) (Outcome, 
 			return out, attempt.Doubt(doubt, err) // an earlier attempt may have had another result
 		}
 		doubt = doubt || errors.Is(err, remote.ErrUnknown)
-		if err := coir.Sleep(ctx, wait); err != nil {
-			return OutcomeNone, attempt.Doubt(doubt, err)
+		last = notReached(token, err)
+		if ended := coir.Sleep(ctx, wait); ended != nil {
+			return OutcomeNone, attempt.Doubt(doubt, fmt.Errorf("%w: %w", last, ended))
 		}
 		wait *= 4
 	}
 	if err := d.store(ctx, m); err != nil {
-		return OutcomeNone, attempt.Doubt(doubt, err)
+		return OutcomeNone, attempt.Doubt(doubt, fmt.Errorf("%v; and the answer cannot be stored: %w", last, err))
 	}
 	d.count.stored.Add(1)
 	return OutcomeStored, nil
+}
+
+// notReached returns the error of an attempt that has not reached the owner of a ticket.
+func notReached(token Token, err error) error {
+	what := "does not answer: it is busy, or cut off, or has just ended"
+	if errors.Is(err, remote.ErrUnavailable) {
+		what = "cannot be reached: it has ended, or it or this process has lost its connection"
+	}
+	return fmt.Errorf("the owner, on node %d, %s: %w", token.node(), what, err)
 }
 
 // ask asks the owner once.

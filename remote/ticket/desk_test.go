@@ -3,6 +3,7 @@ package ticket_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -208,4 +209,55 @@ func TestMisuse(t *testing.T) {
 			t.Error(ticket.Outcome(o))
 		}
 	}
+}
+
+// lonely is a transport that reaches no other process, and perhaps not the broker.
+type lonely struct {
+	remote.Transport
+	away bool
+}
+
+func (l lonely) Request(context.Context, string, []byte) ([]byte, error) {
+	return nil, fmt.Errorf("%w: no process answers", remote.ErrUnavailable)
+}
+
+func (l lonely) Publish(ctx context.Context, queue string, m remote.Msg) error {
+	if l.away {
+		return fmt.Errorf("%w: connection refused", remote.ErrUnavailable)
+	}
+	return fmt.Errorf("%s is full: %w", queue, remote.ErrFull)
+}
+
+// The error of an answer that reaches nobody says what is known about the owner, and about the broker.
+func TestResolveSaysWhyItFails(t *testing.T) {
+	within(t, func(ctx context.Context, n *coir.Nursery) error {
+		broker := memory.New()
+		a, err := ticket.New[string](ctx, n, broker.Node("a"), audience, newKeys(t), ticket.WithNode(7))
+		if err != nil {
+			return err
+		}
+		tk, err := a.Open(ctx, time.Hour)
+		if err != nil {
+			return err
+		}
+		for _, away := range []bool{false, true} {
+			b, err := ticket.New[string](ctx, n, lonely{broker.Node("b"), away}, audience, newKeys(t))
+			if err != nil {
+				return err
+			}
+			ctx, cancel := coir.WithTimeout(ctx, 300*time.Millisecond)
+			_, err = b.Resolve(ctx, tk.Token(ticket.RightResolve), "event", "paid")
+			cancel()
+			text, is := "the answer cannot be stored: tickets."+audience+" is full", remote.ErrFull
+			if away {
+				text, is = "connection refused", context.DeadlineExceeded
+			}
+			if !errors.Is(err, is) || !strings.Contains(err.Error(), text) ||
+				!strings.Contains(err.Error(), "the owner, on node 7, cannot be reached") ||
+				!strings.Contains(err.Error(), "no process answers") {
+				t.Errorf("away %v: %v", away, err)
+			}
+		}
+		return nil
+	})
 }

@@ -66,3 +66,16 @@ func TestDoubtStays(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The error of an operation whose context ends says why it was repeated.
+func TestTheReasonStays(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		ctx, cancel := coir.WithTimeout(ctx, time.Second)
+		defer cancel()
+		refused := fmt.Errorf("%w: connection refused", attempt.ErrUnavailable)
+		err := attempt.Repeat(ctx, 0, func(context.Context) error { return refused })
+		if !errors.Is(err, refused) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, attempt.ErrUnknown) {
+			s.Errorf("%v", err)
+		}
+	})
+}
