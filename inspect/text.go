@@ -510,17 +510,12 @@ func (t *tree) object(o *snapshot.Object) string {
 	if !o.Oldest.IsZero() {
 		add("the oldest for %s", t.since(o.Oldest))
 	}
-	if o.Sent > 0 || o.Received > 0 {
-		add("%s sent, %s received", grouped(o.Sent), grouped(o.Received))
-	}
-	if o.Dropped > 0 {
-		add("%s dropped", grouped(o.Dropped))
-	}
-	if o.Redelivered > 0 {
-		add("%s redelivered", grouped(o.Redelivered))
-	}
-	if o.Dead > 0 {
-		add("%s dead letters", grouped(o.Dead))
+	counters := o.Counters()
+	used := slices.ContainsFunc(counters, func(c snapshot.Counter) bool { return c.Main && c.Value > 0 })
+	for _, c := range counters {
+		if c.Value > 0 || c.Main && used {
+			add("%s %s", grouped(c.Value), c.Words)
+		}
 	}
 	if o.Made != "" {
 		add("made at %s", place(o.Made))

@@ -177,14 +177,14 @@ var table = []row{
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.capacity), g.objects > 0 && !g.unbounded })},
 	{Metric{"coir_channel_sent_total", KindCounter, "{value}",
 		"Values sent to the channels with this name, as of the last wait for such a channel.", []string{"name"}},
-		channelTotal(sent)},
+		channelTotal("sent")},
 	{Metric{"coir_channel_received_total", KindCounter, "{value}",
 		"Values received from the channels with this name, as of the last wait for such a channel.", []string{"name"}},
-		channelTotal(received)},
+		channelTotal("received")},
 	{Metric{"coir_channel_dropped_total", KindCounter, "{value}",
 		"Values sent to the channels with this name that will not be delivered, as of the last wait for such a channel.",
 		[]string{"name"}},
-		channelTotal(dropped)},
+		channelTotal("dropped")},
 	{Metric{"coir_channel_senders_waiting", KindUpDown, "{fiber}",
 		"Fibers and goroutines that wait to send to a channel with this name.", []string{"name"}},
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.senders), true })},
@@ -213,16 +213,16 @@ var table = []row{
 		remote(func(g *group) (int, bool) { return g.troubled, true })},
 	{Metric{"coir_remote_sent_total", KindCounter, "{value}",
 		"Values that this process has sent on the remote channels with this name.", []string{"name"}},
-		remoteTotal(sent)},
+		remoteTotal("sent")},
 	{Metric{"coir_remote_delivered_total", KindCounter, "{value}",
 		"Deliveries to this process from the remote channels with this name.", []string{"name"}},
-		remoteTotal(received)},
+		remoteTotal("received")},
 	{Metric{"coir_remote_redelivered_total", KindCounter, "{value}",
 		"Deliveries to this process of values that had been delivered before, to any process.", []string{"name"}},
-		remoteTotal(redelivered)},
+		remoteTotal("redelivered")},
 	{Metric{"coir_remote_dead_letters_total", KindCounter, "{value}",
 		"Values of the remote channels with this name that this process has made dead letters.", []string{"name"}},
-		remoteTotal(dead)},
+		remoteTotal("dead")},
 
 	{Metric{"coir_object_waiting", KindUpDown, "{fiber}",
 		"Fibers and goroutines that wait for an object other than a channel, such as a mutex or an event.",
@@ -300,7 +300,8 @@ func channel(of func(*view, *group) (float64, bool)) reader {
 }
 
 // channelTotal reads a total of each group of channels.
-func channelTotal(t total) reader {
+func channelTotal(counter string) reader {
+	t := total(counter)
 	return channel(func(_ *view, g *group) (float64, bool) { return float64(g.totals[t]), true })
 }
 
@@ -319,7 +320,8 @@ func remote(of func(*group) (int, bool)) reader {
 }
 
 // remoteTotal reads a total of each group of remote channels.
-func remoteTotal(t total) reader {
+func remoteTotal(counter string) reader {
+	t := total(counter)
 	return func(v *view, add adder) {
 		for _, g := range v.groups {
 			if g.kind == remoteKind {
