@@ -17,7 +17,7 @@ CORE = $$($(GO) list ./... | grep -v -e /cmd/ -e /examples/ -e /docs/ -e /intern
 SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLargeReports|TestReportNamesBothLeaders|TestHealthyProgramsAreNotExplained
 
 .DEFAULT_GOAL := help
-.PHONY: help all quick nightly soak release installable ratios report site security compare generate tables files format vet platforms lint build test race invariants switchers toolchain i386 \
+.PHONY: help all quick style nightly soak release installable ratios report site security compare generate tables files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest page pictures fuzz examples bench hot
 
 help: ## list the verbs
@@ -55,6 +55,14 @@ security: ## the licences of all modules, and known vulnerabilities where their 
 
 format: ## fail on files that gofmt would change, and name them
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!*_go127.go')); if [ -n "$$out" ]; then echo "not formatted; run gofmt -w on:"; echo "$$out"; exit 1; fi
+
+# The rules of the repository that read text, and take seconds.
+STYLE := TestAPIIsRecorded|TestCitations|TestPublicDocs|TestLinesFit|TestDocsNameWhatExists|TestREADMEIsShort|TestExamplesAre
+STYLE := $(STYLE)|TestErrors|TestFailuresSay|TestFigures|TestGrammar|TestImportMap|TestImportOrder|TestTextNames
+STYLE := $(STYLE)|TestTextIs|TestQuotedHeadings|TestTagsAre|TestSpec|TestTracked|TestWeak
+
+style: format ## the rules that read text: format, length of lines, words, names in documents, generated tables; seconds
+	$(GO) test -vet=off -timeout 2m ./internal/archtest -run '^($(STYLE))'
 
 # The packages that coir-vet checks. Tests of the library, and examples/stuck, make the reported mistakes on purpose:
 # they hold a worker, or do not call a cancel function. The tests of module vet check the corpus of buf.

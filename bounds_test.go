@@ -65,8 +65,8 @@ var bounds = map[string]struct {
 		s.TryAcquire(9)
 		s.Release(b)
 	}, 1},
-	"pace.NewLimiter":      {func(_ context.Context, _ *coir.Nursery, b int) { pace.NewLimiter(time.Second, b) }, 1},
-	"pace.Limiter.TryTake": {func(_ context.Context, _ *coir.Nursery, b int) { pace.NewLimiter(time.Second, 9).TryTake(b) }, 0},
+	"pace.NewLimiter":       {func(_ context.Context, _ *coir.Nursery, b int) { pace.NewLimiter(time.Second, b) }, 1},
+	"pace.Limiter.TryWaitN": {func(_ context.Context, _ *coir.Nursery, b int) { pace.NewLimiter(time.Second, 9).TryWaitN(b) }, 0},
 	"pace.Limiter.WaitN": {func(ctx context.Context, _ *coir.Nursery, b int) {
 		_ = pace.NewLimiter(time.Second, 9).WaitN(ctx, b)
 	}, 0},
@@ -74,7 +74,7 @@ var bounds = map[string]struct {
 		_ = pace.Retry(ctx, b, 0, 0, func(context.Context) error { return nil })
 	}, 0},
 	"pubsub.Broadcast.Subscribe": {func(_ context.Context, _ *coir.Nursery, b int) {
-		pubsub.NewBroadcast[int]("b").Subscribe(b)
+		pubsub.NewBroadcast[int](coir.WithName("b")).Subscribe(b)
 	}, 0},
 	"sim.PCT":           {func(_ context.Context, _ *coir.Nursery, b int) { sim.PCT(1, b) }, 1},
 	"sim.WithSchedules": {func(_ context.Context, _ *coir.Nursery, b int) { sim.WithSchedules(b) }, 1},
@@ -124,7 +124,7 @@ var notBounds = map[string]string{
 	"coir.Queue.Take":      "what the Resource is given",
 	"coir.Queue.TakeCase":  "what the Resource is given",
 	"coir.Queue.TryTake":   "what the Resource is given",
-	"coir.Timer.TryTake":   "what the Schedule is given",
+	"coir.Timer.TryWait":   "what the Schedule is given",
 	"coir.Timer.Wait":      "what the Schedule is given",
 	"coir.Selector.Remove": "a number that Add has returned",
 	"coir.Simulation.Intn": "positive, as for rand.Intn",

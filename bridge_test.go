@@ -118,7 +118,7 @@ func TestCancelOfAStandardParentIsSeenAtOnce(t *testing.T) {
 		},
 		"Selector": func(ctx context.Context) error {
 			s := NewSelector()
-			defer s.Close()
+			defer s.Clear()
 			s.Add(filled1().RecvCase(nil))
 			_, err := s.Wait(ctx)
 			return err

@@ -141,7 +141,7 @@ func TestOperationsThatNeedNotWaitLetOthersRun(t *testing.T) {
 						}
 						// On a busy machine, a worker that was found held has given the other fiber away, and first continues with its
 						// own.
-						if n, held := turns.Load(), rt.Stats().Replaced; n < 2_000/128-1-2*held {
+						if n, held := turns.Load(), int64(rt.Stats().Replaced); n < 2_000/128-1-2*held {
 							t.Errorf("another fiber had %d turns in 2000 operations", n)
 						}
 						over.Store(true)

@@ -527,7 +527,7 @@ func (a *actor) refused(k int, err error) {
 func (a *actor) watch() {
 	defer a.leave()
 	s := coir.NewSelector()
-	defer s.Close()
+	defer s.Clear()
 	var in [2]element
 	var ids [2]int
 	for i, c := range a.w.ch {

@@ -280,7 +280,7 @@ func TestDescriptions(t *testing.T) {
 		s := coir.NewSelector()
 		s.Add(coir.After(time.Hour))
 		describe(s, `coir.Selector\(cases: 1\)`)
-		s.Close()
+		s.Clear()
 
 		gate := coir.NewChan[int](0)
 		f := n.Go("waits", func(ctx context.Context) error { _, _ = gate.Recv(ctx); return nil }, coir.WithIndex(3))

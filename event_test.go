@@ -107,7 +107,7 @@ func TestEventCase(t *testing.T) {
 			}
 		}
 		s := coir.NewSelector()
-		defer s.Close()
+		defer s.Clear()
 		id := s.Add(e.DoneCase())
 		if got, err := s.Wait(ctx); got != id || err != nil {
 			t.Errorf("the Selector returned %d, %v", got, err)

@@ -34,7 +34,7 @@ func (e *every) Take(_ int, now time.Duration) int {
 func (e *every) Words(int) string { return "for a turn of" }
 
 func ExampleTimer() {
-	turns := coir.NewTimer(&every{period: time.Millisecond}, false, coir.WithName("turns"))
+	turns := coir.NewTimer(&every{period: time.Millisecond}, coir.WithName("turns"))
 	for range 3 {
 		n, err := turns.Wait(context.Background(), 1)
 		fmt.Println(n, err)

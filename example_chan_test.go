@@ -666,7 +666,7 @@ func ExampleFiber_DoneCase() {
 func ExampleSelector() {
 	ctx := context.Background()
 	s := coir.NewSelector()
-	defer s.Close()
+	defer s.Clear()
 	rooms := make([]*coir.Chan[string], 1000)
 	said := make([]string, len(rooms))
 	for i := range rooms {
@@ -713,7 +713,7 @@ func ExampleSelector_Add() {
 	var v int
 	fmt.Println(s.Add(a.RecvCase(&v)), s.Add(b.RecvCase(&v)), s.Add(coir.After(time.Hour)))
 	fmt.Println(s.Len())
-	s.Close()
+	s.Clear()
 	// Output:
 	// 0 1 2
 	// 3
@@ -721,7 +721,7 @@ func ExampleSelector_Add() {
 
 func ExampleSelector_Remove() {
 	s := coir.NewSelector()
-	defer s.Close()
+	defer s.Clear()
 	c := coir.NewChan[int](1)
 	id := s.Add(c.RecvCase(nil))
 	fmt.Println(s.Remove(id), s.Remove(id), s.Len())
@@ -732,10 +732,10 @@ func ExampleSelector_Remove() {
 	// 1
 }
 
-func ExampleSelector_Close() {
+func ExampleSelector_Clear() {
 	s := coir.NewSelector()
 	s.Add(coir.NewChan[int](1).RecvCase(nil))
-	s.Close()
+	s.Clear()
 	fmt.Println(s.Len())
 	// Output: 0
 }

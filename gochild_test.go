@@ -239,7 +239,7 @@ func TestLimitOfGoroutineChildren(t *testing.T) {
 		}},
 		{"selector", func(ctx context.Context, n *coir.Nursery, f child) error {
 			s := coir.NewSelector()
-			defer s.Close()
+			defer s.Clear()
 			s.Add(n.Go("other", f, coir.WithGoroutine()).DoneCase(nil))
 			_, err := s.Wait(ctx)
 			return err

@@ -99,18 +99,23 @@ func settingsOf(opts []ChanOption) *chanSettings {
 }
 
 // WithName sets the name of a channel, an event or another object. Errors, reports and debugging tools show the name.
-func WithName(name string) NameOption { return NameOption(name) }
+func WithName(name string) NameOption { return NameOption{name: name} }
 
-// NameOption is the option that [WithName] returns. It is a [ChanOption], and an option of every other type that can
-// have a name.
-type NameOption string
+// NameOption is the option that [WithName] returns. It is a [ChanOption], a [TimerOption], and an option of every other
+// type that can have a name.
+type NameOption struct{ name string }
 
-func (n NameOption) set(s *chanSettings) { s.name = string(n) }
+// Name returns the name. It is for types of other packages that have this option.
+func (n NameOption) Name() string { return n.name }
+
+func (n NameOption) set(s *chanSettings) { s.name = n.name }
+
+func (n NameOption) setTimer(t *Timer) { t.name = n.name }
 
 // nameOf returns the name set by the options.
 func nameOf(opts []NameOption) (name string) {
 	for _, o := range opts {
-		name = string(o)
+		name = o.name
 	}
 	return name
 }

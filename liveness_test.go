@@ -278,7 +278,7 @@ func fewWorkers(t *testing.T, rt *coir.Runtime) {
 	for {
 		s := rt.Stats()
 		if s.Workers <= runtime.GOMAXPROCS(0) && s.Blocked == 0 && s.Held == 0 {
-			if s.Started-s.Retired != int64(s.Workers) {
+			if s.Started-s.Retired != uint64(s.Workers) {
 				t.Errorf("%d workers started, %d retired, %d are there", s.Started, s.Retired, s.Workers)
 			}
 			return
@@ -636,7 +636,7 @@ func blocksTooLong(reported func() bool) {
 func TestDeclaredBlockingIsNoStall(t *testing.T) {
 	const threshold = 200 * time.Millisecond
 	for range 50 {
-		var reports atomic.Int64
+		var reports atomic.Uint64
 		rt := newRuntime(t, coir.WithWorkers(2), coir.OnStall(threshold, func(coir.Stall) { reports.Add(1) }))
 		var never atomic.Bool
 		var blocks, returns time.Time

@@ -33,7 +33,7 @@ func TestUseOfWhatWasNotMade(t *testing.T) {
 		"Add of a case":  func(context.Context) { coir.NewSelector().Add(new(coir.Chan[int]).RecvCase(nil)) },
 		"Selector.Add":   func(context.Context) { new(coir.Selector).Add(coir.After(0)) },
 		"Selector.Wait":  func(ctx context.Context) { _, _ = new(coir.Selector).Wait(ctx) },
-		"Selector.Close": func(context.Context) { new(coir.Selector).Close() },
+		"Selector.Clear": func(context.Context) { new(coir.Selector).Clear() },
 	}
 	for name, use := range uses {
 		check := func(t *testing.T, ctx context.Context) {
@@ -142,7 +142,7 @@ func TestNilIsRefusedWhereItIsPassed(t *testing.T) {
 		},
 		"OnDone":   {func(context.Context, *coir.Nursery) { new(coir.Promise[int]).OnDone(nil) }, "Promise.OnDone(nil)"},
 		"NewPool":  {func(context.Context, *coir.Nursery) { coir.NewPool[int](1, nil, nil) }, "NewPool needs a function"},
-		"NewTimer": {func(context.Context, *coir.Nursery) { coir.NewTimer(nil, false) }, "NewTimer: the Schedule is nil"},
+		"NewTimer": {func(context.Context, *coir.Nursery) { coir.NewTimer(nil) }, "NewTimer: the Schedule is nil"},
 	}
 	for name, c := range uses {
 		check := func(t *testing.T, ctx context.Context, n *coir.Nursery) {

@@ -88,7 +88,7 @@ func TestSelectThatIsReadyDoesNotPark(t *testing.T) {
 		a, b := coir.NewChan[int](0), coir.NewChan[int](1)
 		heard := coir.NewSelector()
 		heard.Add(a.SendCase(1)) // would be notified if a receiver waited
-		defer heard.Close()
+		defer heard.Clear()
 		before := parked.Load()
 		for range 50 {
 			if i, err := coir.Select(ctx, a.RecvCase(nil), b.SendCase(1)); i != 1 || err != nil {

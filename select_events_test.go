@@ -563,7 +563,7 @@ func TestSelectOnAFiberEndGivesThePlaceUp(t *testing.T) {
 					}
 					spin(ctx)
 					sel := coir.NewSelector()
-					defer sel.Close()
+					defer sel.Clear()
 					sel.Add(n.Go("child", func(ctx context.Context) error {
 						enter()
 						defer leave()

@@ -239,9 +239,9 @@ func (s *Selector) Remove(id int) bool {
 	return removed
 }
 
-// Close removes all cases immediately. If a selector is dropped without Close, it makes its channels a little slower
-// until it is garbage collected. A closed selector may be used again.
-func (s *Selector) Close() {
+// Clear removes all cases immediately. If a selector is dropped without Clear, it makes its channels a little slower
+// until it is garbage collected. The selector may be used again.
+func (s *Selector) Clear() {
 	by := s.announce(nil)
 	s.regMu.Lock()
 	regs := slices.Collect(maps.Values(s.regs))

@@ -352,7 +352,7 @@ func TestSeveralSelectorsOnOneChannel(t *testing.T) {
 				first := sel.Add(ch.RecvCase(&a))
 				sel.Add(ch.RecvCase(&b))
 				c.do(func(ctx context.Context) {
-					defer sel.Close()
+					defer sel.Clear()
 					for sel.Len() > 0 {
 						i, err := sel.Wait(ctx)
 						switch {
@@ -422,7 +422,7 @@ func TestSelectorWithManyCases(t *testing.T) {
 				seen[i] = true
 			}
 		})
-		sel.Close()
+		sel.Clear()
 		if sel.Len() != 0 {
 			t.Errorf("%d cases after Close", sel.Len())
 		}
@@ -436,7 +436,7 @@ func TestSelectorEventCostsTheSame(t *testing.T) {
 	onOne(t, func(ctx context.Context, _ *coir.Nursery) error {
 		cost := func(size int) time.Duration {
 			sel := coir.NewSelector()
-			defer sel.Close()
+			defer sel.Clear()
 			chans := make([]*coir.Chan[int], size)
 			for i := range chans {
 				chans[i] = coir.NewChan[int](1)
@@ -592,7 +592,7 @@ func TestSelectorAndRendezvous(t *testing.T) {
 		other.Add(in.SendCase(1))
 		c.quiet(sel)
 		c.quiet(other)
-		other.Close()
+		other.Clear()
 		for i := range 10 {
 			c.do(func(ctx context.Context) {
 				if err := in.Send(ctx, i); err != nil {
@@ -693,8 +693,8 @@ func TestSelectorClose(t *testing.T) {
 		sel.Add(f.DoneCase(nil))
 		sel.Add(coir.After(0))
 		sel.Add(coir.After(time.Hour))
-		sel.Close()
-		sel.Close()
+		sel.Clear()
+		sel.Clear()
 		if sel.Len() != 0 {
 			t.Errorf("%d cases", sel.Len())
 		}
@@ -750,14 +750,14 @@ func TestSelectorAddAgainstClose(t *testing.T) {
 				for id := range rounds {
 					sel.Remove(4 * id) // maybe one that is being added
 					if id%8 == 0 {
-						sel.Close()
+						sel.Clear()
 					}
 					breathe(ctx)
 				}
 			})
 		}
 		c.wait()
-		sel.Close()
+		sel.Clear()
 		gate.Close()
 		for i, ch := range chans {
 			_ = ch.TrySend(1)
@@ -765,7 +765,7 @@ func TestSelectorAddAgainstClose(t *testing.T) {
 				t.Errorf("channel %d: %d, %v", i, o, err)
 			}
 		}
-		keeper.Close()
+		keeper.Clear()
 	})
 }
 
@@ -892,7 +892,7 @@ func TestSelectorStress(t *testing.T) {
 		if sel.Len() != len(chans) {
 			t.Errorf("%d cases", sel.Len())
 		}
-		sel.Close()
+		sel.Clear()
 	})
 }
 
@@ -1041,7 +1041,7 @@ func TestDroppedSelectorIsCollected(t *testing.T) {
 		if got, err := next.Wait(ctx); got != done || err != nil {
 			t.Errorf("Wait returned %d, %v, want %d, nil", got, err, done)
 		}
-		next.Close()
+		next.Clear()
 		if _, err := full.TryRecv(); err != nil {
 			t.Error(err)
 		}

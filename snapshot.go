@@ -43,7 +43,7 @@ func (rt *Runtime) Snapshot(o snapshot.Options) *snapshot.Snapshot {
 	}
 	if o.Each == nil {
 		stats := rt.Stats()
-		v.s.Fibers = make([]snapshot.Fiber, 0, max(0, min(int64(v.o.Fibers), stats.Spawned-stats.Ended)))
+		v.s.Fibers = make([]snapshot.Fiber, 0, max(0, min(v.o.Fibers, int(stats.Spawned-stats.Ended))))
 	}
 	v.now, v.clockNow, v.elsewhere = v.s.Taken, timeOf(v.clk), rt.s.Home() != bubble.Here()
 	v.look()
@@ -583,7 +583,7 @@ func (v *viewer) finish() {
 	slices.SortFunc(s.Objects, func(a, b snapshot.Object) int { return cmp.Compare(a.ID, b.ID) })
 	stats := v.rt.Stats()
 	s.Process = process()
-	s.Process.Spawned, s.Process.Live = stats.Spawned, stats.Spawned-stats.Ended
+	s.Process.Spawned, s.Process.Live = int64(stats.Spawned), int64(stats.Spawned-stats.Ended)
 	s.Took = time.Since(s.Taken)
 }
 

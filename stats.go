@@ -3,7 +3,8 @@ package coir
 import "time"
 
 // Stats is a snapshot of a [Runtime]'s counters. Each number is exact, but the numbers are not all read at the same
-// moment. Counters that only grow start at 0 when the runtime is created.
+// moment. Each uint64 counts events: it only grows, and starts at 0 when the runtime is created. Each int is the number
+// of something now.
 type Stats struct {
 	// The workers at the moment.
 	Workers int // all workers: the sum of the next four
@@ -15,29 +16,29 @@ type Stats struct {
 	Runnable int // fibers in run queues
 
 	// Fibers.
-	Spawned     int64 // fibers started
-	Ended       int64 // fibers ended
-	Woken       int64 // waits ended after the fiber had parked
-	OnGoroutine int64 // fibers that run on their own goroutines now
-	Late        int64 // wakes, cancellations and timeouts that came after the wait had ended
+	Spawned     uint64 // fibers started
+	Ended       uint64 // fibers ended
+	Woken       uint64 // waits ended after the fiber had parked
+	OnGoroutine int    // fibers that run on their own goroutines now
+	Late        uint64 // wakes, cancellations and timeouts that came after the wait had ended
 
 	// Work.
 	Switches  uint64 // switches between fibers
-	Stolen    int64  // fibers that a worker took from another worker
-	Overflows int64  // times that a worker's queue was full and half of it was moved to the shared queue
+	Stolen    uint64 // fibers that a worker took from another worker
+	Overflows uint64 // times that a worker's queue was full and half of it was moved to the shared queue
 
 	// Coroutines. A coroutine runs fibers one after the other.
-	Coroutines     int64 // coroutines made
-	IdleCoroutines int   // idle coroutines in the shared pool now
+	Coroutines     uint64 // coroutines made
+	IdleCoroutines int    // idle coroutines in the shared pool now
 
 	// Scaling.
-	Blocks   int64         // calls of Blocking
-	Replaced int64         // workers found blocked in native code and replaced
-	Started  int64         // workers started
-	Retired  int64         // workers ended
-	AtCap    int64         // times that [WithMaxWorkers] prevented a start
-	Pressed  int64         // times that the monitor found fibers waiting for a worker
-	Stalls   int64         // fibers found running past the stall threshold
+	Blocks   uint64        // calls of Blocking
+	Replaced uint64        // workers found blocked in native code and replaced
+	Started  uint64        // workers started
+	Retired  uint64        // workers ended
+	AtCap    uint64        // times that [WithMaxWorkers] prevented a start
+	Pressed  uint64        // times that the monitor found fibers waiting for a worker
+	Stalls   uint64        // fibers found running past the stall threshold
 	Slept    time.Duration // total time that idle workers slept
 }
 
@@ -51,11 +52,11 @@ func (rt *Runtime) Stats() Stats {
 	return Stats{
 		Workers: s.Workers, Active: s.Workers - s.Idle - s.Blocked - s.Held, Idle: s.Idle, Blocked: s.Blocked, Held: s.Held,
 		Runnable: s.Runnable,
-		Spawned:  s.Spawned + begun, Ended: s.Ended + ended, OnGoroutine: begun - ended, Woken: s.Woken, Late: s.Late,
-		Switches:  s.Switches,
-		Stolen:    s.Stolen,
-		Overflows: s.Overflows, Coroutines: s.Frames, IdleCoroutines: s.FreeFrames,
-		Blocks: s.Blocks, Replaced: s.Replaced, Started: s.Started, Retired: s.Retired, AtCap: s.AtCap,
-		Pressed: s.Pressed, Stalls: s.Stalls, Slept: s.Slept,
+		Spawned:  uint64(s.Spawned + begun), Ended: uint64(s.Ended + ended), OnGoroutine: int(begun - ended),
+		Woken: uint64(s.Woken), Late: uint64(s.Late),
+		Switches: s.Switches, Stolen: uint64(s.Stolen), Overflows: uint64(s.Overflows),
+		Coroutines: uint64(s.Frames), IdleCoroutines: s.FreeFrames,
+		Blocks: uint64(s.Blocks), Replaced: uint64(s.Replaced), Started: uint64(s.Started), Retired: uint64(s.Retired),
+		AtCap: uint64(s.AtCap), Pressed: uint64(s.Pressed), Stalls: uint64(s.Stalls), Slept: s.Slept,
 	}
 }

@@ -119,7 +119,7 @@ var bubblePrograms = []struct {
 	}},
 	{"a selector waits for time", func(p place) {
 		s := coir.NewSelector()
-		defer s.Close()
+		defer s.Clear()
 		var v int
 		ch := coir.NewChan[int](0)
 		s.Add(ch.RecvCase(&v))

@@ -62,16 +62,26 @@ type Schedule interface {
 	Words(n int) string
 }
 
+// TimerOption is an option of [NewTimer]. A [NameOption] is one.
+type TimerOption interface{ setTimer(*Timer) }
+
+type timerOption func(*Timer)
+
+func (o timerOption) setTimer(t *Timer) { o(t) }
+
+// WithBackground makes a [Timer] a background one. Its waits do not keep a program alive: if nothing else can happen,
+// package sim reports a deadlock.
+func WithBackground() TimerOption { return timerOption(func(t *Timer) { t.background = true }) }
+
 // NewTimer returns a Timer that waits by the schedule s. Use [WithName] to give it a name, which reports show.
-//
-// The waits of a background Timer do not keep a program alive: if nothing else can happen, package sim reports a
-// deadlock.
-func NewTimer(s Schedule, background bool, opts ...NameOption) *Timer {
+func NewTimer(s Schedule, opts ...TimerOption) *Timer {
 	if s == nil {
 		panic("coir: NewTimer: the Schedule is nil: pass one that says when waits end")
 	}
-	t := &Timer{schedule: s, background: background}
-	t.name = nameOf(opts)
+	t := &Timer{schedule: s}
+	for _, o := range opts {
+		o.setTimer(t)
+	}
 	return t
 }
 
@@ -173,15 +183,15 @@ const (
 	turnQueued                  // another caller has it
 )
 
-// TryTake is like Wait, but never waits. It returns the result of Take and true, or false if a wait for n is not due
+// TryWait is like Wait, but never waits. It returns the result of Take and true, or false if a wait for n is not due
 // yet or other callers are waiting.
 //
 //go:norace
-func (t *Timer) TryTake(n int) (int, bool) {
+func (t *Timer) TryWait(n int) (int, bool) {
 	t.check()
 	var f *Fiber
 	if simulating.Load() > 0 {
-		f = t.announce(currentFiber(), t.object.op(verbTryTake))
+		f = t.announce(currentFiber(), t.object.op(verbTryWait))
 	}
 	clk := clockHere()
 	race.Disable()
@@ -423,6 +433,6 @@ func (t *Timer) op(n int) policy.Op {
 }
 
 var (
-	verbTryTake = &policy.Verb{Name: "try take"}
+	verbTryWait = &policy.Verb{Name: "try wait"}
 	verbLook    = &policy.Verb{Name: "look at"}
 )

@@ -76,7 +76,7 @@ func NewPool(r *Region, size, count int, opts ...coir.NameOption) (*Pool, error)
 	p := &Pool{region: r, size: size, stride: (size + align - 1) &^ (align - 1), always: r.checked, keep: r.keep}
 	p.plain.pool = p
 	for _, o := range opts {
-		p.name = string(o)
+		p.name = o.Name()
 	}
 	p.free = coir.NewChan[Buf](count, coir.WithName(p.name), coir.OnUndelivered(func(b Buf) { p.retire(b.slot) }))
 	p.slots = make([]slot, count)

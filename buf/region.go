@@ -33,9 +33,9 @@ type Region struct {
 }
 
 // Option is an option of [NewRegion].
-type Option func(*options)
+type Option func(*settings)
 
-type options struct {
+type settings struct {
 	name                   string
 	onHeap, checked, fixed bool
 	mem                    []byte
@@ -44,14 +44,14 @@ type options struct {
 }
 
 // WithName gives the region a name, which errors show.
-func WithName(name string) Option { return func(o *options) { o.name = name } }
+func WithName(name string) Option { return func(o *settings) { o.name = name } }
 
 // WithHeap puts the region on the Go heap, as one allocation without pointers. It counts as heap for the pace of the
 // garbage collector, and a slice that outlives the region stays valid.
-func WithHeap() Option { return func(o *options) { o.onHeap = true } }
+func WithHeap() Option { return func(o *settings) { o.onHeap = true } }
 
 // WithChecks makes the region a checked one, in any build: see the package comment. It is slow, and meant for tests.
-func WithChecks() Option { return func(o *options) { o.checked = true } }
+func WithChecks() Option { return func(o *settings) { o.checked = true } }
 
 // WithMemory creates the region in memory that the caller provides, which must be at least as long as the region, off
 // the Go heap, and not used for anything else. The region calls free when it no longer needs mem. A checked region does
@@ -59,18 +59,18 @@ func WithChecks() Option { return func(o *options) { o.checked = true } }
 //
 // Use it for special memory, such as that of a device, or memory that another process can read, as in package shm.
 func WithMemory(mem []byte, free func() error) Option {
-	return func(o *options) { o.mem, o.free = mem, free }
+	return func(o *settings) { o.mem, o.free = mem, free }
 }
 
 // WithReadOnly says that the memory of [WithMemory] can only be read. Its buffers behave as if they were always shared:
 // see [Buf.Share].
-func WithReadOnly() Option { return func(o *options) { o.fixed = true } }
+func WithReadOnly() Option { return func(o *settings) { o.fixed = true } }
 
 // OnRelease calls keep when the last owner of a buffer has released it, before the buffer returns to its pool. If keep
 // returns true, the buffer does not return: keep owns the Buf that it was called with, which is empty. If keep returns
 // false, it must not use that Buf any more. keep runs in the fiber or goroutine that releases the buffer. It must be
 // short and must not wait.
-func OnRelease(keep func(Buf) bool) Option { return func(o *options) { o.keep = keep } }
+func OnRelease(keep func(Buf) bool) Option { return func(o *settings) { o.keep = keep } }
 
 // NewRegion creates a region of the given number of bytes. It is off the Go heap, unless an option says otherwise, the
 // region is checked, or the system cannot map memory: see [Region.OffHeap]. The garbage collector does not free memory
@@ -80,7 +80,7 @@ func NewRegion(bytes int, opts ...Option) (*Region, error) {
 	if bytes < 1 {
 		panic(fmt.Sprintf("buf: NewRegion(%d): a region has at least one byte", bytes))
 	}
-	var o options
+	var o settings
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -62,9 +62,9 @@ var (
 )
 
 // Option is an option of [New].
-type Option func(*options)
+type Option func(*settings)
 
-type options struct {
+type settings struct {
 	name  string
 	limit int
 	over  coir.OverflowPolicy
@@ -72,7 +72,7 @@ type options struct {
 }
 
 // WithName gives the desk a name, which errors and reports show. Tickets without a name of their own have it too.
-func WithName(name string) Option { return func(o *options) { o.name = name } }
+func WithName(name string) Option { return func(o *settings) { o.name = name } }
 
 // WithLimit bounds the number of tickets that may be open at the same time. Without it, memory is the only bound. n
 // must be positive.
@@ -80,7 +80,7 @@ func WithLimit(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("desk: WithLimit(%d): at least one ticket must be allowed to be open", n))
 	}
-	return func(o *options) { o.limit = n }
+	return func(o *settings) { o.limit = n }
 }
 
 // WithOverflow sets what Open does when as many tickets are open as [WithLimit] allows. With [coir.OverflowWait], the
@@ -90,7 +90,7 @@ func WithOverflow(p coir.OverflowPolicy) Option {
 	if p != coir.OverflowWait && p != coir.OverflowFail {
 		panic(fmt.Sprintf("desk: WithOverflow(%v): a desk waits or fails", p))
 	}
-	return func(o *options) { o.over = p }
+	return func(o *settings) { o.over = p }
 }
 
 // desks numbers the desks of the program, starting at a random number, so that the desks of two programs differ too.
@@ -100,11 +100,11 @@ func init() { desks.Store(rand.Uint32()) }
 
 // WithShow makes snapshots call f with the object o that describes the desk, so that f can complete it. It is for types
 // that are built on a desk: see [coir.Chan.Show]. Any goroutine may call f at any time, so it must not wait.
-func WithShow(f func(o *snapshot.Object)) Option { return func(o *options) { o.show = f } }
+func WithShow(f func(o *snapshot.Object)) Option { return func(o *settings) { o.show = f } }
 
 // New returns a desk without tickets.
 func New[T any](opts ...Option) *Desk[T] {
-	var o options
+	var o settings
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -215,7 +215,7 @@ func (d *Desk[T]) enter(ctx context.Context) error {
 	}
 	if !d.places.TryAcquire(1) {
 		d.refused.Add(1)
-		return d.named(&fullError{d.places.Size()})
+		return d.named(&fullError{d.places.Cap()})
 	}
 	return nil
 }
@@ -457,7 +457,7 @@ func (d *Desk[T]) Cap() int {
 	if d.places == nil {
 		return coir.Unbounded
 	}
-	return d.places.Size()
+	return d.places.Cap()
 }
 
 // Stats holds the counters of a desk. A desk with several shards reads each shard's counters at one moment, but
@@ -493,7 +493,7 @@ func (d *Desk[T]) Stats() Stats {
 		}
 	}
 	if d.places != nil {
-		st.High = min(st.High, d.places.Size())
+		st.High = min(st.High, d.places.Cap())
 	}
 	return st
 }

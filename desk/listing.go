@@ -13,7 +13,7 @@ func (d *Desk[T]) describe(o *snapshot.Object) {
 	st := d.Stats()
 	o.Kind, o.Name, o.Len, o.Cap, o.High = "desk", d.name, st.Open, -1, st.High
 	if d.places != nil {
-		o.Cap = d.places.Size()
+		o.Cap = d.places.Cap()
 	}
 	for i := range d.shards {
 		if s := d.shards[i].Load(); s != nil {

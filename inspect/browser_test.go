@@ -89,7 +89,7 @@ func TestThePageIsDriven(t *testing.T) {
 	source := &fake{s: deadlock(), stack: func(id uint64) string {
 		return fmt.Sprintf("main.work(%d)\n\tshop/orders.go:62\nmain.main\n\tshop/main.go:20", id)
 	}}
-	h := newHandler(&options{of: []Source{source}})
+	h := newHandler(&settings{of: []Source{source}})
 	h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
 		if later.Process.Program == "shop" {
 			return whyDeadlock()
@@ -404,7 +404,7 @@ func (b browser) file() {
 
 // runtimes shows one of two runtimes.
 func (b browser) runtimes() {
-	server := httptest.NewServer(newHandler(&options{of: []Source{&fake{s: deadlock()}, &fake{s: many(50)}}}))
+	server := httptest.NewServer(newHandler(&settings{of: []Source{&fake{s: deadlock()}, &fake{s: many(50)}}}))
 	defer server.Close()
 	b.Visit(server.URL)
 	b.until(`document.querySelector("#title").textContent === "shop"`)

@@ -23,9 +23,9 @@ type Source interface {
 }
 
 // Option is an option of [Handler], [Serve] and [Watch].
-type Option func(*options)
+type Option func(*settings)
 
-type options struct {
+type settings struct {
 	of       []Source
 	recorder *Recorder
 
@@ -42,38 +42,38 @@ type options struct {
 
 // WithSource sets the sources to show, instead of the default runtime.
 func WithSource(of ...Source) Option {
-	return func(o *options) { o.of = append(o.of, of...) }
+	return func(o *settings) { o.of = append(o.of, of...) }
 }
 
 // WithRecorder makes a handler serve the recorded events of r as trace.json, and makes [Watch] write them to the
 // directory of [WithDir].
 func WithRecorder(r *Recorder) Option {
-	return func(o *options) { o.recorder = r }
+	return func(o *settings) { o.recorder = r }
 }
 
 // WithHost allows requests for these host names, which have no port. Requests for this machine (localhost), and for the
 // address at which the connection arrived, are always allowed. Use WithHost if clients reach the handler by another
 // name, for example through a proxy.
 func WithHost(names ...string) Option {
-	return func(o *options) { o.hosts = append(o.hosts, names...) }
+	return func(o *settings) { o.hosts = append(o.hosts, names...) }
 }
 
 // WithRemote lets [Serve] listen on an address that other machines can reach.
 func WithRemote() Option {
-	return func(o *options) { o.remote = true }
+	return func(o *settings) { o.remote = true }
 }
 
 // Handler returns a handler that shows the default runtime, or the sources of [WithSource]. It can be mounted anywhere,
 // with or without [http.StripPrefix]: it uses only the last element of the path.
 func Handler(opts ...Option) http.Handler {
-	var o options
+	var o settings
 	for _, opt := range opts {
 		opt(&o)
 	}
 	return newHandler(&o)
 }
 
-func newHandler(o *options) *handler {
+func newHandler(o *settings) *handler {
 	n := max(1, len(o.of))
 	return &handler{
 		hosts: o.hosts,

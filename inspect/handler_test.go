@@ -38,7 +38,7 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 }
 
 func handlerOf(of ...Source) *handler {
-	h := newHandler(&options{of: of})
+	h := newHandler(&settings{of: of})
 	h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation { return whyDeadlock() }
 	return h
 }
@@ -109,7 +109,7 @@ func TestNothingIsWritten(t *testing.T) {
 // A page of another site cannot read the answers: neither by a request from that site, nor by a name that points here.
 func TestOtherSitesAreRefused(t *testing.T) {
 	source := &fake{s: deadlock()}
-	h := newHandler(&options{of: []Source{source}, hosts: []string{"ops.example"}})
+	h := newHandler(&settings{of: []Source{source}, hosts: []string{"ops.example"}})
 	for _, c := range []struct {
 		headers string
 		code    int
@@ -239,7 +239,7 @@ func TestRequestsShareASnapshot(t *testing.T) {
 func TestExplanationsComeFromTwoSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := &fake{s: deadlock()}, &fake{s: many(10)}
-		h := newHandler(&options{of: []Source{one, two}})
+		h := newHandler(&settings{of: []Source{one, two}})
 		var got []string
 		h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
 			got = append(got, fmt.Sprint(earlier.Process.Program, len(earlier.Fibers), " ", later.Process.Program,
@@ -452,7 +452,7 @@ func TestHostileNames(t *testing.T) {
 			for i := range s.Workers {
 				s.Workers[i].State = snapshot.WorkerState(bad)
 			}
-			h := newHandler(&options{of: []Source{&fake{s: s}}})
+			h := newHandler(&settings{of: []Source{&fake{s: s}}})
 			h.cache.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
 				return []snapshot.Explanation{{Kind: snapshot.Problem(bad), Text: bad, Fibers: []uint64{1, 2}}}
 			}
@@ -545,7 +545,7 @@ func TestServe(t *testing.T) {
 
 // A request for the address at which it has arrived is allowed, because it does not use a name.
 func TestTheAddressOfTheConnection(t *testing.T) {
-	h := newHandler(&options{})
+	h := newHandler(&settings{})
 	for local, want := range map[string]bool{"192.0.2.1:7117": true, "192.0.2.2:7117": false, "127.0.0.1:7117": false} {
 		addr, err := net.ResolveTCPAddr("tcp", local)
 		if err != nil {

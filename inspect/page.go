@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	_ "embed" // for the parts of the page
 	"encoding/base64"
+	"fmt"
 	"io"
 	"strings"
+
+	"github.com/coir-go/coir/snapshot"
 )
 
 // The page is one document that loads nothing else. Its source is three files, which page joins.
@@ -21,6 +24,7 @@ var pageCSS string
 var pageJS string
 
 func init() {
+	pageJS = strings.Replace(pageJS, "/*counters*/", countersJS(), 1)
 	// The browser hashes the parsed text, in which lines end with \n.
 	for _, part := range []*string{&pageHTML, &pageCSS, &pageJS} {
 		*part = strings.ReplaceAll(*part, "\r\n", "\n")
@@ -56,4 +60,14 @@ func (d *Dump) WritePage(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, page(data.String()))
 	return err
+}
+
+// countersJS returns the names of the counters of an object, and their words, as the elements of an array in the
+// script.
+func countersJS() string {
+	var all []string
+	for _, c := range new(snapshot.Object).Counters() {
+		all = append(all, fmt.Sprintf("{ name: %q, words: %q, main: %t }", c.Name, c.Words, c.Main))
+	}
+	return strings.Join(all, ", ")
 }

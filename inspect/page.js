@@ -13,6 +13,7 @@
   const PAST = 60; // lengths of a channel that are remembered
   const NODES = 60; // of the graph
   const CHILD = "its child";
+  const COUNTERS = [/*counters*/]; // of an object: filled in by page.go
   const TOLD = 100; // from so many fibers on, an explanation does not divide groups: the snapshot has only the first ones
   const SAME = 3; // from so many fibers that do the same on, the tree has one row for them
 
@@ -637,9 +638,8 @@
     const number = (n) => (n ? grouped(n) : ""), fiber = (id) => (id ? toFiber(id) : "");
     const what = (lends ? "values lent" : FILLS.has(o.kind) ? "values in it" : "fibers that wait") + ", in the last " + PAST + " snapshots";
     const body = [curve(o, 390, 60), el("p", { class: "dim" }, what), pairs(
-      ["holds", holds(o)], ["most so far", lends ? "" : number(o.high)], ["sent", lends ? "" : number(o.sent)],
-      ["received", lends ? "" : number(o.received)], ["dropped", number(o.dropped)],
-      ["redelivered", number(o.redelivered)], ["dead letters", number(o.dead)], ["made at", o.made || ""],
+      ["holds", holds(o)], ["most so far", lends ? "" : number(o.high)],
+      ...COUNTERS.map((c) => [c.words, lends && c.main ? "" : number(o[c.name])]), ["made at", o.made || ""],
       ["trouble", o.trouble ? o.trouble + (o.troubleSince ? ", for " + age(model.taken - Date.parse(o.troubleSince)) : "") : ""],
       ["last sender", lends ? "" : fiber(o.sender)], ["last receiver", lends ? "" : fiber(o.receiver)],
       [lends ? "lent to" : "held by", ...listed(o.holders || [], toFiber)],

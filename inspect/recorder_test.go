@@ -464,7 +464,7 @@ func TestTheHandlerServesATrace(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	h := newHandler(&options{of: []Source{rt}, recorder: r})
+	h := newHandler(&settings{of: []Source{rt}, recorder: r})
 	for _, path := range []string{"/trace.json", "/trace.json?seconds=3600", "/debug/coir/trace.json"} {
 		w := ask(h, "GET", "http://localhost"+path)
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {

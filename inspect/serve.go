@@ -15,7 +15,7 @@ import (
 // error if it cannot listen there, or if other machines could reach the address and the option [WithRemote] is missing.
 // It can be called in a goroutine and in a fiber.
 func Serve(ctx context.Context, addr string, opts ...Option) error {
-	var o options
+	var o settings
 	for _, opt := range opts {
 		opt(&o)
 	}

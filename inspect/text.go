@@ -542,17 +542,14 @@ func (t *tree) object(o *snapshot.Object) string {
 	if !o.Oldest.IsZero() {
 		add("the oldest for %s", t.since(o.Oldest))
 	}
-	if o.Kind != pool && (o.Sent > 0 || o.Received > 0) { // the numbers of a pool count its permits
-		add("%s sent, %s received", grouped(o.Sent), grouped(o.Received))
-	}
-	if o.Dropped > 0 {
-		add("%s dropped", grouped(o.Dropped))
-	}
-	if o.Redelivered > 0 {
-		add("%s redelivered", grouped(o.Redelivered))
-	}
-	if o.Dead > 0 {
-		add("%s dead letters", grouped(o.Dead))
+	counters := o.Counters()
+	used := o.Kind != pool && slices.ContainsFunc(counters, func(c snapshot.Counter) bool { return c.Main && c.Value > 0 })
+	for _, c := range counters {
+		switch {
+		case c.Main && !used: // the main counters of a pool count its permits
+		case c.Main || c.Value > 0:
+			add("%s %s", grouped(c.Value), c.Words)
+		}
 	}
 	if o.Made != "" {
 		add("made at %s", place(o.Made))

@@ -31,12 +31,12 @@ const (
 
 // WithInterval sets the time between two snapshots of [Watch], in place of ten seconds.
 func WithInterval(d time.Duration) Option {
-	return func(o *options) { o.interval = d }
+	return func(o *settings) { o.interval = d }
 }
 
 // WithLogger sets the logger of [Watch], in place of [slog.Default].
 func WithLogger(l *slog.Logger) Option {
-	return func(o *options) { o.logger = l }
+	return func(o *settings) { o.logger = l }
 }
 
 // WithDir makes [Watch] write files to a directory when it logs something: a dump that [Read] reads, and the content of
@@ -44,13 +44,13 @@ func WithLogger(l *slog.Logger) Option {
 // names of the files begin with coir- and the time, in UTC. Watch keeps the last ten sets of files in the directory,
 // including sets of other processes, and removes older ones. It does not write a file that would have more than 32 MB.
 func WithDir(dir string) Option {
-	return func(o *options) { o.dir = dir }
+	return func(o *settings) { o.dir = dir }
 }
 
 // WithFlightRecorder gives [Watch] a flight recorder, whose content Watch writes to the directory of [WithDir]. The
 // program starts and stops the flight recorder.
 func WithFlightRecorder(r *trace.FlightRecorder) Option {
-	return func(o *options) { o.flight = r }
+	return func(o *settings) { o.flight = r }
 }
 
 // Watch logs what is wrong with the default runtime, or with the sources of [WithSource]: a deadlock, a fiber that
@@ -67,7 +67,7 @@ func WithFlightRecorder(r *trace.FlightRecorder) Option {
 // Every ten seconds Watch takes a snapshot, which takes about a microsecond for each fiber. It keeps two of them, of at
 // most 100,000 fibers with about 500 bytes each.
 func Watch(ctx context.Context, opts ...Option) error {
-	o := options{interval: everyLook}
+	o := settings{interval: everyLook}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -96,7 +96,7 @@ func Watch(ctx context.Context, opts ...Option) error {
 
 // watcher is a Watch.
 type watcher struct {
-	*options
+	*settings
 	sources []watched
 	explain func(earlier, later *snapshot.Snapshot) []snapshot.Explanation
 }
@@ -108,7 +108,7 @@ type watched struct {
 	told []snapshot.Explanation // what was wrong last time
 }
 
-func newWatcher(o *options) *watcher { return &watcher{options: o, explain: snapshot.Explain} }
+func newWatcher(o *settings) *watcher { return &watcher{settings: o, explain: snapshot.Explain} }
 
 func (w *watcher) run(ctx context.Context) error {
 	if w.interval <= 0 {

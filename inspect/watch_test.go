@@ -92,7 +92,7 @@ func TestWhatIsNewIsLogged(t *testing.T) {
 	}
 	var l logged
 	source := watched{Source: &fake{s: deadlock()}}
-	w := newWatcher(&options{logger: l.logger()})
+	w := newWatcher(&settings{logger: l.logger()})
 	for i, look := range looks {
 		w.explain = func(_, _ *snapshot.Snapshot) []snapshot.Explanation { return look.why }
 		w.look(t.Context(), &source)
@@ -113,7 +113,7 @@ func TestWatchNamesFibersAndKeepsTheirAges(t *testing.T) {
 	s := deadlock()
 	s.Workers = []snapshot.Worker{{State: "running", Fiber: 7, Beats: 5}}
 	source := watched{Source: &fake{s: s}}
-	w := newWatcher(&options{logger: l.logger()})
+	w := newWatcher(&settings{logger: l.logger()})
 	var since []time.Time
 	w.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
 		since = append(since, later.Workers[0].Since)
@@ -160,7 +160,7 @@ func TestStacksAreCutAfterLines(t *testing.T) {
 func TestWatchIsBounded(t *testing.T) {
 	var l logged
 	source := watched{Source: &fake{s: deadlock()}}
-	w := newWatcher(&options{logger: l.logger(), dir: t.TempDir()})
+	w := newWatcher(&settings{logger: l.logger(), dir: t.TempDir()})
 	w.explain = func(_, _ *snapshot.Snapshot) (why []snapshot.Explanation) {
 		for i := range 1000 {
 			why = append(why, snapshot.Explanation{
@@ -216,7 +216,7 @@ func TestWatchWritesFiles(t *testing.T) {
 	}
 	var l logged
 	source := watched{Source: &fake{s: deadlock(), stack: func(uint64) string { return "main.work()" }}}
-	w := newWatcher(&options{logger: l.logger(), dir: dir, flight: flight, recorder: r})
+	w := newWatcher(&settings{logger: l.logger(), dir: dir, flight: flight, recorder: r})
 	var last record
 	for i := range 2 * mostSets {
 		w.explain = func(_, _ *snapshot.Snapshot) []snapshot.Explanation {
@@ -275,7 +275,7 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 	var l logged
 	dir := t.TempDir()
 	source := watched{Source: &fake{s: deadlock()}}
-	w := newWatcher(&options{logger: l.logger(), dir: dir, flight: trace.NewFlightRecorder(trace.FlightRecorderConfig{})})
+	w := newWatcher(&settings{logger: l.logger(), dir: dir, flight: trace.NewFlightRecorder(trace.FlightRecorderConfig{})})
 	w.explain = func(_, _ *snapshot.Snapshot) []snapshot.Explanation {
 		return []snapshot.Explanation{{Kind: snapshot.ProblemDeadlock, Fibers: []uint64{1}}}
 	}

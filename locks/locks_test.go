@@ -278,7 +278,7 @@ func TestMoreThanTheSize(t *testing.T) {
 	if large.Release(1); large.TryAcquire(2) || !large.TryAcquire(1) || large.TryAcquire(math.MaxInt) {
 		t.Error("one permit is free")
 	}
-	if none := locks.NewSemaphore(0); none.TryAcquire(1) || none.Size() != 0 {
+	if none := locks.NewSemaphore(0); none.TryAcquire(1) || none.Cap() != 0 {
 		t.Error("a semaphore without permits has one")
 	}
 }

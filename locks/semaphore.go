@@ -68,8 +68,8 @@ func (s *Semaphore) AcquireCase(n int) coir.Case {
 	return s.q.TakeCase((*semaphore)(s), n)
 }
 
-// Size returns the number of permits, taken or not.
-func (s *Semaphore) Size() int { return s.size }
+// Cap returns the number of permits, taken or not.
+func (s *Semaphore) Cap() int { return s.size }
 
 // String returns a short description of s.
 func (s *Semaphore) String() string {

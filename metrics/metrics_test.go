@@ -282,6 +282,32 @@ func TestSeriesAreCounted(t *testing.T) {
 	}
 }
 
+// Each counter of an object is in a metric of channels, or of remote channels.
+func TestEveryCounterOfAnObjectIsExported(t *testing.T) {
+	field := map[string]string{}
+	for f := range reflect.TypeFor[snapshot.Object]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		field[name] = f.Name
+	}
+	for _, counter := range new(snapshot.Object).Counters() {
+		changed := false
+		for _, kind := range []string{"channel", "remote channel"} {
+			f := &fake{s: snapshot.Snapshot{Taken: noon, Process: snapshot.Process{PID: 1}}}
+			f.s.Objects = []snapshot.Object{{ID: 1, Kind: kind, Name: "orders"}}
+			c := newCollector(f)
+			before := c.again(t)
+			f.s.Taken = f.s.Taken.Add(time.Minute)
+			reflect.ValueOf(&f.s.Objects[0]).Elem().FieldByName(field[counter.Name]).SetUint(7e9)
+			for name, value := range c.again(t) {
+				changed = changed || strings.HasSuffix(name, "{orders}") && value-before[name] >= 7e9
+			}
+		}
+		if !changed {
+			t.Errorf("no metric has the counter %s", counter.Name)
+		}
+	}
+}
+
 // Remote channels have series of their own, which follow what one snapshot after the other says.
 func TestRemoteChannels(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon, Process: snapshot.Process{PID: 1}}}
@@ -439,7 +465,7 @@ func TestPlacesOfNames(t *testing.T) {
 		}
 		return all
 	}
-	const places = namedSeries / objectSeries
+	places := namedSeries / objectSeries
 	waiting := func(groups []*group, k key) int {
 		t.Helper()
 		for _, g := range groups {
@@ -486,8 +512,8 @@ func TestObjectsCalledOther(t *testing.T) {
 	)
 	c := newCollector(f)
 	got := c.again(t)
-	const places = namedSeries / channelSeries
-	if v := got["coir_channel_length{other}"]; v != 2*(1201-places) {
+	places := namedSeries / channelSeries
+	if v := got["coir_channel_length{other}"]; v != float64(2*(1201-places)) {
 		t.Errorf("%v values are in the others, not %d", v, 2*(1201-places))
 	}
 	sum := map[string]float64{}

@@ -23,18 +23,31 @@ import (
 // forgotten channel it counts too little rather than twice: see names.since.
 
 const (
-	mostSeries    = 1000 // in a scrape
-	fixedSeries   = 100  // those without a name; TestSeriesAreCounted checks that there are no more
-	channelSeries = 8    // of a group of channels: the rows of table that are read by channel
-	remoteSeries  = 9    // of a group of remote channels: the rows that are read by remote
-	objectSeries  = 2    // of a group of other objects: the rows with the labels kind and name
-
-	namedSeries = mostSeries - fixedSeries - channelSeries - remoteSeries - objectSeries // without the groups called other
-
+	mostSeries   = 1000             // in a scrape
+	fixedSeries  = 100              // those without a name; TestSeriesAreCounted checks that there are no more
 	mostLabel    = 128              // bytes in a label
 	mostChannels = 10_000           // channels whose counts are kept
 	placeKept    = 10 * time.Minute // how long an unseen group keeps its place when places are needed
 )
+
+// The series of a group of each kind.
+var (
+	channelSeries = rowsOf("coir_channel_")
+	remoteSeries  = rowsOf("coir_remote_")
+	objectSeries  = rowsOf("coir_object_")
+
+	namedSeries = mostSeries - fixedSeries - channelSeries - remoteSeries - objectSeries // without the groups called other
+)
+
+// rowsOf returns the number of metrics that begin with prefix.
+func rowsOf(prefix string) (n int) {
+	for i := range table {
+		if strings.HasPrefix(table[i].Name, prefix) {
+			n++
+		}
+	}
+	return n
+}
 
 const (
 	channelKind = "channel"
@@ -58,22 +71,23 @@ type group struct {
 	now
 }
 
-// totals has what a channel counts, by total.
-type totals [allTotals]uint64
+// totals has what a channel counts, in the order of snapshot.Object.Counters, which are no more than it has room for.
+type totals [8]uint64
 
-type total int
+func totalsOf(o *snapshot.Object) (t totals) {
+	for i, c := range o.Counters() {
+		t[i] = c.Value
+	}
+	return t
+}
 
-const (
-	sent total = iota
-	received
-	dropped
-	redelivered
-	dead
-	allTotals
-)
-
-func totalsOf(o *snapshot.Object) totals {
-	return totals{sent: o.Sent, received: o.Received, dropped: o.Dropped, redelivered: o.Redelivered, dead: o.Dead}
+// total returns the place of a counter in totals.
+func total(name string) int {
+	i := slices.IndexFunc(new(snapshot.Object).Counters(), func(c snapshot.Counter) bool { return c.Name == name })
+	if i < 0 {
+		panic("metrics: no counter of an object is called " + name)
+	}
+	return i
 }
 
 // now has the numbers of a group in one scrape.

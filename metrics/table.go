@@ -64,19 +64,19 @@ type (
 var table = []row{
 	{Metric{"coir_fibers_live", KindUpDown, "{fiber}",
 		"Fibers that were spawned and have not ended.", nil},
-		stat(func(s *coir.Stats) int64 { return max(0, s.Spawned-s.Ended) })},
+		stat(func(s *coir.Stats) uint64 { return s.Spawned - min(s.Spawned, s.Ended) })},
 	{Metric{"coir_fibers_spawned_total", KindCounter, "{fiber}",
 		"Fibers started.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Spawned })},
+		stat(func(s *coir.Stats) uint64 { return s.Spawned })},
 	{Metric{"coir_fibers_ended_total", KindCounter, "{fiber}",
 		"Fibers ended.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Ended })},
+		stat(func(s *coir.Stats) uint64 { return s.Ended })},
 	{Metric{"coir_fibers_on_goroutine", KindUpDown, "{fiber}",
 		"Fibers that run on goroutines of their own.", nil},
-		stat(func(s *coir.Stats) int64 { return s.OnGoroutine })},
+		stat(func(s *coir.Stats) int { return s.OnGoroutine })},
 	{Metric{"coir_fibers_queued", KindUpDown, "{fiber}",
 		"Fibers in queues, which can run and wait for a worker.", nil},
-		stat(func(s *coir.Stats) int64 { return int64(s.Runnable) })},
+		stat(func(s *coir.Stats) int { return s.Runnable })},
 	{Metric{"coir_fibers", KindUpDown, "{fiber}",
 		"Fibers by state.", []string{"state"}},
 		func(v *view, add adder) {
@@ -108,26 +108,26 @@ var table = []row{
 		}},
 	{Metric{"coir_wakes_total", KindCounter, "{wait}",
 		"Waits ended after the fiber had parked.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Woken })},
+		stat(func(s *coir.Stats) uint64 { return s.Woken })},
 	{Metric{"coir_wakes_late_total", KindCounter, "{wake}",
 		"Wakes, cancels and timeouts that came after the wait had ended.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Late })},
+		stat(func(s *coir.Stats) uint64 { return s.Late })},
 
 	{Metric{"coir_switches_total", KindCounter, "{switch}",
 		"Switches between fibers.", nil},
-		func(v *view, add adder) { add(float64(v.stats.Switches)) }},
+		stat(func(s *coir.Stats) uint64 { return s.Switches })},
 	{Metric{"coir_steals_total", KindCounter, "{fiber}",
 		"Fibers that a worker took from another worker.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Stolen })},
+		stat(func(s *coir.Stats) uint64 { return s.Stolen })},
 	{Metric{"coir_queue_overflows_total", KindCounter, "{overflow}",
 		"Times that a worker's queue was full and half of it moved to the shared queue.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Overflows })},
+		stat(func(s *coir.Stats) uint64 { return s.Overflows })},
 	{Metric{"coir_coroutines_made_total", KindCounter, "{coroutine}",
 		"Coroutines made. Fibers run on them, one after the other.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Coroutines })},
+		stat(func(s *coir.Stats) uint64 { return s.Coroutines })},
 	{Metric{"coir_coroutines_idle", KindUpDown, "{coroutine}",
 		"Coroutines in the shared pool.", nil},
-		stat(func(s *coir.Stats) int64 { return int64(s.IdleCoroutines) })},
+		stat(func(s *coir.Stats) int { return s.IdleCoroutines })},
 
 	{Metric{"coir_workers", KindUpDown, "{worker}",
 		"Workers by state: blocked in a call of Blocking, or held up in native code outside of Blocking.", []string{"state"}},
@@ -139,28 +139,28 @@ var table = []row{
 		}},
 	{Metric{"coir_workers_started_total", KindCounter, "{worker}",
 		"Workers started.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Started })},
+		stat(func(s *coir.Stats) uint64 { return s.Started })},
 	{Metric{"coir_workers_retired_total", KindCounter, "{worker}",
 		"Workers ended.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Retired })},
+		stat(func(s *coir.Stats) uint64 { return s.Retired })},
 	{Metric{"coir_workers_replaced_total", KindCounter, "{worker}",
 		"Workers that were found held up in native code and replaced.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Replaced })},
+		stat(func(s *coir.Stats) uint64 { return s.Replaced })},
 	{Metric{"coir_workers_capped_total", KindCounter, "{time}",
 		"Times that WithMaxWorkers prevented the start of a worker.", nil},
-		stat(func(s *coir.Stats) int64 { return s.AtCap })},
+		stat(func(s *coir.Stats) uint64 { return s.AtCap })},
 	{Metric{"coir_workers_short_total", KindCounter, "{time}",
 		"Times that the monitor found fibers waiting for a worker.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Pressed })},
+		stat(func(s *coir.Stats) uint64 { return s.Pressed })},
 	{Metric{"coir_workers_slept_seconds_total", KindCounter, "s",
 		"Time that idle workers slept.", nil},
 		func(v *view, add adder) { add(v.stats.Slept.Seconds()) }},
 	{Metric{"coir_blocking_calls_total", KindCounter, "{call}",
 		"Calls of Blocking.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Blocks })},
+		stat(func(s *coir.Stats) uint64 { return s.Blocks })},
 	{Metric{"coir_stalls_total", KindCounter, "{fiber}",
 		"Fibers found running past the stall threshold.", nil},
-		stat(func(s *coir.Stats) int64 { return s.Stalls })},
+		stat(func(s *coir.Stats) uint64 { return s.Stalls })},
 
 	{Metric{"coir_nurseries", KindUpDown, "{nursery}",
 		"Nurseries that have not ended: cancelled if their context has ended, otherwise open.", []string{"state"}},
@@ -181,14 +181,14 @@ var table = []row{
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.capacity), g.objects > 0 && !g.unbounded })},
 	{Metric{"coir_channel_sent_total", KindCounter, "{value}",
 		"Values sent to the channels with this name, as of the last wait for such a channel.", []string{"name"}},
-		channelTotal(sent)},
+		channelTotal("sent")},
 	{Metric{"coir_channel_received_total", KindCounter, "{value}",
 		"Values received from the channels with this name, as of the last wait for such a channel.", []string{"name"}},
-		channelTotal(received)},
+		channelTotal("received")},
 	{Metric{"coir_channel_dropped_total", KindCounter, "{value}",
 		"Values sent to the channels with this name that will not be delivered, as of the last wait for such a channel.",
 		[]string{"name"}},
-		channelTotal(dropped)},
+		channelTotal("dropped")},
 	{Metric{"coir_channel_senders_waiting", KindUpDown, "{fiber}",
 		"Fibers and goroutines that wait to send to a channel with this name.", []string{"name"}},
 		channel(func(_ *view, g *group) (float64, bool) { return float64(g.senders), true })},
@@ -217,16 +217,16 @@ var table = []row{
 		remote(func(g *group) (int, bool) { return g.troubled, true })},
 	{Metric{"coir_remote_sent_total", KindCounter, "{value}",
 		"Values that this process has sent on the remote channels with this name.", []string{"name"}},
-		remoteTotal(sent)},
+		remoteTotal("sent")},
 	{Metric{"coir_remote_delivered_total", KindCounter, "{value}",
 		"Deliveries to this process from the remote channels with this name.", []string{"name"}},
-		remoteTotal(received)},
+		remoteTotal("received")},
 	{Metric{"coir_remote_redelivered_total", KindCounter, "{value}",
 		"Deliveries to this process of values that had been delivered before, to any process.", []string{"name"}},
-		remoteTotal(redelivered)},
+		remoteTotal("redelivered")},
 	{Metric{"coir_remote_dead_letters_total", KindCounter, "{value}",
 		"Values of the remote channels with this name that this process has made dead letters.", []string{"name"}},
-		remoteTotal(dead)},
+		remoteTotal("dead")},
 
 	{Metric{"coir_object_waiting", KindUpDown, "{fiber}",
 		"Fibers and goroutines that wait for an object other than a channel, such as a mutex or an event.",
@@ -286,7 +286,7 @@ func readExplanations(v *view, add adder) {
 }
 
 // stat reads a number of Stats.
-func stat(of func(*coir.Stats) int64) reader {
+func stat[N int | uint64](of func(*coir.Stats) N) reader {
 	return func(v *view, add adder) { add(float64(of(&v.stats))) }
 }
 
@@ -305,7 +305,8 @@ func channel(of func(*view, *group) (float64, bool)) reader {
 }
 
 // channelTotal reads a total of each group of channels.
-func channelTotal(t total) reader {
+func channelTotal(counter string) reader {
+	t := total(counter)
 	return channel(func(_ *view, g *group) (float64, bool) { return float64(g.totals[t]), true })
 }
 
@@ -324,7 +325,8 @@ func remote(of func(*group) (int, bool)) reader {
 }
 
 // remoteTotal reads a total of each group of remote channels.
-func remoteTotal(t total) reader {
+func remoteTotal(counter string) reader {
+	t := total(counter)
 	return func(v *view, add adder) {
 		for _, g := range v.groups {
 			if g.kind == remoteKind {

@@ -46,7 +46,7 @@ func ExampleTicker() {
 }
 
 // A batch is written when it is full, and otherwise at the next tick.
-func ExampleTicker_TickCase() {
+func ExampleTicker_WaitCase() {
 	onVirtualTime(func(ctx context.Context, n *coir.Nursery) error {
 		lines := coir.NewChan[string](10)
 		n.Go("source", func(ctx context.Context) error {
@@ -62,7 +62,7 @@ func ExampleTicker_TickCase() {
 		var batch []string
 		for {
 			var line string
-			which, err := coir.SelectPriority(ctx, lines.RecvCase(&line), flush.TickCase(nil))
+			which, err := coir.SelectPriority(ctx, lines.RecvCase(&line), flush.WaitCase(nil))
 			switch {
 			case err != nil:
 				return nil // no more lines
@@ -91,7 +91,7 @@ func ExampleLimiter() {
 			}
 			fmt.Println("call at", coir.Now(ctx)-began)
 		}
-		fmt.Println("another one now:", api.TryTake(1))
+		fmt.Println("another one now:", api.TryWaitN(1))
 		return nil
 	})
 	// Output:

@@ -39,10 +39,10 @@ func NewLimiter(interval time.Duration, burst int, opts ...coir.NameOption) *Lim
 	}
 	l := &Limiter{bucket: bucket{interval: interval, burst: burst}}
 	l.bucket.full = interval * time.Duration(burst)
-	l.timer = coir.NewTimer(&l.bucket, false, opts...)
 	for _, o := range opts {
-		l.name = string(o)
+		l.name = o.Name()
 	}
+	l.timer = coir.NewTimer(&l.bucket, coir.WithName(l.name))
 	return l
 }
 
@@ -65,18 +65,18 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	return err
 }
 
-// TryTake takes n tokens if there are enough and no caller waits, and reports whether it did.
-func (l *Limiter) TryTake(n int) bool {
+// TryWaitN takes n tokens if there are enough and no caller waits, and reports whether it did.
+func (l *Limiter) TryWaitN(n int) bool {
 	if n == 0 {
 		return true
 	}
 	if n < 0 {
-		panic(fmt.Sprintf("pace: TryTake(%d): the number of tokens must not be negative", n))
+		panic(fmt.Sprintf("pace: TryWaitN(%d): the number of tokens must not be negative", n))
 	}
 	if n > l.bucket.burst {
 		return false
 	}
-	_, ok := l.timer.TryTake(n)
+	_, ok := l.timer.TryWait(n)
 	return ok
 }
 

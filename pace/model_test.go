@@ -16,7 +16,7 @@ import (
 // call is one use of a limiter in a random history. Times are in milliseconds since the history began.
 type call struct {
 	at, n  int
-	try    bool // TryTake
+	try    bool // TryWaitN
 	giveUp int  // when it is cancelled; 0 for never
 	known  bool // the cancellation is a deadline, which the limiter can see
 }
@@ -116,7 +116,7 @@ func TestLimiterAgainstAModel(t *testing.T) {
 					var ok bool
 					switch in := ctx; {
 					case c.try:
-						ok = limiter.TryTake(c.n)
+						ok = limiter.TryWaitN(c.n)
 					default:
 						if c.giveUp > 0 {
 							var cancel context.CancelFunc
@@ -168,10 +168,10 @@ func TestTickerAgainstAModel(t *testing.T) {
 			case 0:
 				got, err = ticker.Wait(ctx)
 			case 1:
-				_, err = coir.Select(ctx, ticker.TickCase(&got))
+				_, err = coir.Select(ctx, ticker.WaitCase(&got))
 			case 2:
 				limit = 1 + s.Intn(2*period)
-				_, err = coir.SelectPriority(ctx, ticker.TickCase(&got), coir.After(time.Duration(limit)*ms))
+				_, err = coir.SelectPriority(ctx, ticker.WaitCase(&got), coir.After(time.Duration(limit)*ms))
 			}
 			want := 0
 			if due := max(now, last+period); limit > 0 && due > now+limit {
@@ -205,7 +205,7 @@ func TestTicksAreShared(t *testing.T) {
 						var got int
 						var err error
 						if i == 0 {
-							_, err = coir.Select(ctx, ticker.TickCase(&got))
+							_, err = coir.Select(ctx, ticker.WaitCase(&got))
 						} else {
 							got, err = ticker.Wait(ctx)
 						}

@@ -21,13 +21,13 @@ func TestMoreThanTheBurst(t *testing.T) {
 	if err := l.WaitN(context.Background(), 4); !errors.Is(err, pace.ErrTooMany) || !strings.Contains(err.Error(), "api") {
 		t.Errorf("WaitN(4) of 3: %v", err)
 	}
-	if l.TryTake(4) {
-		t.Error("TryTake took what the bucket cannot hold")
+	if l.TryWaitN(4) {
+		t.Error("TryWaitN took what the bucket cannot hold")
 	}
-	if !l.TryTake(3) || l.TryTake(1) {
+	if !l.TryWaitN(3) || l.TryWaitN(1) {
 		t.Error("the bucket did not hold 3 tokens")
 	}
-	if !l.TryTake(0) || l.WaitN(context.Background(), 0) != nil {
+	if !l.TryWaitN(0) || l.WaitN(context.Background(), 0) != nil {
 		t.Error("no token is more than there are")
 	}
 }
@@ -45,7 +45,7 @@ func TestWaitInAnEndedContext(t *testing.T) {
 	if _, err := pace.NewTicker(time.Hour).Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ticker.Wait: %v", err)
 	}
-	if !l.TryTake(1) {
+	if !l.TryWaitN(1) {
 		t.Error("the token is gone")
 	}
 }
@@ -56,7 +56,7 @@ func TestTooLateIsKnown(t *testing.T) {
 	check := func(t *testing.T, ctx context.Context, now func() time.Duration) {
 		t.Helper()
 		l := pace.NewLimiter(time.Minute, 1, coir.WithName("api"))
-		if !l.TryTake(1) {
+		if !l.TryWaitN(1) {
 			t.Error("the bucket is not full")
 		}
 		in, cancel := coir.WithTimeout(ctx, 30*time.Second)
@@ -70,7 +70,7 @@ func TestTooLateIsKnown(t *testing.T) {
 			t.Errorf("the error is %q", err)
 		}
 		pair := pace.NewLimiter(time.Minute, 2, coir.WithName("api"))
-		pair.TryTake(2)
+		pair.TryWaitN(2)
 		if err := pair.WaitN(in, 2); err == nil || !strings.Contains(err.Error(), "timed out before there are 2 tokens") {
 			t.Errorf("the error is %q", err)
 		}
@@ -190,12 +190,12 @@ func TestTickerInAGoroutine(t *testing.T) {
 			t.Errorf("then %d ticks at %v, %v", n, time.Since(began), err)
 		}
 		var n int
-		if i, err := coir.Select(t.Context(), tick.TickCase(&n)); i != 0 || n != 1 || err != nil {
+		if i, err := coir.Select(t.Context(), tick.WaitCase(&n)); i != 0 || n != 1 || err != nil {
 			t.Errorf("in a select %d ticks, case %d, %v", n, i, err)
 		}
 		s := coir.NewSelector()
-		defer s.Close()
-		id := s.Add(tick.TickCase(&n))
+		defer s.Clear()
+		id := s.Add(tick.WaitCase(&n))
 		if got, err := s.Wait(t.Context()); got != id || n != 1 || err != nil || time.Since(began) != 8*time.Second {
 			t.Errorf("in a selector %d ticks, case %d, %v", n, got, err)
 		}
@@ -227,11 +227,11 @@ func TestNoAllocations(t *testing.T) {
 		var n int
 		for name, f := range map[string]func(){
 			"Wait":             func() { _ = free.Wait(ctx) },
-			"TryTake":          func() { free.TryTake(1) },
+			"TryWaitN":         func() { free.TryWaitN(1) },
 			"Wait that waits":  func() { _ = slow.Wait(ctx) },
 			"Ticker.Wait":      func() { _, _ = tick.Wait(ctx) },
-			"TickCase":         func() { _, _ = coir.Select(ctx, tick.TickCase(&n)) },
-			"TickCase, others": func() { _, _ = coir.SelectPriority(ctx, coir.Case{}, coir.After(time.Hour), tick.TickCase(&n)) },
+			"WaitCase":         func() { _, _ = coir.Select(ctx, tick.WaitCase(&n)) },
+			"WaitCase, others": func() { _, _ = coir.SelectPriority(ctx, coir.Case{}, coir.After(time.Hour), tick.WaitCase(&n)) },
 		} {
 			if allocs := testing.AllocsPerRun(200, f); allocs != 0 && !raceEnabled {
 				t.Errorf("%s allocates %v times", name, allocs)
@@ -260,7 +260,7 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-// A child on a goroutine uses the clock of its own runtime, also in TryTake, which has no context.
+// A child on a goroutine uses the clock of its own runtime, also in TryWaitN, which has no context.
 func TestClockOfAChildOnAGoroutine(t *testing.T) {
 	clock := coir.NewClock()
 	rt := coir.NewRuntime(coir.WithClock(clock))
@@ -268,7 +268,7 @@ func TestClockOfAChildOnAGoroutine(t *testing.T) {
 	err := rt.Run(t.Context(), func(_ context.Context, n *coir.Nursery) error {
 		n.Go("takes", func(context.Context) error {
 			for i := range 3 {
-				if !l.TryTake(1) {
+				if !l.TryWaitN(1) {
 					t.Errorf("after %d hours there is no token", i)
 				}
 				clock.Advance(time.Hour)

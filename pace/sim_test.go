@@ -83,7 +83,7 @@ func TestTicksHideNoDeadlock(t *testing.T) {
 		fails(t, lost(func(ctx context.Context) error {
 			beat := pace.NewTicker(time.Second, coir.WithName("heartbeat"))
 			for {
-				if which, err := coir.Select(ctx, stop.DoneCase(), beat.TickCase(nil)); which <= 0 {
+				if which, err := coir.Select(ctx, stop.DoneCase(), beat.WaitCase(nil)); which <= 0 {
 					return err
 				}
 			}
@@ -144,7 +144,7 @@ func TestTicksThatMatterCome(t *testing.T) {
 				held := 0
 				for {
 					var v, ticks int
-					which, err := coir.Select(ctx, items.RecvCase(&v), flush.TickCase(&ticks))
+					which, err := coir.Select(ctx, items.RecvCase(&v), flush.WaitCase(&ticks))
 					switch {
 					case errors.Is(err, coir.ErrClosed):
 						return nil
@@ -187,7 +187,7 @@ func TestTicksThatMatterCome(t *testing.T) {
 func TestReportNamesTokens(t *testing.T) {
 	fails(t, func(ctx context.Context, _ *sim.Sim) {
 		api := pace.NewLimiter(time.Second, 5, coir.WithName("api"))
-		if !api.TryTake(5) {
+		if !api.TryWaitN(5) {
 			return
 		}
 		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {

@@ -21,13 +21,17 @@ type Ticker struct {
 }
 
 // NewTicker returns a Ticker that ticks every period, which must be positive. The first tick comes one period after the
-// first call of Wait or TickCase. [coir.WithName] gives it a name, which reports show.
+// first call of Wait or WaitCase. [coir.WithName] gives it a name, which reports show.
 func NewTicker(period time.Duration, opts ...coir.NameOption) *Ticker {
 	if period <= 0 {
 		panic(fmt.Sprintf("pace: NewTicker(%v): the period must be positive", period))
 	}
 	t := &Ticker{beat: beat{period: period}}
-	t.timer = coir.NewTimer(&t.beat, true, opts...)
+	all := []coir.TimerOption{coir.WithBackground()}
+	for _, o := range opts {
+		all = append(all, o)
+	}
+	t.timer = coir.NewTimer(&t.beat, all...)
 	return t
 }
 
@@ -35,9 +39,9 @@ func NewTicker(period time.Duration, opts ...coir.NameOption) *Ticker {
 // number of missed ticks. It returns ctx's error if ctx ends first.
 func (t *Ticker) Wait(ctx context.Context) (int, error) { return t.timer.Wait(ctx, 1) }
 
-// TickCase returns a case that happens at the next tick. It stores the result that Wait would return in *ticks, unless
+// WaitCase returns a case that happens at the next tick. It stores the result that Wait would return in *ticks, unless
 // ticks is nil; 0 means that another caller got that tick. Use each case in one select only.
-func (t *Ticker) TickCase(ticks *int) coir.Case { return t.timer.WaitCase(ticks) }
+func (t *Ticker) WaitCase(ticks *int) coir.Case { return t.timer.WaitCase(ticks) }
 
 // Period returns the time between two ticks.
 func (t *Ticker) Period() time.Duration { return t.beat.period }

@@ -106,8 +106,9 @@ func (b *Broadcast[T]) Subscribe(capacity int, opts ...coir.ChanOption) *Subscri
 }
 
 // Close ends the Broadcast: subscribers get the values that they have not received yet, and then [coir.ErrClosed]. A
-// Publish that waits for a subscriber continues to wait until the subscriber has taken the value or left.
-func (b *Broadcast[T]) Close() { b.close() }
+// Publish that waits for a subscriber continues to wait until the subscriber has taken the value or left. Close reports
+// whether this call ended the Broadcast.
+func (b *Broadcast[T]) Close() bool { return b.close() }
 
 // Len returns the number of subscribers.
 func (b *Broadcast[T]) Len() int { return b.len() }
@@ -130,7 +131,7 @@ type topic[T any] struct {
 
 func (t *topic[T]) init(opts []coir.NameOption) {
 	for _, o := range opts {
-		t.name = string(o)
+		t.name = o.Name()
 	}
 	t.mu = locks.NewMutex()
 	if t.name != "" {
@@ -188,14 +189,16 @@ func (t *topic[T]) remove(s *Subscription[T]) {
 	}
 }
 
-func (t *topic[T]) close() {
+// close closes the channels of all subscribers. It reports whether this call closed the topic.
+func (t *topic[T]) close() bool {
 	t.lock()
-	subs := t.subs
+	subs, first := t.subs, !t.closed
 	t.subs, t.closed = nil, true
 	t.mu.Unlock()
 	for _, s := range subs {
 		s.ch.Close()
 	}
+	return first
 }
 
 func (t *topic[T]) len() int {
@@ -241,7 +244,8 @@ func (s *Subscription[T]) All(ctx context.Context) iter.Seq2[T, error] { return 
 func (s *Subscription[T]) Lagged() uint64 { return s.ch.Stats().Dropped + s.missed.Load() }
 
 // Close ends the subscription. Values that were not received are dropped. Publishers no longer wait for the subscriber.
-func (s *Subscription[T]) Close() {
+// Close reports whether this call ended the subscription: it does not after the publisher has closed.
+func (s *Subscription[T]) Close() bool {
 	s.topic.remove(s)
-	s.ch.Abort(nil)
+	return s.ch.Abort(nil)
 }

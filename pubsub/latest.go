@@ -70,10 +70,11 @@ func (l *Latest[T]) Watch(opts ...coir.ChanOption) *Subscription[T] {
 }
 
 // Close ends the Latest: watchers get the last value, if they have not received it, and then [coir.ErrClosed].
-func (l *Latest[T]) Close() {
+// Close reports whether this call ended the Latest.
+func (l *Latest[T]) Close() bool {
 	l.lockValue()
 	defer l.guard.Unlock()
-	l.close()
+	return l.close()
 }
 
 func (l *Latest[T]) lockValue() { must(l.guard.Lock(context.Background())) }

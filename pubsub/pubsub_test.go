@@ -423,3 +423,21 @@ func TestNoAllocations(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Close reports whether this call ended what it closes.
+func TestCloseReportsWhetherItTookEffect(t *testing.T) {
+	b, l := pubsub.NewBroadcast[int](), pubsub.NewLatest(1)
+	left, stayed := b.Subscribe(1), b.Subscribe(1)
+	if !left.Close() || left.Close() {
+		t.Error("of a subscription")
+	}
+	if !b.Close() || b.Close() {
+		t.Error("of a Broadcast")
+	}
+	if stayed.Close() {
+		t.Error("of a subscription, after the publisher's")
+	}
+	if !l.Close() || l.Close() {
+		t.Error("of a Latest")
+	}
+}

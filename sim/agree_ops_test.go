@@ -425,14 +425,14 @@ var families = []family{
 		func(p *player) { p.tell("put %v", p.queue.Put(&p.tokens, 1)) },
 		func(p *player) { p.selects("select", p.queue.TakeCase(&p.tokens, 1), p.c().RecvCase(nil)) },
 	}},
-	{name: "time", make: func(st *stage) { st.timer = coir.NewTimer(new(everySecond), false) }, does: []func(p *player){
+	{name: "time", make: func(st *stage) { st.timer = coir.NewTimer(new(everySecond)) }, does: []func(p *player){
 		func(p *player) {
 			n, err := p.timer.Wait(p.ctx, 1)
 			p.gotValue("wait", n, err)
 		},
 		func(p *player) {
-			n, ok := p.timer.TryTake(1)
-			p.tell("trytake %d %v", n, ok)
+			n, ok := p.timer.TryWait(1)
+			p.tell("trywait %d %v", n, ok)
 		},
 		func(p *player) {
 			n := 0
@@ -591,7 +591,7 @@ var families = []family{
 			own.Add(p.c().RecvCase(nil))
 			own.Add(coir.After(p.d))
 			at, err := own.Wait(p.ctx)
-			own.Close()
+			own.Clear()
 			p.gotValue("own", at, err)
 		},
 		func(p *player) { p.got("trysend", p.c().TrySend(p.v)) },
@@ -791,14 +791,14 @@ var families = []family{
 	}, does: []func(p *player){
 		func(p *player) { p.got("token", p.limiter.Wait(p.ctx)) },
 		func(p *player) { p.got("tokens", p.limiter.WaitN(p.ctx, 2*p.a)) },
-		func(p *player) { p.tell("trytake %v", p.limiter.TryTake(1+p.a)) },
+		func(p *player) { p.tell("trywait %v", p.limiter.TryWaitN(1+p.a)) },
 		func(p *player) {
 			n, err := p.ticker.Wait(p.ctx)
 			p.gotValue("tick", n, err)
 		},
 		func(p *player) {
 			n := 0
-			p.selects("select", p.ticker.TickCase(&n), p.c().RecvCase(nil))
+			p.selects("select", p.ticker.WaitCase(&n), p.c().RecvCase(nil))
 			p.tell("%d", n)
 		},
 		func(p *player) { p.got("trysend", p.c().TrySend(p.v)) },

@@ -48,7 +48,7 @@ func TestEveryOperationIsAnnounced(t *testing.T) {
 			sel := coir.NewSelector()
 			sel.Add(c.RecvCase(nil))
 			_, _ = sel.Wait(ctx)
-			sel.Close()
+			sel.Clear()
 		}, policy.Select},
 		{"Sleep", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) { _ = coir.Sleep(ctx, time.Second) }, policy.Sleep},
 		{"Yield", func(ctx context.Context, _ *coir.Nursery, _ *coir.Chan[int]) { _ = coir.Yield(ctx) }, policy.Yield},

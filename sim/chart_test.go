@@ -239,7 +239,7 @@ func TestMessagesOfSelectsThatWaited(t *testing.T) {
 				_, _ = coir.Select(ctx, d.RecvCase(nil), ready.DoneCase(), c.RecvCase(nil))
 				_, _ = coir.Select(ctx, d.RecvCase(nil), ready.DoneCase())
 				s := coir.NewSelector()
-				defer s.Close()
+				defer s.Clear()
 				s.Add(d.RecvCase(nil))
 				s.Add(c.RecvCase(nil))
 				_, err := s.Wait(ctx)

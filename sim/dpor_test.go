@@ -502,7 +502,7 @@ var dporOutcomes = []dporProgram{
 	}},
 	{name: "cases become ready while nobody waits", fn: func(ctx context.Context, say func(string, ...any)) {
 		sel := coir.NewSelector()
-		defer sel.Close()
+		defer sel.Clear()
 		var fns [2]func(context.Context) error
 		for i := range fns {
 			c := coir.NewChan[int](1)

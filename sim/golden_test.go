@@ -115,7 +115,7 @@ func allSorts(ctx context.Context, s *Sim) {
 		var v int
 		_, _ = coir.Select(ctx, a.RecvCase(&v), b.RecvCase(&v), coir.After(2*time.Second))
 		sel := coir.NewSelector()
-		defer sel.Close()
+		defer sel.Clear()
 		sel.Add(a.RecvCase(&v))
 		sel.Add(b.RecvCase(&v))
 		ctx, cancel := coir.WithTimeout(ctx, time.Second)

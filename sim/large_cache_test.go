@@ -132,7 +132,7 @@ func (c *writeBehind) flush(ctx context.Context) error {
 func (c *writeBehind) run(ctx context.Context) error {
 	tick := pace.NewTicker(15*time.Millisecond, coir.WithName("flush"))
 	for {
-		which, err := coir.Select(ctx, tick.TickCase(nil), c.full.RecvCase(nil), c.stop.DoneCase())
+		which, err := coir.Select(ctx, tick.WaitCase(nil), c.full.RecvCase(nil), c.stop.DoneCase())
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func cacheService(ctx context.Context, s *Sim) {
 		n.Go("monitor", func(ctx context.Context) error {
 			tick := pace.NewTicker(10*time.Millisecond, coir.WithName("watch"))
 			for {
-				which, err := coir.Select(ctx, tick.TickCase(nil), asked.RecvCase(nil), c.stop.DoneCase())
+				which, err := coir.Select(ctx, tick.WaitCase(nil), asked.RecvCase(nil), c.stop.DoneCase())
 				if err != nil || which == 2 {
 					return err
 				}

@@ -105,7 +105,7 @@ func (h *eventHub) unsubscribe(ctx context.Context, sub *subscription) error {
 func (h *eventHub) beat(ctx context.Context) error {
 	tick := pace.NewTicker(20*time.Millisecond, coir.WithName("heartbeat"))
 	for {
-		which, err := coir.Select(ctx, tick.TickCase(nil), h.closed.DoneCase())
+		which, err := coir.Select(ctx, tick.WaitCase(nil), h.closed.DoneCase())
 		if err != nil || which == 1 {
 			return err
 		}
@@ -153,7 +153,7 @@ func hubService(ctx context.Context, s *Sim) {
 			tick := pace.NewTicker(35*time.Millisecond, coir.WithName("check"))
 			for {
 				var name string
-				which, err := coir.Select(ctx, tick.TickCase(nil), alarm.RecvCase(&name), h.closed.DoneCase())
+				which, err := coir.Select(ctx, tick.WaitCase(nil), alarm.RecvCase(&name), h.closed.DoneCase())
 				if err != nil || which == 2 {
 					return err
 				}

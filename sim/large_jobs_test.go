@@ -128,7 +128,7 @@ func jobService(ctx context.Context, s *Sim) {
 		n.Go("janitor", func(ctx context.Context) error {
 			tick := pace.NewTicker(janitorTime, coir.WithName("sweep"))
 			for {
-				which, err := coir.Select(ctx, tick.TickCase(nil), q.idle.DoneCase())
+				which, err := coir.Select(ctx, tick.WaitCase(nil), q.idle.DoneCase())
 				if err != nil || which == 1 {
 					return err
 				}
@@ -141,7 +141,7 @@ func jobService(ctx context.Context, s *Sim) {
 			tick := pace.NewTicker(30*time.Millisecond, coir.WithName("report"))
 			finished := 0
 			for {
-				which, err := coir.Select(ctx, tick.TickCase(nil), progress.RecvCase(nil), q.idle.DoneCase())
+				which, err := coir.Select(ctx, tick.WaitCase(nil), progress.RecvCase(nil), q.idle.DoneCase())
 				switch {
 				case err != nil || which == 2:
 					return err

@@ -329,7 +329,7 @@ func TestASelectOutsideIsReportedForEachKindOfCase(t *testing.T) {
 		},
 		"ticker": func() (func() coir.Case, func(context.Context)) {
 			k := pace.NewTicker(time.Hour, coir.WithName("shared"))
-			return func() coir.Case { return k.TickCase(nil) }, func(ctx context.Context) { _, _ = k.Wait(ctx) }
+			return func() coir.Case { return k.WaitCase(nil) }, func(ctx context.Context) { _, _ = k.Wait(ctx) }
 		},
 	} {
 		for _, bySelect := range []bool{false, true} {

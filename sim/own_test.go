@@ -378,7 +378,7 @@ func TestOwnSelectorServesEveryChannel(t *testing.T) {
 			n.Go("selector", func(ctx context.Context) error {
 				var v [2]int
 				sel := coir.NewSelector()
-				defer sel.Close()
+				defer sel.Clear()
 				for i, c := range cs {
 					sel.Add(c.RecvCase(&v[i]))
 				}

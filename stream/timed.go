@@ -186,7 +186,7 @@ func Sample[T any](s Stream[T], period time.Duration) Stream[T] {
 		tick := pace.NewTicker(period, coir.WithName(n.called("sample")))
 		var newest [1]T
 		for {
-			if i, err := coir.SelectPriority(ctx, over.DoneCase(), tick.TickCase(nil)); i < 0 {
+			if i, err := coir.SelectPriority(ctx, over.DoneCase(), tick.WaitCase(nil)); i < 0 {
 				return err
 			}
 			v, err := in.TryRecv()

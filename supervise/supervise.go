@@ -57,17 +57,26 @@ func word(i int, words ...string) string {
 }
 
 // Option is an option of [New].
-type Option func(*Supervisor)
+type Option func(*settings)
+
+type settings struct {
+	name     string
+	strategy Strategy
+	most     int // how many restarts are allowed within
+	within   time.Duration
+	first    time.Duration // the backoff
+	longest  time.Duration
+}
 
 // WithName gives the supervisor a name, which events, errors and reports show.
-func WithName(name string) Option { return func(v *Supervisor) { v.name = name } }
+func WithName(name string) Option { return func(set *settings) { set.name = name } }
 
 // WithStrategy sets the strategy. The default is [StrategyOneForOne].
 func WithStrategy(s Strategy) Option {
 	if s > StrategyRestForOne {
 		panic(fmt.Sprintf("supervise: WithStrategy(%d): unknown strategy", s))
 	}
-	return func(v *Supervisor) { v.strategy = s }
+	return func(set *settings) { set.strategy = s }
 }
 
 // WithIntensity sets how many restarts are allowed within a period. If one more is needed, the supervisor gives up. The
@@ -77,7 +86,7 @@ func WithIntensity(restarts int, within time.Duration) Option {
 		panic(fmt.Sprintf("supervise: WithIntensity(%d, %v): the number must not be negative, and the period "+
 			"must be positive", restarts, within))
 	}
-	return func(v *Supervisor) { v.most, v.within = restarts, within }
+	return func(set *settings) { set.most, set.within = restarts, within }
 }
 
 // WithBackoff sets how long the supervisor waits before a restart: after the first failure of a child a random time
@@ -89,18 +98,13 @@ func WithBackoff(first, longest time.Duration) Option {
 		panic(fmt.Sprintf("supervise: WithBackoff(%v, %v): the first wait must not be negative, nor longer than the longest",
 			first, longest))
 	}
-	return func(v *Supervisor) { v.first, v.longest = first, longest }
+	return func(set *settings) { set.first, set.longest = first, longest }
 }
 
 // Supervisor runs children, and restarts those that fail. Create one with [New].
 type Supervisor struct {
-	name     string
+	settings
 	children []Child
-	strategy Strategy
-	most     int // how many restarts are allowed within
-	within   time.Duration
-	first    time.Duration // the backoff
-	longest  time.Duration
 	events   *coir.Writer[Event]
 	reader   *coir.Reader[Event]
 	site     coir.FiberOption // where New was called: the place in the program that defines the children
@@ -113,8 +117,8 @@ const keptEvents = 64
 // New returns a supervisor for the children. [Supervisor.Run] starts them in this order.
 func New(children []Child, opts ...Option) *Supervisor {
 	s := &Supervisor{
-		children: slices.Clone(children), most: 10, within: time.Minute,
-		first: 100 * time.Millisecond, longest: 10 * time.Second,
+		settings: settings{most: 10, within: time.Minute, first: 100 * time.Millisecond, longest: 10 * time.Second},
+		children: slices.Clone(children),
 	}
 	for i, c := range children {
 		if c.Run == nil {
@@ -125,7 +129,7 @@ func New(children []Child, opts ...Option) *Supervisor {
 		}
 	}
 	for _, o := range opts {
-		o(s)
+		o(&s.settings)
 	}
 	var caller [1]uintptr
 	runtime.Callers(2, caller[:])

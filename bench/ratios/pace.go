@@ -109,7 +109,7 @@ func tryLimiter() side {
 	l := pace.NewLimiter(time.Nanosecond, plenty)
 	return onRuntime(func(_ context.Context, _ *coir.Nursery, n int) error {
 		for range n {
-			if !l.TryTake(1) {
+			if !l.TryWaitN(1) {
 				panic("no token")
 			}
 		}

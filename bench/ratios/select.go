@@ -168,7 +168,7 @@ func priorityGo(c []chan int, n int) {
 
 func selectorCoir(ctx context.Context, cs []*coir.Chan[int], n int) error {
 	s := coir.NewSelector()
-	defer s.Close()
+	defer s.Clear()
 	var v int
 	for _, c := range cs {
 		s.Add(c.RecvCase(&v))

@@ -392,7 +392,7 @@ var table = []comparison{
 	},
 	{
 		name: "limiter-try", unit: "ns", rounds: shortRounds,
-		what:    "pace.Limiter.TryTake in a fiber when there are tokens",
+		what:    "pace.Limiter.TryWaitN in a fiber when there are tokens",
 		against: "Limiter.Allow of golang.org/x/time/rate",
 		coir:    tryLimiter, other: tryRate,
 	},

@@ -63,7 +63,7 @@ func ways(t *testing.T, f func(t *testing.T, opts ...Option)) {
 		t.Run("shared", func(t *testing.T) { f(t, name, WithShared()) })
 		t.Run("copied", func(t *testing.T) { f(t, name, WithCopy()) })
 	}
-	t.Run("streamed", func(t *testing.T) { f(t, name, func(o *options) { o.onlyStreamed = true }) })
+	t.Run("streamed", func(t *testing.T) { f(t, name, func(o *settings) { o.onlyStreamed = true }) })
 }
 
 // callers runs f in a fiber and in a goroutine.

@@ -9,7 +9,7 @@ import (
 )
 
 // offer makes s a sender, with shared memory if both sides support it.
-func offer(ctx context.Context, s *Sender, conn net.Conn, o options) error {
+func offer(ctx context.Context, s *Sender, conn net.Conn, o settings) error {
 	sock, err := socketFor(conn, o)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func offer(ctx context.Context, s *Sender, conn net.Conn, o options) error {
 }
 
 // accept makes r a receiver.
-func accept(ctx context.Context, r *Receiver, conn net.Conn, o options) error {
+func accept(ctx context.Context, r *Receiver, conn net.Conn, o settings) error {
 	sock, err := socketFor(conn, o)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func accept(ctx context.Context, r *Receiver, conn net.Conn, o options) error {
 }
 
 // socketFor returns the socket of conn, or nil if the bytes must go through conn.
-func socketFor(conn net.Conn, o options) (*socket, error) {
+func socketFor(conn net.Conn, o settings) (*socket, error) {
 	if o.onlyStreamed {
 		return nil, nil
 	}

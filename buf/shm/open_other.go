@@ -9,14 +9,14 @@ import (
 	"net"
 )
 
-func offer(ctx context.Context, s *Sender, conn net.Conn, o options) error {
+func offer(ctx context.Context, s *Sender, conn net.Conn, o settings) error {
 	if o.onlyShared {
 		return errNotShared
 	}
 	return offerStream(ctx, s, conn)
 }
 
-func accept(ctx context.Context, r *Receiver, conn net.Conn, o options) error {
+func accept(ctx context.Context, r *Receiver, conn net.Conn, o settings) error {
 	if o.onlyShared {
 		return errNotShared
 	}

@@ -32,7 +32,7 @@ func NewReceiver(ctx context.Context, conn net.Conn, opts ...Option) (*Receiver,
 	if err := opening(ctx, "NewReceiver", conn); err != nil {
 		return nil, err
 	}
-	o := optionsOf(opts)
+	o := settingsOf(opts)
 	r := &Receiver{name: o.name}
 	if err := accept(ctx, r, conn, o); err != nil {
 		_ = conn.Close()

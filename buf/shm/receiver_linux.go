@@ -42,7 +42,7 @@ type sharedReceiver struct {
 var recvVerb = &coir.Verb{Name: "receive", Waits: "to receive from", Of: "link"}
 
 // newSharedReceiver makes r a receiver. It takes over the socket and the mapping, even if it fails.
-func newSharedReceiver(r *Receiver, o options, sock *socket, m *mapping) error {
+func newSharedReceiver(r *Receiver, o settings, sock *socket, m *mapping) error {
 	at := pages(areaLen(r.count))
 	l := &sharedReceiver{name: r.name, size: r.size, sock: sock, maps: m, blocks: m.peer[at:], has: make([]bool, r.count)}
 	l.cond.Init(coir.WithName(r.name))

@@ -48,7 +48,7 @@ func NewSender(ctx context.Context, conn net.Conn, size, count int, opts ...Opti
 	if err := opening(ctx, "NewSender", conn); err != nil {
 		return nil, err
 	}
-	o := optionsOf(opts)
+	o := settingsOf(opts)
 	s := &Sender{name: o.name, size: size, count: count}
 	if err := offer(ctx, s, conn, o); err != nil {
 		_ = conn.Close()

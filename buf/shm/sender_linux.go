@@ -47,7 +47,7 @@ type sent struct {
 }
 
 // newSharedSender makes s a sender. It takes over the socket and the mapping, even if it fails.
-func newSharedSender(s *Sender, o options, sock *socket, m *mapping) error {
+func newSharedSender(s *Sender, o settings, sock *socket, m *mapping) error {
 	at := pages(areaLen(s.count))
 	l := &sharedSender{name: s.name, size: s.size, sock: sock, maps: m, blocks: m.own[at:], out: make([]sent, s.count)}
 	l.ring = ring{own: areaIn(m.own, s.count), peer: areaIn(m.peer, s.count), count: s.count}

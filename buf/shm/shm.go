@@ -22,16 +22,16 @@ var ErrGone = errors.New("shm: the other side has ended without Close")
 var ErrProtocol = errors.New("shm: the other side broke the protocol")
 
 // Option is an option of [NewSender] and [NewReceiver].
-type Option func(*options)
+type Option func(*settings)
 
-type options struct {
+type settings struct {
 	name         string
 	copies       bool
 	onlyShared   bool
 	onlyStreamed bool // set by tests
 }
 
-func optionsOf(opts []Option) (o options) {
+func settingsOf(opts []Option) (o settings) {
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -39,17 +39,17 @@ func optionsOf(opts []Option) (o options) {
 }
 
 // WithName gives the end a name, which errors and reports show.
-func WithName(name string) Option { return func(o *options) { o.name = name } }
+func WithName(name string) Option { return func(o *settings) { o.name = name } }
 
 // WithCopy keeps the buffers of this end in its own memory, and copies the data that is sent or received. So the other
 // process can read only the data that was sent to it, and cannot change data after it was received.
-func WithCopy() Option { return func(o *options) { o.copies = true } }
+func WithCopy() Option { return func(o *settings) { o.copies = true } }
 
 // WithShared makes the constructor return an error that matches [errors.ErrUnsupported] if memory cannot be shared.
 // Without this option, the bytes are then copied through the connection.
 func WithShared() Option {
 	// Spec: BU-07 (missing descriptor support is ErrUnsupported)
-	return func(o *options) { o.onlyShared = true }
+	return func(o *settings) { o.onlyShared = true }
 }
 
 // Stats holds the counters of an end. They are read one after another.

@@ -172,10 +172,13 @@ func channelText(d *data, o *snapshot.Object) string {
 	if o.Cap != 0 {
 		text += ", at most " + grouped(o.High) + " so far"
 	}
-	text += fmt.Sprintf("; %s sent, %s received", grouped(o.Sent), grouped(o.Received))
-	if o.Dropped > 0 {
-		text += ", " + grouped(o.Dropped) + " dropped"
+	var counted []string
+	for _, c := range o.Counters() {
+		if c.Main || c.Value > 0 {
+			counted = append(counted, grouped(c.Value)+" "+c.Words)
+		}
 	}
+	text += "; " + strings.Join(counted, ", ")
 	if o.Sender != 0 {
 		text += "; last sent by " + d.user(o.Sender)
 	}

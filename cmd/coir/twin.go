@@ -46,8 +46,8 @@ func (r *record) diverge() *divergence {
 }
 
 // equal reports whether two steps of the failure and of its twin are the same operation of the same goroutine. Their
-// results may differ, and so may their numbers, because they also count what libraries do inside. An earlier request may
-// have another name.
+// results may differ, and so may their numbers, because they also count what libraries do inside. An earlier request
+// may have another name.
 func (r *record) equal(here, there *step) bool {
 	if here.n == there.n && here.g == there.g {
 		return true

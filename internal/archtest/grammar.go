@@ -18,6 +18,11 @@ func Grammar(dir string) ([]string, error) {
 			found = append(found, fmt.Sprintf("%s:%d: %s", filepath.Base(at.Filename), at.Line, what))
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
+	forms, err := ungrammaticalForms(dir)
+	found = append(found, forms...)
 	slices.Sort(found)
 	return found, err
 }
@@ -37,13 +42,14 @@ func ungrammatical(decl ast.Decl) []string {
 	return nil
 }
 
-// ungrammaticalMethods checks the methods of interfaces.
+// ungrammaticalMethods checks types, and the methods of interfaces.
 func ungrammaticalMethods(d *ast.GenDecl) (found []string) {
 	for _, spec := range d.Specs {
 		s, ok := spec.(*ast.TypeSpec)
 		if !ok || !s.Name.IsExported() {
 			continue
 		}
+		found = append(found, ungrammaticalType(s)...)
 		i, ok := s.Type.(*ast.InterfaceType)
 		if !ok {
 			continue
@@ -90,6 +96,13 @@ func ungrammaticalFunc(d *ast.FuncDecl) (found []string) {
 			say("does not return a context and a %s, as that of package context does", want)
 		}
 		return found
+	}
+	// Whether a call of what takes effect once did so; or, if it can fail or wait, an error.
+	if (name == "Close" || name == "Abort") && d.Recv != nil && !slices.Contains([]string{"bool", "error"}, result) {
+		say("ends something, and does not report whether this call did")
+	}
+	if d.Recv == nil && hasPrefix(name, "New") && slices.Contains(params, "bool") {
+		say("takes a bool, which is an option")
 	}
 	if hasPrefix(name, "On") && !slices.ContainsFunc(params, func(p string) bool { return strings.HasPrefix(p, "func(") }) {
 		say("begins with On, and takes no function to call")

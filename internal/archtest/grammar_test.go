@@ -75,12 +75,32 @@ func New(opts ...NameOption) *T
 func NewNamed(size int, name string) *T
 func (t *T) Each(ctx context.Context) iter.Seq2[int, error]
 func (t *hidden) Each() iter.Seq[int]
+func (t *T) Close()
+func (t *T) Abort(cause error) bool
+func (f *File) Close() error
+func NewLoud(loud bool) *T
+func (t *T) Take(n int)
+func (t *T) TryWait(n int) bool
+func (t *T) TakeCase() Case
+func (t *T) TickCase() Case
+func (t *T) GoneCase() Case
+
+type ChanOption interface { set(*settings) }
+type RunOption func(*settings)
+type WideOption func(*T)
+type TextOption string
+type OpenOption struct { Name string }
+type ShutOption struct { name string }
+
+type TStats struct { Sent uint64; Len int }
+type OldStats struct { Sent int64 }
 func Options() []client.Option
 
 type Store interface {
 	Get(ctx context.Context, key string) []byte
 	Put(key string, ctx context.Context)
 	TryGet(ctx context.Context)
+	TryLock() bool
 	hide(n int, ctx context.Context)
 	io.Closer
 }
@@ -103,8 +123,9 @@ type secret interface { Open(n int, ctx context.Context) }
 	}
 	slices.Sort(names)
 	want := []string{
-		"AllOf", "Blue", "CountHeld", "Done", "Each", "Fast", "Late", "Later", "Named", "NewNamed", "Nothing", "OnTop", "Online", "Put",
-		"Red", "SendTimeout", "TryGet", "TryTake", "WaitTimeout", "WithSlack", "WithTimeout",
+		"AllOf", "Blue", "Close", "CountHeld", "Done", "Each", "Fast", "Late", "Later", "Named", "NewLoud", "NewNamed", "Nothing",
+		"OldStats", "OnTop", "Online", "OpenOption", "Put", "Red", "SendTimeout", "TextOption", "TickCase", "TryGet", "TryLock",
+		"TryTake", "TryWait", "WaitTimeout", "WideOption", "WithSlack", "WithTimeout",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("found %q, want %q:\n%s", names, want, strings.Join(found, "\n"))

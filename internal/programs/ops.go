@@ -542,7 +542,7 @@ func (r *run) selector(op *Op) {
 		}
 		cs.happened(k, i, err)
 	}
-	s.Close()
+	s.Clear()
 	for i, id := range cs.ids {
 		if id != 0 && open[i] {
 			if blind {

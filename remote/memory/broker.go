@@ -17,14 +17,13 @@ import (
 // conflict. No operation between Lock and Unlock lets other fibers run: the consequences of a change are collected in
 // effects, and happen after Unlock.
 type Broker struct {
-	info remote.Info
-	ctx  context.Context // never ends; identifies the simulation where no fiber runs
+	settings
+	ctx context.Context // never ends; identifies the simulation where no fiber runs
 
 	cond    *coir.Cond
 	queues  []*queue // in the order of opening: the order of a map would not replay
 	servers []*server
 	kept    map[string][]byte // the data of Put
-	left    int               // faults that may still happen
 	healed  bool              // no fault may happen, and those of before have ended
 	turn    int               // chooses the next server for Request
 }
@@ -33,34 +32,41 @@ type Broker struct {
 type effects []func()
 
 // Option is an option of [New].
-type Option func(*Broker)
+type Option func(*settings)
+
+type settings struct {
+	info remote.Info
+	left int // faults that may still happen
+}
 
 // WithLease sets how long a message is leased without progress. The default is 30 seconds.
-func WithLease(d time.Duration) Option { return func(b *Broker) { b.info.Lease = d } }
+func WithLease(d time.Duration) Option { return func(set *settings) { set.info.Lease = d } }
 
 // WithWindow sets how long the ID of a message is remembered. The default is 2 minutes.
-func WithWindow(d time.Duration) Option { return func(b *Broker) { b.info.Window = d } }
+func WithWindow(d time.Duration) Option { return func(set *settings) { set.info.Window = d } }
 
 // WithMeaning sets the meaning of a stored message that the broker promises. The default is [remote.MeaningDurable]: no
 // fault loses a message that the broker has stored.
-func WithMeaning(m remote.Meaning) Option { return func(b *Broker) { b.info.Meaning = m } }
+func WithMeaning(m remote.Meaning) Option { return func(set *settings) { set.info.Meaning = m } }
 
 // WithFaults sets how many faults may happen in a schedule of a simulation. The default is 10. After the last one the
 // network is well, except that a partition may last for a minute, and a late message may take 10 seconds: see
 // [Broker.Heal].
-func WithFaults(n int) Option { return func(b *Broker) { b.left = n } }
+func WithFaults(n int) Option { return func(set *settings) { set.left = n } }
 
 // New returns a broker without queues. A simulation makes one in each schedule.
 func New(opts ...Option) *Broker {
 	b := &Broker{
-		info: remote.Info{Meaning: remote.MeaningDurable, Lease: 30 * time.Second, Window: 2 * time.Minute},
+		settings: settings{
+			info: remote.Info{Meaning: remote.MeaningDurable, Lease: 30 * time.Second, Window: 2 * time.Minute},
+			left: 10,
+		},
 		ctx:  coir.Shield(context.Background()),
 		cond: coir.NewCond(coir.WithName("broker")),
 		kept: map[string][]byte{},
-		left: 10,
 	}
 	for _, o := range opts {
-		o(b)
+		o(&b.settings)
 	}
 	return b
 }

@@ -134,7 +134,7 @@ func transport(t testing.TB, nc *client.Conn, opts ...nats.Option) *nats.Transpo
 		tr, err := nats.New(try, nc, opts...)
 		stop()
 		if err == nil {
-			t.Cleanup(tr.Close)
+			t.Cleanup(func() { tr.Close() })
 			return tr
 		}
 		if ctx.Err() != nil {

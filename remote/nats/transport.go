@@ -98,9 +98,11 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 	return t, nil
 }
 
-// Close ends the transport. The queues stay, and messages that the transport has fetched are given back.
-func (t *Transport) Close() {
+// Close ends the transport. The queues stay, and messages that the transport has fetched are given back. Close reports
+// whether this call ended the transport.
+func (t *Transport) Close() bool {
 	t.mu.Lock()
+	first := t.life.Err() == nil
 	t.stop()
 	intakes := t.intakes
 	t.intakes = map[consumerKey]*intake{}
@@ -119,6 +121,7 @@ func (t *Transport) Close() {
 		_ = s.Unsubscribe()
 	}
 	t.ended.Wait()
+	return first
 }
 
 // checkEvery is the interval at which the settings of the servers are read. NATS sends no event when a server restarts

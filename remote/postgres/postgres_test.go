@@ -149,7 +149,7 @@ func transport(t testing.TB, pool *pgxpool.Pool, opts ...postgres.Option) *postg
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(tr.Close)
+	t.Cleanup(func() { tr.Close() })
 	return tr
 }
 

@@ -91,9 +91,10 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Transport, e
 // closeTime is the longest time for which Close waits for statements that are on their way.
 const closeTime = time.Second
 
-// Close ends the transport. The queues stay.
-func (t *Transport) Close() {
+// Close ends the transport. The queues stay. Close reports whether this call ended the transport.
+func (t *Transport) Close() bool {
 	t.mu.Lock()
+	first := !t.closed
 	t.closed = true
 	t.mu.Unlock()
 	t.unhook()
@@ -104,6 +105,7 @@ func (t *Transport) Close() {
 	})
 	late.Stop()
 	t.cancel()
+	return first
 }
 
 // begin counts a goroutine that starts. It reports false if the transport was closed.

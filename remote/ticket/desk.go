@@ -153,22 +153,24 @@ func (d *Desk[T]) now() time.Time {
 }
 
 // Close closes the desk: its open tickets end with an error that matches [coir.ErrClosed], and answers for them are
-// refused. This replica no longer passes on stored answers of other replicas.
-func (d *Desk[T]) Close() {
+// refused. This replica no longer passes on stored answers of other replicas. Close reports whether this call closed
+// the desk: it does not if ctx of [New] has ended.
+func (d *Desk[T]) Close() bool {
 	if d.closing.CompareAndSwap(false, true) { // a watch is stopped once
 		d.watch.Stop()
 	}
-	d.close()
+	return d.close()
 }
 
 // close is Close without the watch. It does not wait.
-func (d *Desk[T]) close() {
-	d.closed.Store(true)
+func (d *Desk[T]) close() bool {
+	first := d.closed.CompareAndSwap(false, true)
 	if stop := d.stop.Load(); stop != nil {
 		(*stop)()
 	}
 	_ = d.serves.Close()
 	d.local.FailAll(fmt.Errorf("ticket: the desk %s was closed: %w", d.audience, coir.ErrClosed))
+	return first
 }
 
 // closer is a Desk as the owner of its watch.

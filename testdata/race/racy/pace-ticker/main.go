@@ -21,7 +21,7 @@ func main() {
 		})
 		n.Go("selects", func(ctx context.Context) error {
 			var ticks int
-			_, err := coir.Select(ctx, ticker.TickCase(&ticks))
+			_, err := coir.Select(ctx, ticker.WaitCase(&ticks))
 			x++
 			return err
 		})
