@@ -33,8 +33,8 @@ func (r *record) diverge() *divergence {
 			hidden := asides(here, there)
 			here, there = slices.DeleteFunc(here, hidden), slices.DeleteFunc(there, hidden)
 		}
-		same := 0
-		for same < min(len(here), len(there)) && r.equal(here[same], there[same]) && !r.choice(here[same], there[same]) {
+		same, most := 0, min(len(here), len(there))
+		for same < most && r.equal(here[same], there[same]) && !r.choice(here[same], there[same]) {
 			same++
 		}
 		if same < len(here) && same < len(there) {
@@ -46,8 +46,8 @@ func (r *record) diverge() *divergence {
 }
 
 // equal reports whether two steps of the failure and of its twin are the same operation of the same goroutine. Their
-// results may differ, and so may their numbers, because they also count what libraries do inside. An earlier request may
-// have another name.
+// results may differ, and so may their numbers, because they also count what libraries do inside. An earlier request
+// may have another name.
 func (r *record) equal(here, there *step) bool {
 	if here.n == there.n && here.g == there.g {
 		return true
