@@ -33,8 +33,8 @@ func (r *record) diverge() *divergence {
 			hidden := asides(here, there)
 			here, there = slices.DeleteFunc(here, hidden), slices.DeleteFunc(there, hidden)
 		}
-		same := 0
-		for same < min(len(here), len(there)) && r.equal(here[same], there[same]) && !r.choice(here[same], there[same]) {
+		same, most := 0, min(len(here), len(there))
+		for same < most && r.equal(here[same], there[same]) && !r.choice(here[same], there[same]) {
 			same++
 		}
 		if same < len(here) && same < len(there) {

@@ -199,3 +199,32 @@ func TestLogsHaveAColumn(t *testing.T) {
 	}
 	t.Errorf("the text is not in the column of fiber3:\n%s", b.String())
 }
+
+// A step that decides is in the table even if its actor has no column. If there are too many of them, the gap in which
+// the others are names them. A step inside of a library is left out, unless it decides.
+func TestWhatDecidesIsShown(t *testing.T) {
+	c := &chart.Chart{Actors: "goroutines"}
+	for i := range 12 {
+		c.Of = append(c.Of, chart.Actor{Name: fmt.Sprint("g", i)})
+	}
+	for i := range 200 {
+		c.Steps = append(c.Steps, chart.Step{Number: i + 1, Actor: i % 2, Text: fmt.Sprint("lock mutex#", i+1)})
+	}
+	for i := range 14 {
+		c.Steps[20+10*i].Switches = 1
+	}
+	c.Steps[70].Actor, c.Steps[71].Aside, c.Steps[150].Aside = 9, true, true
+	c.Steps[2].Missed, c.Steps[2].Actor = true, 8
+	var b strings.Builder
+	(&Trace{Chart: c, Total: 200, FailedAt: 200, Width: 60}).Table(&b)
+	for _, want := range []string{
+		"    3 | g8 lock mutex#3\n", "... steps 8 to 40 left out, with >21 >31\n", ">41 |", ">71 |", ">151 |",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "   72 | ") {
+		t.Errorf("a step inside of a library is shown:\n%s", b.String())
+	}
+}
