@@ -118,7 +118,7 @@ func selectorEvents(use usage) func(n int) subject {
 				_, err := s.Wait(ctx)
 				return err
 			},
-			end: s.Close,
+			end: s.Clear,
 		})
 	}
 }

@@ -319,7 +319,7 @@ func (r *record) blockedIn(s *step) bool {
 // stuck reports whether a goroutine waits at the end, or has panicked.
 func (r *record) stuck(g int) bool {
 	a := r.actors[g]
-	return a != nil && (a.state == coir.Waiting || a.id == r.failure.panicked)
+	return a != nil && (a.state == coir.Waiting || r.failure != nil && a.id == r.failure.panicked)
 }
 
 // failStep returns the first step that failed the test, or nil.

@@ -47,7 +47,7 @@ func (s *store) totals(ctx context.Context, customers []int) ([]int, error) {
 
 func (s *store) load(ctx context.Context, orders *coir.Chan[order]) error {
 	return coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
-		for i := range s.conns.Size() {
+		for i := range s.conns.Cap() {
 			n.Go("load", func(ctx context.Context) error {
 				for o, err := range orders.All(ctx) {
 					if err != nil {
