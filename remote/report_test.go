@@ -15,8 +15,8 @@ import (
 	"github.com/coir-go/coir/sim"
 )
 
-// A report shows what the function of RecvTx, and the body of a loop over All, wait for: also if that is an operation of
-// a package inside of this one.
+// A report shows what the function of RecvTx, and the body of a loop over All, wait for: also if that is an operation
+// of a package inside of this one.
 func TestReportsShowTheInnerWait(t *testing.T) {
 	keys, err := ticket.NewKeys(1, make([]byte, 32))
 	if err != nil {

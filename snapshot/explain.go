@@ -21,9 +21,9 @@ import (
 type Explanation struct {
 	Kind Problem `json:"kind"`
 
-	// Certain says that the two snapshots prove the problem; otherwise the problem is likely. Two kinds can be certain. The
-	// fibers of a certain deadlock wait until one of the waits is cancelled, or until a fiber unlocks a lock that another
-	// fiber has locked. A certain trouble is known to its object: see [Object.TroubleCertain].
+	// Certain says that the two snapshots prove the problem; otherwise the problem is likely. Two kinds can be certain.
+	// The fibers of a certain deadlock wait until one of the waits is cancelled, or until a fiber unlocks a lock that
+	// another fiber has locked. A certain trouble is known to its object: see [Object.TroubleCertain].
 	Certain bool `json:"certain"`
 
 	// Text is a sentence that names fibers, objects and lines. Whatever the names contain, it has no control characters
