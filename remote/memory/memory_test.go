@@ -71,5 +71,5 @@ func TestHeal(t *testing.T) {
 		if err != nil {
 			s.Errorf("%v", err)
 		}
-	}, sim.WithFaults(memory.Faults()...), simtest.Schedules(5000))
+	}, sim.WithFaults("remote lose", "remote delay", "remote refuse", "remote partition"), simtest.Schedules(5000))
 }

@@ -89,8 +89,8 @@ func TestDifferentLeases(t *testing.T) {
 	}
 }
 
-// A stream with a shorter window is refused. One with a longer window, or with another time for the results of promises,
-// is used, and a warning names both values.
+// A stream with a shorter window is refused. One with a longer window, or with another time for the results of
+// promises, is used, and a warning names both values.
 func TestDifferentWindows(t *testing.T) {
 	out := logged(t)
 	conn := connect(t, single(t, false))

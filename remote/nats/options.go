@@ -67,8 +67,8 @@ func WithLease(d time.Duration) Option {
 }
 
 // WithWindow sets how long the ID of a message is remembered. The default is 2 minutes. The servers need about 120
-// bytes for each ID. If a stream exists, its own window counts: New and Open fail if it is shorter than this one, and log
-// a warning if it is longer. d must be positive.
+// bytes for each ID. If a stream exists, its own window counts: New and Open fail if it is shorter than this one, and
+// log a warning if it is longer. d must be positive.
 func WithWindow(d time.Duration) Option {
 	if d <= 0 {
 		panic(fmt.Sprintf("nats: WithWindow(%v): a window must be positive, because a send is repeated within it", d))

@@ -69,8 +69,8 @@ func (l *Limit) Do(ctx context.Context, f func(ctx context.Context) error) error
 }
 
 // Repeat calls f, an operation that may be repeated, until its outcome is known or ctx ends. Each call has the given
-// time limit, or that of a [Limit] if limit is 0. The error also matches ErrUnknown if a call may have had its effect. If
-// ctx ends, the error has that of the last call, which says why the outcome is not known yet.
+// time limit, or that of a [Limit] if limit is 0. The error also matches ErrUnknown if a call may have had its effect.
+// If ctx ends, the error has that of the last call, which says why the outcome is not known yet.
 func Repeat(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
 	var growing Limit
 	back := NewBackoff()
