@@ -35,6 +35,7 @@ var notDrawn = []struct{ why, names string }{
 		locks.NewRWMutex locks.NewSemaphore pubsub.NewBroadcast pubsub.NewLatest pace.NewLimiter pace.NewTicker
 		supervise.New desk.New buf.NewChan buf.NewPool buf.NewRegion`},
 	{"it is an option", `
+		coir.WithBackground
 		coir.WithClock coir.WithIndex coir.WithLabels coir.WithMaxWorkers coir.WithName coir.WithObserver coir.WithOverflow
 		coir.WithSpawnSite coir.WithTiming coir.WithWorkers coir.OnStall coir.OnUndelivered supervise.WithBackoff
 		supervise.WithIntensity supervise.WithName supervise.WithStrategy desk.WithLimit desk.WithName desk.WithOverflow
@@ -42,6 +43,7 @@ var notDrawn = []struct{ why, names string }{
 		buf.OnRelease buf.WithChecks buf.WithHeap buf.WithMemory buf.WithName buf.WithReadOnly`},
 	{"it always returns the same", `
 		coir.Self coir.Chan.Cap coir.Chan.Name coir.Fiber.ID coir.Fiber.Name coir.Fiber.SpawnSite coir.Promise.Name
+		coir.NameOption.Name
 		coir.Queue.Name coir.PanicError.Error coir.PanicError.Unwrap locks.Semaphore.Cap pace.Limiter.Cap
 		pace.Ticker.Period supervise.GaveUpError.Error supervise.GaveUpError.Unwrap supervise.Supervisor.Name desk.Desk.Cap
 		desk.Desk.Name desk.ID.AppendText desk.ID.MarshalText desk.ID.UnmarshalText desk.ParseID desk.Ticket.Name
