@@ -189,7 +189,7 @@ hot: ## the ratios of the hot paths in a short form, with generous bounds and no
 	cd bench && $(GO) run ./ratios -hot
 
 quick: ## what to run after each change, in minutes: format, vet and short tests of what changed and depends on it, the rules
-	.ci/quick
+	@STYLE='$(STYLE)' .ci/quick
 
 nightly: ## all of what CI runs in turns, and what it leaves out; about two hours
 	COIR_SOAK=1 $(GO) test -count=1 -timeout 90m -v -tags coirinterleave -run TestMutantsAreFound ./internal/interleave
