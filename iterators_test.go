@@ -86,8 +86,9 @@ func TestIteratorsAreListed(t *testing.T) {
 		}
 		pkg := strings.TrimSuffix(filepath.Base(file), ".txt")
 		for line := range strings.Lines(string(text)) {
-			of, ok := strings.CutPrefix(line, "method ")
-			if of, _, ok = strings.Cut(of, " All(ctx "); !ok || strings.HasPrefix(line, "type ") {
+			of, isMethod := strings.CutPrefix(line, "method ")
+			of, _, isAll := strings.Cut(of, " All(ctx ")
+			if !isMethod || !isAll {
 				continue
 			}
 			name := pkg + "." + of

@@ -160,13 +160,6 @@ func TestDeadlineOfAScopeIsControlledThroughPackageContext(t *testing.T) {
 	})
 }
 
-// deadlinePlace matches the place in the report of a deadline in real time: a line of this file, and what to use.
-func deadlinePlace(t *testing.T, f *Failure) {
-	t.Helper()
-	says(t, f, "sim/outside_test.go:", "use coir.WithTimeout")
-	saysNot(t, f, "asm_", "runtime/", "coir/scope.go", "coir/nursery.go", "coir/chan.go", "context/context.go")
-}
-
 // A use of a context with a deadline of package context is reported, with its place, in every run: whether the deadline
 // has passed, passes during the schedule, or is far away, and whether the operation waits.
 func TestDeadlineOfPackageContextIsTold(t *testing.T) {
