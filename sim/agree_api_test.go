@@ -35,9 +35,9 @@ var notDrawn = []struct{ why, names string }{
 		locks.NewRWMutex locks.NewSemaphore pubsub.NewBroadcast pubsub.NewLatest pace.NewLimiter pace.NewTicker
 		supervise.New desk.New buf.NewChan buf.NewPool buf.NewRegion`},
 	{"it is an option", `
-		coir.WithBackground coir.WithClock coir.WithIndex coir.WithLabels coir.WithMaxWorkers coir.WithName coir.WithObserver coir.WithOverflow
-		coir.WithSpawnSite coir.WithTiming coir.WithWorkers coir.OnStall coir.OnUndelivered supervise.WithBackoff
-		supervise.WithIntensity supervise.WithName supervise.WithStrategy desk.WithLimit desk.WithName desk.WithOverflow
+		coir.WithBackground coir.WithClock coir.WithIndex coir.WithLabels coir.WithMaxWorkers coir.WithName
+		coir.WithObserver coir.WithOverflow coir.WithSpawnSite coir.WithTiming coir.WithWorkers coir.OnStall
+		coir.OnUndelivered supervise.WithBackoff supervise.WithIntensity supervise.WithName supervise.WithStrategy desk.WithLimit desk.WithName desk.WithOverflow
 		desk.WithShow
 		buf.OnRelease buf.WithChecks buf.WithHeap buf.WithMemory buf.WithName buf.WithReadOnly`},
 	{"it always returns the same", `
@@ -49,6 +49,8 @@ var notDrawn = []struct{ why, names string }{
 		netio.Listener.Addr`},
 	{"in a simulation it always reports false", "coir.Queue.Fast coir.Queue.FastIn"},
 	{"it changes only what a snapshot shows", "coir.Queue.Held"},
+	{"it changes only the names of fibers and channels", "stream.Stream.Named"},
+	{"it sleeps between calls of a function, and sleeps are drawn", "pace.Retry pace.Permanent"},
 	{"it is a cancel, which TestEndOfASendScopeIsACancel checks", "coir.Chan.SendScope"},
 	{"it changes nothing, and shows what others do between two of their operations: see the doc of DPOR", `
 		coir.Chan.Len coir.Chan.Stats coir.Cond.Len coir.Fiber.State coir.Fiber.Waiting coir.Ordered.Len coir.Pool.Len
