@@ -116,8 +116,8 @@
 // # Events and promises
 //
 // An [Event] happens once, and any number of fibers and goroutines may wait for it. A [Promise] is a result that will
-// be available later: any fiber or goroutine completes it once, with a value or an error. The zero values of both are
-// ready to use.
+// be available later: any fiber or goroutine completes it once, by [Promise.Resolve] or [Promise.Reject]. The zero
+// values of both are ready to use.
 //
 // # Built on channels
 //

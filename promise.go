@@ -11,8 +11,9 @@ import (
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
-// Promise is a result that will be available later: a value, or an error. Any fiber or goroutine may complete it, once;
-// any number may wait for it. The call that completes it is ordered before the return of each wait for it.
+// Promise is a result that will be available later: a value, or an error. Any fiber or goroutine may complete it, once,
+// by [Promise.Resolve] or [Promise.Reject]; any number may wait for it. The call that completes it is ordered before
+// the return of each wait for it.
 //
 // The zero value is a promise that has not been completed, and has no name. A Promise must not be copied after first
 // use.

@@ -44,15 +44,17 @@
 //
 // # Elements in flight
 //
-// If a stream ends early, because its consumer stops, a function fails or the context ends, some elements have left the
-// source and have not reached the consumer. The stages drop them: elements in the channels of boundaries, in batches
-// that are not full, in open groups, and results of [Parallel] that are not yet due. Only [Buffer] can hand over its
-// own: with [coir.OnUndelivered]. An element with which a function was called belongs to that function.
+// If a stream ends early, because its consumer stops, a function fails, the context ends or [Until] ends it, some
+// elements have left the source and have not reached the consumer. The stages drop them: elements in the channels of
+// boundaries, in batches that are not full, in open groups, and results of [Parallel] that are not yet due. Only
+// [Buffer] can hand over its own: with [coir.OnUndelivered]. An element with which a function was called belongs to
+// that function.
 //
 // So do not acknowledge an element when it enters the stream, but in the sink, after the last stage: then its sender
 // repeats the elements that were in flight. If nobody can repeat them, remember each element in a [Map] behind the
-// source, and forget it in the sink: what you remember when the sink has returned was in flight. The example
-// "InFlight" does that. [From] takes no element out of its channel that it does not pass on; all others stay there.
+// source, and forget it in the sink: what you remember when the sink has returned was in flight. The package example
+// InFlight, in example_test.go, does that. [From] takes no element out of its channel that it does not pass on; all
+// others stay there.
 //
 // # Stages that you can write yourself
 //

@@ -258,7 +258,8 @@ func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 }
 
 // Until ends the stream when stop is set, even while a stage waits for input. To end a stream with an error, cancel its
-// context. The stages before it run in a fiber of their own, one element ahead.
+// context. The stages before it run in a fiber of their own, one element ahead: when stop is set, Until drops the
+// element that it holds and the one that they work on. To stop without a loss, close the channel that feeds the stream.
 //
 //	            a-b-c-d-e-|
 //	stop        -----!
