@@ -52,7 +52,7 @@ func TestExploreTurnOfATimer(t *testing.T) {
 			interleave.Check(t, cfg, func() {
 				clock := NewClock()
 				s, other, p := timedScene(clock), timedScene(clock), new(plain)
-				timer := NewTimer(p, false)
+				timer := NewTimer(p)
 				served := make([]int, len(waits)+1)
 				for i, n := range waits {
 					b := s.fiber()
@@ -93,7 +93,7 @@ func TestExploreTimerForgetsThoseWhoLeave(t *testing.T) {
 	interleave.Check(t, interleave.Config{}, func() {
 		clock := NewClock()
 		s, other := timedScene(clock), timedScene(clock)
-		timer := NewTimer(new(plain), false)
+		timer := NewTimer(new(plain))
 		leaver, stayer := s.fiber(), other.fiber()
 		interleave.Go("leave", func() {
 			_, _ = timer.Wait(leaver.here(), -1)
