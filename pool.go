@@ -238,8 +238,9 @@ func (p *Pool[T]) ended(g uintptr) {
 	p.known, p.out = false, nil
 }
 
-// show adds the borrowers to the description of the pool.
+// show makes the description of the permits that of the pool, with its borrowers.
 func (p *Pool[T]) show(o *snapshot.Object) {
+	o.Len = o.Cap - o.Len // the channel holds what is not lent
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, x := range p.out {

@@ -149,11 +149,8 @@ func (c *core) describeTo(o *snapshot.Object) {
 	from, to := &x.Side[sending], &x.Side[receiving]
 	o.Sender, o.SenderBefore, o.FromOutside = known(from.By), known(from.Was), from.By == 0 && x.Sent > 0
 	o.Receiver, o.ReceiverBefore, o.ToOutside = known(to.By), known(to.Was), to.By == 0 && x.Received > 0
-	switch {
-	case c.ch.Limit() == channel.NoLimit:
+	if c.ch.Limit() == channel.NoLimit {
 		o.Cap = -1
-	case c.looks != nil && c.looks.recv == verbGet:
-		o.Len = o.Cap - o.Len // the channel holds what is not lent
 	}
 	if c.looks == nil {
 		return
