@@ -76,10 +76,14 @@ func (c *timedScope) Deadline() (time.Time, bool) { return c.deadline, true }
 func (c *timedScope) Expire(uint64) { race.Alone(c.expire) }
 
 //go:norace
-func (c *timedScope) expire() {
-	sc := (*scope)(&c.scopeContext)
+func (c *timedScope) expire() { (*scope)(&c.scopeContext).expire(unsafe.Pointer(&c.timer)) }
+
+// expire cancels a scope whose time has run out. armed is what was released when its timer was armed.
+//
+//go:norace
+func (sc *scope) expire(armed unsafe.Pointer) {
 	sc.cancel(plainTimeout, nil)
-	race.Acquire(unsafe.Pointer(&c.timer)) // detach calls into package context, whose memory WithTimeout has written
+	race.Acquire(armed) // detach calls into package context, whose memory WithTimeout has written
 	sc.detach()
 	if sc.rt.contexts != nil { // contexts derived from sc are done too, and perhaps no later step would notice that
 		race.Disable()

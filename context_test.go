@@ -2,7 +2,7 @@ package coir_test
 
 // Contexts. A fiber's context is an ordinary context.Context that can be passed around: a fiber or a goroutine that
 // calls an operation with it waits as what it is. Contexts derived from it, by the standard library or by coir, park
-// the fiber and start no goroutine. Scopes: timeouts, cancels with a cause, shields.
+// the fiber and start no goroutine. Scopes: timeouts, cancels with a cause, shields, grace.
 //
 // The runtimes here have only one worker. So if anything runs while a fiber waits, the fiber was parked and did not
 // block its worker.
@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"strings"
@@ -379,8 +380,10 @@ func contextsOf(ctx context.Context, n *coir.Nursery) map[string]context.Context
 	_ = n.Go("fiber", func(ctx context.Context) error { theirs <- ctx; return nil }).Wait(ctx)
 	cancelled, _ := coir.WithCancelCause(ctx)
 	timed, _ := coir.WithTimeout(ctx, time.Hour)
+	grace, _ := coir.WithGrace(ctx, time.Hour)
 	return map[string]context.Context{
 		"a fiber's": <-theirs, "Run's": ctx, "WithCancel's": cancelled, "WithTimeout's": timed, "Shield's": coir.Shield(ctx),
+		"WithGrace's": grace,
 	}
 }
 
@@ -400,7 +403,7 @@ func TestContextContract(t *testing.T) {
 				t.Errorf("%s: values do not come through", name)
 			}
 			deadline, ok := c.Deadline()
-			if shield := name == "Shield's"; ok == shield || ok && deadline.After(at) {
+			if ok == shielded(name) || ok && deadline.After(at) {
 				t.Errorf("%s: deadline %v, %v", name, deadline, ok)
 			}
 			if c.Err() != nil || closed(c.Done()) {
@@ -415,7 +418,7 @@ func TestContextContract(t *testing.T) {
 		}
 		n.Cancel(errA)
 		for name, c := range kept {
-			if name == "Shield's" {
+			if shielded(name) {
 				continue
 			}
 			if c.Err() != context.Canceled || !closed(c.Done()) { //nolint:errorlint // the very value is promised
@@ -429,10 +432,15 @@ func TestContextContract(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if c := kept["Shield's"]; c.Err() != nil {
-		t.Errorf("a shield was cancelled: %v", c.Err())
+	for name, c := range kept {
+		if shielded(name) && c.Err() != nil {
+			t.Errorf("%s was cancelled: %v", name, c.Err())
+		}
 	}
 }
+
+// shielded reports whether a context of contextsOf is not cancelled with the one around it.
+func shielded(name string) bool { return name == "Shield's" || name == "WithGrace's" }
 
 // Spec: NU-10 (the first cause of a cancel stays)
 func TestWithCancel(t *testing.T) {
@@ -600,7 +608,7 @@ func TestShield(t *testing.T) {
 func TestAfterFunc(t *testing.T) {
 	onOne(t, func(ctx context.Context, n *coir.Nursery) error {
 		theirs := contextsOf(ctx, n)
-		delete(theirs, "Shield's")
+		maps.DeleteFunc(theirs, func(name string, _ context.Context) bool { return shielded(name) })
 		var calls atomic.Int64
 		var stops []func() bool
 		for range theirs {

@@ -42,7 +42,8 @@
 // context that was cancelled just before. [WithTimeout], [WithDeadline], [WithCancel] and [WithCancelCause] have the
 // signatures of their counterparts in package context, and make scopes inside a context, on the runtime's clock. For a
 // fiber, a wait under a scope costs nothing extra; a wait under a context of package context costs a registration. Any
-// fiber or goroutine may wait under any of them. [Shield] protects work that must be finished from cancellation.
+// fiber or goroutine may wait under any of them. [Shield] protects work that must be finished from cancellation, and
+// [WithGrace] does so for a limited time.
 //
 // To wait only for the cancellation, call [WaitCancel]. A receive from ctx.Done() would block the worker, as any native
 // wait does. To stop a service on purpose, cancel its nursery with n.Cancel(nil): if its fibers return no errors except

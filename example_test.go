@@ -352,6 +352,23 @@ func ExampleShield() {
 	// Output: saying goodbye: <nil>
 }
 
+// Work that has been accepted may be finished, for some time after the signal.
+func ExampleWithGrace() {
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		work, cancel := coir.WithGrace(ctx, 100*time.Millisecond)
+		defer cancel()
+		n.Cancel(nil)
+		fmt.Println("outside:", coir.Yield(ctx))
+		fmt.Println("request 1:", coir.Sleep(work, time.Millisecond))
+		fmt.Println("request 2:", coir.Sleep(work, time.Hour))
+		return nil
+	})
+	// Output:
+	// outside: context canceled
+	// request 1: <nil>
+	// request 2: coir: timed out
+}
+
 // Code that blocks natively goes into Blocking, so that other fibers can run meanwhile.
 func ExampleBlocking() {
 	lines := make(chan string)

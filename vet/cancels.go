@@ -22,9 +22,9 @@ var Cancels = &analysis.Analyzer{
 	Name: "coircancel",
 	Doc: `find cancel functions of coir.WithCancel and the like that are not called
 
-The scope that coir.WithCancel, coir.WithCancelCause, coir.WithTimeout or coir.WithDeadline returns lives, with its
-timer, until its cancel function is called, or the scope around it ends. coircancel reports a cancel function that is
-given to _, or that a path to the end of the function does not mention:
+The scope that coir.WithCancel, coir.WithCancelCause, coir.WithTimeout, coir.WithDeadline or coir.WithGrace returns
+lives, with its timer, until its cancel function is called, or the scope around it ends. coircancel reports a cancel
+function that is given to _, or that a path to the end of the function does not mention:
 
 	ctx, cancel := coir.WithTimeout(ctx, time.Second)
 	if err := first(ctx); err != nil {
@@ -41,6 +41,7 @@ Each mention of the variable counts as a call: it may be passed on, or kept.`,
 // makesCancel has the functions whose second result is a cancel function.
 var makesCancel = []string{
 	module + ".WithCancel", module + ".WithCancelCause", module + ".WithTimeout", module + ".WithDeadline",
+	module + ".WithGrace",
 }
 
 func runCancels(pass *analysis.Pass) (any, error) {

@@ -27,6 +27,7 @@ var known = map[string]any{
 	module + ".WithCancel":           coir.WithCancel,
 	module + ".WithCancelCause":      coir.WithCancelCause,
 	module + ".WithDeadline":         coir.WithDeadline,
+	module + ".WithGrace":            coir.WithGrace,
 	module + ".WithTimeout":          coir.WithTimeout,
 	module + "/buf.Buf.Append":       buf.Buf.Append,
 	module + "/buf.Buf.Bytes":        buf.Buf.Bytes,

@@ -104,12 +104,9 @@ func tell(ctx context.Context, sub *pubsub.Subscription[string], c Conn) error {
 // Serve accepts connections until ctx ends, and makes each of them a member whose name is its first line. Then it
 // closes the hub, and returns when the members have read their messages or grace has passed.
 func (h *Hub) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
-	members, cancel := coir.WithCancel(coir.Shield(ctx))
+	members, cancel := coir.WithGrace(ctx, grace)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() {
-		_ = l.Close()
-		time.AfterFunc(grace, cancel)
-	})()
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	return coir.Run(members, func(members context.Context, n *coir.Nursery) error {
 		defer h.Close()
 		for {

@@ -143,12 +143,14 @@ func lastBeforeOptions(params []string) string {
 	return params[n-1]
 }
 
-// scopes are the functions that have the names of those of package context, each with the type of its second result.
+// scopes are the functions that have the names of those of package context, or their form, each with the type of its
+// second result.
 var scopes = map[string]string{
 	"WithCancel":      "context.CancelFunc",
 	"WithCancelCause": "context.CancelCauseFunc",
 	"WithTimeout":     "context.CancelFunc",
 	"WithDeadline":    "context.CancelFunc",
+	"WithGrace":       "context.CancelFunc",
 }
 
 // typesOf returns the type of each parameter or result.
