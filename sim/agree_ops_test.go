@@ -476,6 +476,12 @@ var families = []family{
 			p.got("send", p.c().Send(ctx, p.v))
 		},
 		func(p *player) {
+			ctx, cancel := coir.WithGrace(p.ctx, p.d)
+			defer cancel()
+			v, err := p.c().Recv(ctx)
+			p.gotValue("recv", v, err)
+		},
+		func(p *player) {
 			ctx := coir.Shield(p.ctx)
 			p.got("yield", coir.Yield(ctx))
 			v, err := p.c().RecvTimeout(ctx, p.d)
@@ -948,7 +954,7 @@ var families = []family{
 			p.got("listen in", err)
 		},
 	}},
-	{name: "streams in one fiber", large: true, make: func(st *stage) { st.event = coir.NewEvent() }, does: []func(p *player){
+	{name: "streams in one fiber", large: true, make: func(*stage) {}, does: []func(p *player){
 		func(p *player) { p.got("trysend", p.c().TrySend(p.v)) },
 		func(p *player) { p.tell("close %v", p.c().Close()) },
 		func(p *player) { p.n.Cancel(nil); p.tell("cancel") },
@@ -1018,8 +1024,13 @@ var families = []family{
 			slice(p, "throttle", stream.Take(stream.Throttle(stream.From(p.c()), time.Second, 1), 1))
 		},
 		func(p *player) { slice(p, "ticks", stream.Take(stream.Ticks(time.Second), 1)) },
+		func(p *player) {
+			ctx, cancel := coir.WithTimeout(p.ctx, p.d)
+			defer cancel()
+			slice(p, "until", stream.Until(ctx, stream.From(p.c())))
+		},
 	}},
-	{name: "streams in several fibers", alone: true, make: func(st *stage) { st.event = coir.NewEvent() }, does: []func(p *player){
+	{name: "streams in several fibers", alone: true, make: func(*stage) {}, does: []func(p *player){
 		func(p *player) {
 			err := coir.Run(p.ctx, func(ctx context.Context, n *coir.Nursery) error {
 				r := stream.Downstream(n, "down", stream.FromSlice([]int{1}), p.a)
@@ -1073,7 +1084,6 @@ var families = []family{
 		func(p *player) { slice(p, "latch", stream.Take(stream.Latch(stream.FromSlice([]int{1})), 1)) },
 		func(p *player) { slice(p, "sample", stream.Sample(stream.FromSlice([]int{1}), time.Second)) },
 		func(p *player) { slice(p, "timeout", stream.Timeout(stream.FromSlice([]int{1}), time.Second)) },
-		func(p *player) { slice(p, "until", stream.Until(stream.FromSlice([]int{1}), p.event)) },
 		func(p *player) {
 			slice(p, "merge", stream.Merge(stream.FromSlice([]int{1}), stream.FromSlice([]int{2})))
 		},

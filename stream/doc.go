@@ -44,11 +44,12 @@
 //
 // # Elements in flight
 //
-// If a stream ends early, because its consumer stops, a function fails, the context ends or [Until] ends it, some
-// elements have left the source and have not reached the consumer. The stages drop them: elements in the channels of
-// boundaries, in batches that are not full, in open groups, and results of [Parallel] that are not yet due. Only
-// [Buffer] can hand over its own: with [coir.OnUndelivered]. An element with which a function was called belongs to
-// that function.
+// If a stream ends early, because its consumer stops, a function fails or the context ends, some elements have left the
+// source and have not reached the consumer. The stages drop them: elements in the channels of boundaries, in batches
+// that are not full, in open groups, and results of [Parallel] that are not yet due. Only [Buffer] can hand over its
+// own: with [coir.OnUndelivered]. An element with which a function was called belongs to that function.
+//
+// To end a stream early without dropping an element, end its source, with [Until] directly behind it.
 //
 // So do not acknowledge an element when it enters the stream, but in the sink, after the last stage: then its sender
 // repeats the elements that were in flight. If nobody can repeat them, remember each element in a [Map] behind the

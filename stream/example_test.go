@@ -422,15 +422,41 @@ func ExampleTimeout() {
 
 func ExampleUntil() {
 	onVirtualTime(func(ctx context.Context, n *coir.Nursery) error {
-		stop := coir.NewEvent(coir.WithName("stop"))
+		open, stop := coir.WithCancel(ctx)
 		n.Go("operator", func(ctx context.Context) error {
-			defer stop.Set()
+			defer stop()
 			return coir.Sleep(ctx, 2500*time.Millisecond)
 		})
-		show(ctx, stream.Until(stream.Ticks(time.Second), stop))
+		show(ctx, stream.Until(open, stream.Ticks(time.Second)))
 		return nil
 	})
 	// Output: 1 1 |
+}
+
+// At a stop, the source ends, and the pipeline finishes what it has, for at most 10 s. In a program, the first context
+// is that of signal.NotifyContext.
+func ExampleUntil_withoutLoss() {
+	onVirtualTime(func(ctx context.Context, n *coir.Nursery) error {
+		ctx, stop := coir.WithCancel(ctx)
+		defer stop()
+		n.Go("signal", func(context.Context) error {
+			defer stop()
+			return coir.Sleep(ctx, 2500*time.Millisecond)
+		})
+		work, cancel := coir.WithGrace(ctx, 10*time.Second)
+		defer cancel()
+		orders := stream.Until(ctx, stream.Enumerate(stream.Ticks(time.Second), func(i, _ int) int { return i }))
+		priced := stream.Parallel(orders, 8, func(ctx context.Context, order int) (string, error) {
+			return fmt.Sprint("order ", order), coir.Sleep(ctx, 4*time.Second)
+		})
+		return stream.ForEach(work, priced, func(ctx context.Context, order string) error {
+			fmt.Println(order, "is stored", coir.Now(ctx))
+			return nil
+		})
+	})
+	// Output:
+	// order 0 is stored 5s
+	// order 1 is stored 6s
 }
 
 func ExampleMerge() {

@@ -59,7 +59,7 @@ func (s Stream[T]) Latch() Stream[T] { return Latch(s) }
 func (s Stream[T]) Timeout(limit time.Duration) Stream[T] { return Timeout(s, limit) }
 
 // Until is the function [Until].
-func (s Stream[T]) Until(stop *coir.Event) Stream[T] { return Until(s, stop) }
+func (s Stream[T]) Until(ctx context.Context) Stream[T] { return Until(ctx, s) }
 
 // Zip is the function [Zip].
 func (s Stream[T]) Zip[B, R any](b Stream[B], f func(T, B) R) Stream[R] { return Zip(s, b, f) }

@@ -22,13 +22,10 @@ var boundaries = map[string]func(s stream.Stream[int]) stream.Stream[int]{
 	"Batch": func(s stream.Stream[int]) stream.Stream[int] {
 		return lengths(stream.Batch(s, 2, time.Second).Named("price"))
 	},
-	"Debounce": func(s stream.Stream[int]) stream.Stream[int] { return stream.Debounce(s, time.Second) },
-	"Sample":   func(s stream.Stream[int]) stream.Stream[int] { return stream.Sample(s, time.Second) },
-	"Latch":    stream.Latch[int],
-	"Timeout":  func(s stream.Stream[int]) stream.Stream[int] { return stream.Timeout(s, time.Second) },
-	"Until": func(s stream.Stream[int]) stream.Stream[int] {
-		return stream.Until(s, coir.NewEvent(coir.WithName("stop")))
-	},
+	"Debounce":      func(s stream.Stream[int]) stream.Stream[int] { return stream.Debounce(s, time.Second) },
+	"Sample":        func(s stream.Stream[int]) stream.Stream[int] { return stream.Sample(s, time.Second) },
+	"Latch":         stream.Latch[int],
+	"Timeout":       func(s stream.Stream[int]) stream.Stream[int] { return stream.Timeout(s, time.Second) },
 	"Merge":         func(s stream.Stream[int]) stream.Stream[int] { return stream.Merge(s, s) },
 	"MergePriority": func(s stream.Stream[int]) stream.Stream[int] { return stream.MergePriority(s, s) },
 	"Zip":           func(s stream.Stream[int]) stream.Stream[int] { return stream.Zip(ofOne(), s, plus) },
@@ -83,7 +80,7 @@ func stuck(t *testing.T, source string, of func(stream.Stream[int]) stream.Strea
 
 // Words that only the default names of fibers and channels have.
 var defaultName = regexp.MustCompile(`input of [^ #]+|\b(worker|work|results|groups?|elements and results|merge|combine|` +
-	`buffer|batch|debounce|sample|latch|timeout|until|zip)\b( of price)?`)
+	`buffer|batch|debounce|sample|latch|timeout|zip)\b( of price)?`)
 
 // A name that a stage has been given is in the reports of package sim, in place of each default name.
 func TestReportsShowTheNamesOfStages(t *testing.T) {

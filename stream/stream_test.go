@@ -150,19 +150,161 @@ func TestLatchRepeats(t *testing.T) {
 	})
 }
 
-// TestUntilEndsAWait checks that the switch ends the stream while its source waits forever.
-func TestUntilEndsAWait(t *testing.T) {
+// TestUntilLosesNothing checks that each element that the source has made reaches the sink, whenever the stop comes and
+// whatever the stages behind Until are, and that the source then makes no more.
+func TestUntilLosesNothing(t *testing.T) {
+	for name, behind := range map[string]func(stream.Stream[int]) stream.Stream[int]{
+		"nothing":  func(s stream.Stream[int]) stream.Stream[int] { return s },
+		"Map":      func(s stream.Stream[int]) stream.Stream[int] { return stream.Map(s, func(v int) int { return v }) },
+		"Buffer":   func(s stream.Stream[int]) stream.Stream[int] { return stream.Buffer(s, 2) },
+		"Batch":    func(s stream.Stream[int]) stream.Stream[int] { return flat(stream.Batch(s, 3, 5*time.Millisecond)) },
+		"Throttle": func(s stream.Stream[int]) stream.Stream[int] { return stream.Throttle(s, time.Millisecond, 1) },
+		"Parallel": func(s stream.Stream[int]) stream.Stream[int] {
+			return stream.Parallel(s, 2, func(ctx context.Context, v int) (int, error) {
+				return v, coir.Sleep(ctx, time.Duration(3-v%3)*time.Millisecond)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(ctx context.Context, s *sim.Sim) error {
+				made, after := 0, 0
+				open, stop := coir.WithCancel(ctx)
+				defer stop()
+				source := stream.FromFunc(func(ctx context.Context) (int, error) {
+					if err := coir.Sleep(ctx, time.Duration(1+s.Intn(2))*time.Millisecond); err != nil {
+						return 0, err
+					}
+					if open.Err() != nil {
+						after++
+					}
+					made++
+					return made, nil
+				})
+				return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+					n.Go("stop", func(ctx context.Context) error {
+						defer stop()
+						return coir.Sleep(ctx, time.Duration(s.Intn(8))*time.Millisecond)
+					})
+					got, err := stream.ToSlice(ctx, behind(stream.Until(open, source)))
+					if !slices.Equal(got, ints(made + 1)[1:]) || after > 1 || open.Err() == nil {
+						return fmt.Errorf("%d elements were made, %d of them after the stop, and %v came: %w", made, after, got, err)
+					}
+					s.Sometimes(made == 0, "no element")
+					s.Sometimes(made > 3, "several elements")
+					return err
+				})
+			})
+		})
+	}
+}
+
+// TestUntilEndsInput checks how Until ends a source that waits forever, for each kind of context, and that a channel
+// keeps what the stream has not taken.
+func TestUntilEndsInput(t *testing.T) {
+	for name, scope := range map[string]func(ctx context.Context) (context.Context, context.CancelFunc){
+		"WithCancel":      coir.WithCancel,
+		"package context": context.WithCancel,
+		"value": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := coir.WithCancel(ctx)
+			return context.WithValue(ctx, anyKey{}, 1), cancel
+		},
+		"WithTimeout": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			in, cancel := coir.WithTimeout(ctx, time.Second)
+			return in, func() { defer cancel(); _ = coir.Sleep(ctx, time.Minute) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(ctx context.Context, s *sim.Sim) error {
+				open, stop := scope(ctx)
+				defer stop()
+				c := coir.NewChan[int](coir.Unbounded)
+				return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+					n.Go("send", func(ctx context.Context) error {
+						_, err := c.SendMany(ctx, ints(3))
+						return ignoreClosed(err)
+					})
+					n.Go("stop", func(context.Context) error { stop(); return nil })
+					st := stream.Until(open, stream.From(c))
+					got, err := stream.ToSlice(ctx, st)
+					again, errAgain := stream.ToSlice(ctx, st) // the context has ended
+					s.Sometimes(len(got) == 0 || name == "WithTimeout", "nothing came")
+					s.Sometimes(len(got) == 3, "all came")
+					if len(again) > 0 || errAgain != nil || !slices.Equal(got, ints(len(got))) {
+						return fmt.Errorf("%v, then %v, %w", got, again, errAgain)
+					}
+					n.Go("rest", func(ctx context.Context) error {
+						c.Close()
+						rest, err := stream.ToSlice(ctx, stream.From(c))
+						if all := append(got, rest...); !slices.Equal(all, ints(len(all))) {
+							return fmt.Errorf("%v, and %v in the channel", got, rest)
+						}
+						return err
+					})
+					return err
+				})
+			})
+		})
+	}
+}
+
+type anyKey struct{}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, coir.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// TestUntilAndErrors checks which error the sink returns: that of its own context, that of the source before the stop,
+// and none of the source after the stop.
+func TestUntilAndErrors(t *testing.T) {
 	simulated(t, func(ctx context.Context, s *sim.Sim) error {
+		open, stop := coir.WithCancel(ctx)
+		defer stop()
+		own, leave := coir.WithCancel(ctx)
+		defer leave()
+		late := stream.FromFunc(func(ctx context.Context) (int, error) {
+			_ = coir.WaitCancel(ctx)
+			return 0, errBoom
+		})
+		if _, err := stream.Count(ctx, stream.Until(open, stream.FromFunc(func(context.Context) (int, error) { return 0, errBoom }))); !errors.Is(err, errBoom) {
+			return fmt.Errorf("an error before the stop: %w", err)
+		}
 		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			stop := coir.NewEvent(coir.WithName("stop"))
-			never := coir.NewChan[int](0)
-			n.Go("switch", func(context.Context) error { stop.Set(); return nil })
-			got, err := stream.ToSlice(ctx, stream.Until(stream.Concat(stream.FromSlice(ints(2)), stream.From(never)), stop))
-			s.Sometimes(len(got) == 0, "nothing came")
-			s.Sometimes(len(got) == 2, "both came")
-			return err
+			n.Go("both", func(ctx context.Context) error {
+				if _, err := stream.Count(own, stream.Until(own, late)); !errors.Is(err, context.Canceled) {
+					return fmt.Errorf("the stop is the cancel of the sink: %w", err)
+				}
+				return nil
+			})
+			n.Go("leave", func(context.Context) error { leave(); return nil })
+			n.Go("stop", func(context.Context) error { stop(); return nil })
+			if _, err := stream.Count(ctx, stream.Until(open, late)); err != nil {
+				return fmt.Errorf("an error after the stop: %w", err)
+			}
+			return nil
 		})
 	})
+}
+
+// TestUntilIsInTheLoop checks that Until needs no fiber, and passes on what the functions of stages do unchanged.
+func TestUntilIsInTheLoop(t *testing.T) {
+	ctx, stop := coir.WithCancel(context.Background())
+	defer stop()
+	s := stream.Until(ctx, stream.FromSlice(ints(3)))
+	if got := s.Explain(); got != "loop 1: FromSlice, Until\n" {
+		t.Errorf("it runs as\n%s", got)
+	}
+	defer func() {
+		if v := recover(); v != "boom" {
+			t.Errorf("the panic is %v", v)
+		}
+		if got, err := stream.ToSlice(context.Background(), s); err != nil || !slices.Equal(got, ints(3)) {
+			t.Errorf("after a panic: %v, %v", got, err)
+		}
+	}()
+	_, _ = stream.Count(context.Background(), stream.Map(s, func(int) int { panic("boom") }))
 }
 
 // TestMergeKeepsTheOrderOfEachInput checks that no element is lost, that the elements of each input stay in order, and

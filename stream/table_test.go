@@ -140,7 +140,7 @@ func rows() []row {
 		{name: "Sample", noHook: true, loses: true, forever: true, run: through(func(in S, _ hook) S { return stream.Sample(in, time.Millisecond) })},
 		{name: "Latch", noHook: true, loses: true, forever: true, slow: true, run: through(func(in S, _ hook) S { return stream.Latch(in) })},
 		{name: "Timeout", noHook: true, ahead: 1, run: through(func(in S, _ hook) S { return stream.Timeout(in, time.Hour) })},
-		{name: "Until", noHook: true, ahead: 1, run: through(func(in S, _ hook) S { return stream.Until(in, coir.NewEvent()) })},
+		{name: "Until", noHook: true, run: through(func(in S, _ hook) S { return stream.Until(context.Background(), in) })},
 		{name: "Merge", noHook: true, ahead: 1, run: through(func(in S, _ hook) S { return stream.Merge(in, stream.Stream[int]{}) })},
 		{
 			name: "MergePriority", noHook: true, ahead: 1,

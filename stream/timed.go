@@ -257,28 +257,45 @@ func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 	})
 }
 
-// Until ends the stream when stop is set, even while a stage waits for input. To end a stream with an error, cancel its
-// context. The stages before it run in a fiber of their own, one element ahead: when stop is set, Until drops the
-// element that it holds and the one that they work on. To stop without a loss, close the channel that feeds the stream.
+// Until ends the stream when ctx ends, even while a stage before it waits for input. The stages before it run in a
+// scope that ends then; those after it get all elements that came out of it, and go on. So to stop a program without
+// loss, write Until directly behind the source, and run the stream in another context:
 //
-//	            a-b-c-d-e-|
-//	stop        -----!
-//	Until       a-b-c|
-func Until[T any](s Stream[T], stop *coir.Event) Stream[T] {
-	p := apart(describe(0), "Until", s.plan)
-	return boundary(p, func(ctx context.Context, n *home, _ *demand, push func([]T) bool) error {
-		in := open(n, n.called("until"), s, 1, 0)
-		var buf [1]T
-		for {
-			switch i, err := coir.SelectPriority(ctx, stop.DoneCase(), in.RecvCase(&buf[0])); {
-			case i == 0:
-				return nil
-			case err != nil:
-				return in.end(err)
-			}
-			if !push(buf[:]) {
-				return nil
-			}
+//	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+//	defer stop()
+//	work, cancel := coir.WithGrace(ctx, 10*time.Second)
+//	defer cancel()
+//	orders := stream.Until(ctx, stream.FromFunc(next))
+//	err := stream.ForEach(work, stream.Parallel(orders, 8, price), store)
+//
+// Of [From], the elements that are still in the channel stay there; to get them too, close the channel instead. A stage
+// with functions that wait, or with fibers, drops the elements that it has when ctx ends, as at any cancel: write it
+// behind Until. An error that the stages before Until return after that is dropped, because it may be that of the
+// cancel. [Lines] ends only after its read.
+//
+//	         a-b-c-d-e-|
+//	ctx      -----!
+//	Until    a-b-c|
+func Until[T any](ctx context.Context, s Stream[T]) Stream[T] {
+	stop := ctx
+	return stage(fused(s.plan, "Until"), func(ctx context.Context, d *demand, push func([]T) bool) error {
+		in, cancel := coir.WithCancel(ctx)
+		defer cancel()
+		var w coir.Watch
+		if w.Start(stop, cutter(cancel)) != nil { // it has ended
+			return coir.Ended(ctx)
 		}
+		defer w.Stop()
+		err := s.start(in, d, push)
+		if err != nil && stop.Err() != nil {
+			return cutShort(ctx, err)
+		}
+		return err
 	})
 }
+
+// cutter calls a function when the context of a coir.Watch ends.
+type cutter func()
+
+// Ended implements coir.Watcher.
+func (f cutter) Ended(error) { f() }

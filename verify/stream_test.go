@@ -32,7 +32,7 @@ func elsewhere(t *rapid.T, s stream.Stream[int]) stream.Stream[int] {
 		case 4:
 			s = stream.Merge(s)
 		case 5:
-			s = stream.Until(s, coir.NewEvent())
+			s = stream.Until(context.Background(), s)
 		case 6:
 			s = stream.Zip(s, stream.FromSeq(endless), func(v, _ int) int { return v })
 		case 7:

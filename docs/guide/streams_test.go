@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,6 +147,50 @@ func TestAgain(t *testing.T) {
 			t.Errorf("%v, error %v, after %v", pages, err, time.Since(began))
 		}
 	})
+}
+
+type purchase struct{ id, cents int }
+
+func price(ctx context.Context, p purchase) (purchase, error) {
+	return purchase{p.id, 100}, coir.Sleep(ctx, time.Second)
+}
+
+func sell(next func(ctx context.Context) (purchase, error), store func(ctx context.Context, p purchase) error) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	work, cancel := coir.WithGrace(ctx, 10*time.Second) // ends 10 s after the signal
+	defer cancel()
+	orders := stream.Until(ctx, stream.FromFunc(next)) // ends at the signal
+	return stream.ForEach(work, stream.Parallel(orders, 8, price), store)
+}
+
+func TestSell(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot send itself a signal there")
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, stored := 0, 0
+	err = sell(func(ctx context.Context) (purchase, error) {
+		if taken == 3 {
+			if err := self.Signal(syscall.SIGTERM); err != nil {
+				return purchase{}, err
+			}
+			return purchase{}, coir.WaitCancel(ctx)
+		}
+		taken++
+		return purchase{id: taken}, nil
+	}, func(_ context.Context, p purchase) error {
+		if stored++; p != (purchase{stored, 100}) {
+			t.Errorf("stored %v", p)
+		}
+		return nil
+	})
+	if err != nil || stored != 3 {
+		t.Errorf("%d are stored, %v", stored, err)
+	}
 }
 
 // The guide shows a plan.

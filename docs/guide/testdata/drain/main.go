@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -26,8 +25,6 @@ type pipeline struct {
 	accepted, priced *coir.Chan[order]
 }
 
-var errLate = errors.New("the pipeline has not drained in time")
-
 // run works until ctx ends. Then it accepts no more, and stores what it has acknowledged, for at most grace. What is
 // left then, or when a stage fails, goes to keep.
 func (p *pipeline) run(ctx context.Context) error {
@@ -37,15 +34,13 @@ func (p *pipeline) run(ctx context.Context) error {
 	defer p.accepted.Abort(nil) // all fibers have ended: what is in the channels goes to keep
 	defer p.priced.Abort(nil)
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-		work, cut := coir.WithCancel(coir.Shield(ctx)) // continues when ctx has ended
-		defer cut()
-		stages := n.Go("stages", func(context.Context) error { return coir.Run(work, p.stages) })
-		err := p.intake(ctx) // until the program must stop, or a stage has failed
-		p.accepted.Close()
-		if which, _ := coir.Select(work, stages.DoneCase(nil), coir.After(p.grace)); which == 1 {
-			return errors.Join(errLate, err)
-		}
-		return err
+		n.Go("stages", func(ctx context.Context) error {
+			work, cut := coir.WithGrace(ctx, p.grace) // ends that long after ctx
+			defer cut()
+			return coir.Run(work, p.stages)
+		})
+		defer p.accepted.Close() // the stages end when they have taken the rest
+		return p.intake(ctx)     // until the program must stop, or a stage has failed
 	})
 }
 

@@ -60,7 +60,7 @@ func TestNothingIsLost(t *testing.T) {
 			took = s.Now() - began
 			return err
 		})
-		if err != nil && !errors.Is(err, errLate) && !errors.Is(err, errDisk) {
+		if err != nil && !errors.Is(err, coir.ErrTimeout) && !errors.Is(err, errDisk) {
 			s.Errorf("it ended with %v", err)
 		}
 		if took > p.grace {
@@ -73,7 +73,7 @@ func TestNothingIsLost(t *testing.T) {
 			}
 		}
 		s.Sometimes(err == nil && len(acked) > 1 && len(kept) == 0, "all that was accepted is stored")
-		s.Sometimes(errors.Is(err, errLate) && len(kept) > 1, "the time was not enough")
+		s.Sometimes(errors.Is(err, coir.ErrTimeout) && len(kept) > 1, "the time was not enough")
 		s.Sometimes(errors.Is(err, errDisk) && len(kept) > 1, "a stage has failed")
 		s.Sometimes(err == nil && made > len(acked), "an order came too late")
 	}, sim.WithFaults("disk", "slow"))
