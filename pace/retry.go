@@ -1,9 +1,11 @@
 package pace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -15,8 +17,10 @@ import (
 // of it, is left out, so that many callers do not retry at the same time.
 //
 // After the last retry, Retry returns the error of f. If f returns an error from [Permanent], Retry returns that error
-// and does not retry. If ctx ends, the error matches that of ctx and the last one of f. Retry calls f even if ctx has
-// ended.
+// and does not retry. If ctx ends, the error matches that of ctx and the last one of f. If ctx would end before the
+// next call, Retry does not wait for that, and the error matches [coir.ErrTimeout] and the last one of f. Retry calls f
+// even if ctx has ended. Snapshots and reports say of a caller that waits: "waits before attempt 4, after: connection
+// refused".
 //
 //	err := pace.Retry(ctx, 5, 100*time.Millisecond, 10*time.Second, func(ctx context.Context) error {
 //		return store.Put(ctx, key, value)
@@ -31,19 +35,65 @@ func Retry(
 	}
 	first = max(first, 0)
 	most = max(most, first)
+	calls := 0                                          // that have failed
 	for wait := first; ; wait += min(wait, most-wait) { // doubles the wait, without an overflow
 		err := f(ctx)
 		if err == nil || times == 0 || errors.As(err, new(*permanent)) {
 			return err
 		}
 		times--
-		if ended := coir.Sleep(ctx, wait-coir.Jitter(ctx, wait/2)); ended != nil {
+		calls++
+		if ended := pause(ctx, wait-coir.Jitter(ctx, wait/2), calls+1, err); ended != nil {
 			if errors.Is(err, ctx.Err()) { // f has returned because ctx has ended
 				return err
 			}
 			return fmt.Errorf("pace: no further retry: %w; the last call: %w", ended, err)
 		}
 	}
+}
+
+// pause waits for d before the call with the given number. Reports and snapshots show that, and err.
+func pause(ctx context.Context, d time.Duration, number int, err error) error {
+	now := coir.Now(ctx)
+	next := &attempt{number: number, at: now + min(d, maxTime-now)}
+	_, ended := coir.NewTimer(next, coir.WithName(brief(err.Error()))).Wait(ctx, 1)
+	return ended
+}
+
+// attempt is the schedule of one wait of Retry.
+type attempt struct {
+	number int
+	at     time.Duration
+}
+
+// Due implements coir.Schedule.
+//
+//go:norace
+func (a *attempt) Due(int, time.Duration) time.Duration { return a.at }
+
+// Take implements coir.Schedule.
+//
+//go:norace
+func (a *attempt) Take(int, time.Duration) int { return 0 }
+
+// Words implements coir.Schedule. A snapshot calls it, and only hidden synchronisation orders it after the call of
+// pause.
+//
+//go:norace
+func (a *attempt) Words(int) string { return fmt.Sprintf("before attempt %d, after:", a.number) }
+
+// brief returns the first line of the text of an error, cut to a length that fits into a report.
+func brief(text string) string {
+	const most = 80
+	line, _, more := strings.Cut(text, "\n")
+	if runes := []rune(line); len(runes) > most {
+		line, more = string(runes[:most]), true
+	}
+	if more {
+		line += "..."
+	}
+	// Sprint makes a copy that the race detector does not see being written, because snapshots read it.
+	return fmt.Sprint(cmp.Or(line, "an error without a text"))
 }
 
 // Permanent returns an error with the text of err, which [Retry] does not retry. It wraps err. Permanent(nil) is nil.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/pace"
 	"github.com/coir-go/coir/sim"
+	"github.com/coir-go/coir/snapshot"
 )
 
 var errDown = errors.New("down")
@@ -72,12 +74,64 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 		limited, cancel := coir.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		err := pace.Retry(limited, math.MaxInt, time.Second, math.MaxInt64, func(context.Context) error { return errDown })
-		if !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, errDown) || s.Now() != time.Minute {
+		if !errors.Is(err, coir.ErrTimeout) || !errors.Is(err, errDown) || s.Now() > time.Minute {
 			s.Errorf("at %v: %v", s.Now(), err)
 		}
+		gone, leave := coir.WithCancel(ctx)
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("leave", func(ctx context.Context) error {
+				defer leave()
+				return coir.Sleep(ctx, time.Hour)
+			})
+			err = pace.Retry(gone, math.MaxInt, time.Second, math.MaxInt64, func(context.Context) error { return errDown })
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, errDown) {
+			s.Errorf("cancelled: %v", err)
+		}
+		_ = coir.WaitCancel(limited)
 		err = pace.Retry(limited, 3, time.Second, time.Second, coir.WaitCancel)
 		if !errors.Is(err, coir.ErrTimeout) || strings.Contains(err.Error(), "pace") {
 			s.Errorf("f returns the error of its context: %v", err)
 		}
 	}, sim.WithSchedules(20))
+}
+
+// built is an error whose text is made anew each time.
+type built string
+
+func (b built) Error() string {
+	var text strings.Builder
+	text.WriteString(string(b))
+	return text.String()
+}
+
+// While a caller waits, it says for which attempt, and why the last one has failed.
+func TestRetryIsSeen(t *testing.T) {
+	for text, want := range map[string]string{
+		"connection refused":    "connection refused",
+		"two\nlines":            "two...",
+		"":                      "an error without a text",
+		strings.Repeat("é", 81): strings.Repeat("é", 80) + "...",
+	} {
+		err := coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+			f := n.Go("get", func(ctx context.Context) error {
+				return pace.Retry(ctx, 5, time.Hour, time.Hour, func(context.Context) error { return built(text) })
+			})
+			defer n.Cancel(nil)
+			for f.State() != coir.StateWaiting {
+				if err := coir.Yield(ctx); err != nil {
+					return err
+				}
+			}
+			fmt.Fprint(io.Discard, coir.Default().Snapshot(snapshot.Options{}).Fibers) // the race detector is content
+			if got := f.Waiting(); got != "before attempt 2, after: "+want {
+				t.Errorf("it waits %q", got)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
 }

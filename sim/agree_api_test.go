@@ -50,7 +50,7 @@ var notDrawn = []struct{ why, names string }{
 	{"in a simulation it always reports false", "coir.Queue.Fast coir.Queue.FastIn"},
 	{"it changes only what a snapshot shows", "coir.Queue.Held"},
 	{"it changes only the names of fibers and channels", "stream.Stream.Named"},
-	{"it sleeps between calls of a function, and sleeps are drawn", "pace.Retry pace.Permanent"},
+	{"it waits by a Timer between calls of a function, and such waits are drawn", "pace.Retry pace.Permanent"},
 	{"it is a cancel, which TestEndOfASendScopeIsACancel checks", "coir.Chan.SendScope"},
 	{"it changes nothing, and shows what others do between two of their operations: see the doc of DPOR", `
 		coir.Chan.Len coir.Chan.Stats coir.Cond.Len coir.Fiber.State coir.Fiber.Waiting coir.Ordered.Len coir.Pool.Len
