@@ -367,6 +367,36 @@ var table = []comparison{
 		coir:    fibersDo(20, acquireAndYieldOurs), other: goroutinesDo(20, acquireAndYieldTheirs),
 	},
 	{
+		name: "pool", unit: "ns", rounds: shortRounds,
+		what:    "coir.Pool of 8: Get and Put by one fiber",
+		against: "chan of 8 that holds the free values, one goroutine",
+		coir:    poolFibers(1, 8), other: freeList(1, 8),
+	},
+	{
+		name: "pool-64", unit: "ns", rounds: shortRounds,
+		what:    "coir.Pool of 64, the most whose borrowers are recorded: Get and Put by one fiber",
+		against: "chan of 64 that holds the free values, one goroutine",
+		coir:    poolFibers(1, 64), other: freeList(1, 64),
+	},
+	{
+		name: "pool-65", unit: "ns", rounds: shortRounds,
+		what:    "coir.Pool of 65, without a record of its borrowers: Get and Put by one fiber",
+		against: "chan of 65 that holds the free values, one goroutine",
+		coir:    poolFibers(1, 65), other: freeList(1, 65),
+	},
+	{
+		name: "pool-goroutine", unit: "ns", rounds: shortRounds,
+		what:    "coir.Pool of 8: Get and Put by one goroutine",
+		against: "chan of 8 that holds the free values",
+		coir:    poolGoroutine(8), other: freeList(1, 8),
+	},
+	{
+		name: "pool-contended", unit: "ns", rounds: shortRounds,
+		what:    "coir.Pool of 4: 20 fibers that yield while they have a value",
+		against: "chan of 4 that holds the free values, and runtime.Gosched",
+		coir:    poolFibers(20, 4), other: freeList(20, 4),
+	},
+	{
 		name: "event", bound: 0.75, goal: 0.6, unit: "ns", rounds: shortRounds,
 		what:    "coir.Event: set by one fiber while another waits",
 		against: "close of a chan, made for it",
