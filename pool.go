@@ -289,7 +289,8 @@ func (p *Pool[T]) String() string {
 	return s + ")"
 }
 
-// Len returns the number of idle values.
+// Len returns the number of idle values: those that have been created and are not lent. So it is 0 for a new pool,
+// which can still lend all its values. A snapshot shows how many values are lent, as the Len of its [snapshot.Object].
 func (p *Pool[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
