@@ -208,7 +208,7 @@ func TestEveryProblemIsCounted(t *testing.T) {
 	for _, m := range kinds {
 		e := explanation{snapshot.Problem(m[1]), "likely"}
 		if !slices.Contains(explanations, e) {
-			t.Errorf("a scrape without an explanation of the kind %s has no series for it: add it to explanations", e.kind)
+			t.Errorf("a scrape without an explanation of the kind %s has no series for it: add it to severity in %s", e.kind, file)
 		}
 	}
 }

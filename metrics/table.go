@@ -263,15 +263,18 @@ type explanation struct {
 	certainty string
 }
 
-// explanations has the explanations that every scrape counts, even if there are none. Other kinds are counted only when
-// they occur.
-var explanations = []explanation{
-	{snapshot.ProblemDeadlock, "certain"}, {snapshot.ProblemDeadlock, "likely"}, {snapshot.ProblemAllWaiting, "likely"},
-	{snapshot.ProblemCancelIgnored, "likely"}, {snapshot.ProblemHolderGone, "likely"},
-	{snapshot.ProblemReceiverGone, "likely"}, {snapshot.ProblemStarved, "likely"}, {snapshot.ProblemNeverYields, "likely"},
-	{snapshot.ProblemChannelFull, "likely"}, {snapshot.ProblemBlockingCalls, "likely"}, {snapshot.ProblemTicketOld, "likely"},
-	{snapshot.ProblemTrouble, "certain"}, {snapshot.ProblemTrouble, "likely"}, {snapshot.ProblemExhausted, "likely"},
-	{snapshot.ProblemLockHeld, "likely"},
+// explanations has the explanations that every scrape counts, even if there are none: those of all kinds. Others are
+// counted only when they occur.
+var explanations = allExplanations()
+
+func allExplanations() (all []explanation) {
+	for _, kind := range snapshot.Problems() {
+		if kind == snapshot.ProblemDeadlock || kind == snapshot.ProblemTrouble {
+			all = append(all, explanation{kind, "certain"})
+		}
+		all = append(all, explanation{kind, "likely"})
+	}
+	return all
 }
 
 func readExplanations(v *view, add adder) {

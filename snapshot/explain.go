@@ -81,6 +81,9 @@ var severity = []Problem{
 	ProblemTicketOld,
 }
 
+// Problems returns all kinds of problems, the most severe first.
+func Problems() []Problem { return slices.Clone(severity) }
+
 // Minimum durations before a report.
 const (
 	leastGap     = 100 * time.Millisecond // between the snapshots, for problems that only a comparison shows
