@@ -47,7 +47,7 @@ type loan struct {
 // mostLoans is the largest size of a pool that records its borrowers, because Put searches them.
 const mostLoans = 64
 
-var verbGet = &policy.Verb{Name: "get", Waits: "for a value of", Ends: "give a value back to", Of: "pool"}
+var verbGet = &policy.Verb{Name: "get", Waits: "for a value of", Ends: "give a value back to", Of: snapshot.KindPool}
 
 // maxPool is the largest size of a pool. The pool makes all its permits in advance.
 const maxPool = 1 << 24

@@ -484,7 +484,7 @@ func (t *tree) objects() {
 // fills lists the kinds of objects that have a length, each with a word that follows it.
 var fills = map[string]string{"channel": "", "subscription": "", pool: " lent", "desk": " open"}
 
-const pool = "pool"
+const pool = snapshot.KindPool
 
 // heldBy returns the words between an object and its holders.
 func heldBy(o *snapshot.Object) string {

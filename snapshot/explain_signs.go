@@ -15,7 +15,7 @@ const (
 	channel = "channel"
 	remote  = "remote channel" // of package remote
 	ticket  = "ticket"         // of a desk
-	pool    = "pool"
+	pool    = KindPool
 
 	semaphore = "semaphore" // of package locks
 )

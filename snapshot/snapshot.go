@@ -154,6 +154,9 @@ type Nursery struct {
 	Cause    string    `json:"cause,omitempty"` // the cause of the end: the result of its Error method
 }
 
+// KindPool is the Kind of the [Object] of a pool. Its Len, its counters and its holders have meanings of their own.
+const KindPool = "pool"
+
 // Object is something that fibers and goroutines wait for, or hold. It is in the snapshot if a fiber or a goroutine of
 // the snapshot waits for it, or if the program lists its objects.
 type Object struct {

@@ -197,7 +197,7 @@ func (d *data) waitText(w *snapshot.Wait) string {
 }
 
 // pool is the kind of pools.
-const pool = "pool"
+const pool = snapshot.KindPool
 
 // The words between an object and its holders.
 const (
