@@ -157,6 +157,34 @@ func TestTheGraphShowsChildren(t *testing.T) {
 	b.Quiet()
 }
 
+// A fiber that takes a lock while the snapshot is taken seems to wait for itself. The graph shows that only if it is
+// explained.
+func TestTheGraphHasNoTornCycle(t *testing.T) {
+	b := browser{chromium.Open(t)}
+	s := &snapshot.Snapshot{
+		Taken: noon,
+		Fibers: []snapshot.Fiber{
+			{ID: 1, Name: "main", Main: true, State: snapshot.StateRunning},
+			{ID: 2, Name: "a", State: snapshot.StateWaiting,
+				Wait: []snapshot.Wait{{Kind: snapshot.WaitUse, Object: 11, Text: "to lock mu"}}},
+		},
+		Objects: []snapshot.Object{{ID: 11, Kind: "mutex", Name: "mu", Ends: "unlock", Holders: []uint64{2}, Waiters: 1}},
+	}
+	cycle := `document.querySelectorAll("#graph .node.cycle").length`
+	for _, c := range []struct {
+		why  []snapshot.Explanation
+		want string
+	}{
+		{nil, "0"},
+		{[]snapshot.Explanation{{Kind: snapshot.ProblemDeadlock, Certain: true, Text: "a deadlock", Fibers: []uint64{2}}}, "1"},
+	} {
+		b.open(&Dump{Snapshot: s, Explanations: c.why})
+		b.Press("5")
+		b.is(cycle, c.want)
+	}
+	b.Quiet()
+}
+
 // open shows a dump in a page without a server.
 func (b browser) open(d *Dump) {
 	b.T.Helper()

@@ -662,6 +662,9 @@
   // edges returns who waits for whom: for the end of a fiber, for what a fiber holds, or, as a guess, for the fiber that
   // last used the other side of a channel. A join is shown for the children that wait in such a way too, that are in a
   // call that blocks, or that an explanation is about. If there is no arrow then, it is shown for all children.
+  //
+  // The parts of a snapshot are from different moments, so a fiber that takes a lock meanwhile seems to wait for itself.
+  // That is shown only if an explanation is about the fiber, because an explanation compares two snapshots.
   function edges() {
     const all = [], out = new Map();
     const add = (f, to, label, guess) => {
@@ -676,7 +679,7 @@
         if (w.fiber) add(f, w.fiber, "its end", false);
         if (!o) continue;
         const label = numbered(o.name || o.kind, o.id);
-        for (const h of (o.holders || []).slice(0, 10)) add(f, h, label, f.wait.length > 1);
+        for (const h of (o.holders || []).slice(0, 10)) if (h !== f.id || isStuck(f)) add(f, h, label, f.wait.length > 1);
         if (!o.holders && w.kind === "send" && o.receiver && o.receiver !== f.id) add(f, o.receiver, label, true);
         if (!o.holders && o.kind !== "pool" && w.kind === "recv" && o.sender && o.sender !== f.id) add(f, o.sender, label, true);
       }

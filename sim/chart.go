@@ -46,6 +46,7 @@ func (r *findings) drawing() *chart.Chart {
 	c.Starts = r.starts()
 	rows, rowOf := r.rows()
 	c.Steps = rows
+	r.turns(rowOf)
 	for s := range r.told.Events {
 		x := &r.told.Events[s]
 		if x.Row = rowOf[s]; x.Row >= 0 {

@@ -26,6 +26,7 @@ func (r *findings) traced() *report.Trace {
 	}
 	r.whole = true
 	t.Total, t.FailedAt, t.Forked, t.Long = r.Steps, r.failedAt(), r.forked, r.index
+	t.Done, t.Inside = true, "steps that the library takes within the call above, or in a fiber of its own"
 	r.drawing()
 	t.Failing = r.failing()
 	t.Twin, t.Broken = r.passing(), r.broken()

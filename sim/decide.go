@@ -18,12 +18,19 @@ type chooser struct {
 	script    *search.Script // decides instead of the strategy, unless it is nil
 	point     Fork           // passed to the strategy
 	fork      search.Fork    // passed to the script
+	fault     fault          // what the present decision is about, if it is about a fault
 	decisions []decision
 	ndec      int
 }
 
+// fault is a fault that a decision is about.
+type fault struct {
+	site  int  // one more than its index in the plan; 0: the decision is not about a fault
+	whole bool // whether the schedule has the fault at all
+}
+
 //go:norace
-func (c *chooser) reset() { c.ndec = 0 }
+func (c *chooser) reset() { c.ndec, c.fault = 0, fault{} }
 
 // decision is one number of a schedule, and how many ways there were.
 type decision struct {
@@ -31,6 +38,7 @@ type decision struct {
 	step       int32 // the number of operations before it
 	drawn      int32 // one more than the calling fiber if it was made for Intn, otherwise 0
 	after      bool  // it was made after an operation
+	fault      bool  // it was made for a fault
 }
 
 // decide makes one decision.
@@ -61,7 +69,9 @@ func (w *world) decide(n int, keep, after bool) int {
 	if w.ndec == len(w.decisions) {
 		w.decisions = doubled(w.decisions)
 	}
-	w.decisions[w.ndec] = decision{chosen: d, of: n, step: int32(w.nsteps), after: after}
+	w.decisions[w.ndec] = decision{
+		chosen: d, of: n, step: int32(w.nsteps), after: after, fault: w.fault.site > 0,
+	}
 	if w.ways[0] != search.Value && (d > 0 || !after || w.rests) {
 		w.chose = int32(w.ndec)
 	}

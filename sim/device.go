@@ -26,6 +26,9 @@ func (w *world) Draw(n int) int {
 	v := w.Choose(n)
 	if w.ndec > before {
 		w.decisions[before].drawn = w.current + 1
+		if w.tells {
+			w.branches[before].drawn = true
+		}
 	}
 	return v
 }

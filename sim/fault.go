@@ -45,14 +45,9 @@ func (s *Sim) Fault(name string) bool {
 	for i := range s.faults.sites {
 		if x := &s.faults.sites[i]; x.name == name {
 			if !x.asked {
-				x.reached, x.asked, x.enabled = true, true, s.choose(2) == 1
-				s.w.branchFault(name, true)
+				x.reached, x.asked, x.enabled = true, true, s.chooseFault(i, true)
 			}
-			if !x.enabled {
-				return false
-			}
-			now := s.choose(2) == 1
-			if s.w.branchFault(name, false); !now {
+			if !x.enabled || !s.chooseFault(i, false) {
 				return false
 			}
 			x.fired = true
@@ -62,6 +57,20 @@ func (s *Sim) Fault(name string) bool {
 	}
 	s.faults.missed(name)
 	return false
+}
+
+// chooseFault decides about the fault of site i: with whole, whether the schedule has it at all; otherwise, whether it
+// happens now.
+//
+//go:norace
+func (s *Sim) chooseFault(i int, whole bool) bool {
+	w, before := s.w, s.w.ndec
+	w.fault = fault{i + 1, whole}
+	d := s.choose(2)
+	if w.fault = (fault{}); w.ndec > before {
+		w.branchFault(s.faults.sites[i].name, whole)
+	}
+	return d == 1
 }
 
 // Advance advances the virtual time by d, even if fibers can run. Waits for times that pass on the way end.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/search"
 )
 
 // This file makes the rows of the table and of the chart: the operations of a failure, in order. Between them are rows
@@ -63,6 +64,42 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 		all = append(all, n.Step)
 	}
 	return all, rowOf
+}
+
+// turns marks the rows after which the schedule leaves the plain order. Numbers that were drawn and faults have rows of
+// their own, which show the decision.
+func (r *findings) turns(rowOf []int) {
+	rows := r.told.Steps
+	for i := range r.branches {
+		t := &r.branches[i]
+		at := min(int(t.step)-r.before, len(rowOf)) - 1
+		takes := t.to == search.Value && !t.drawn && t.fault == "" && at >= 0 && r.trace[at].fiber == t.by
+		if t.chosen == 0 || t.to == search.Value && !takes {
+			continue
+		}
+		for at >= 0 && rowOf[at] < 0 {
+			at--
+		}
+		if at < 0 {
+			continue
+		}
+		s := &rows[rowOf[at]]
+		s.Switches++
+		s.Takes, s.Passes = takes, t.to == search.Clock
+		switch {
+		case s.Takes:
+			s.Switch = "the select takes a ready case other than the first"
+		case s.Passes:
+			s.Switch = "time passes, although a fiber can run"
+		case t.keep && s.Actor == int(t.by):
+			s.Switch = "another fiber gets the turn, although this one could continue"
+		default:
+			s.Switch = "a fiber other than the first that can run gets the turn"
+		}
+		if s.Switches > 1 {
+			s.Switch = fmt.Sprintf("%d switches; the last: %s", s.Switches, s.Switch)
+		}
+	}
 }
 
 // uses returns the names of the channels, locks and other objects of an operation.

@@ -55,7 +55,7 @@ func (w *world) replayed(
 	f = w.follow(ctx, s, fn, script, rest)
 	r = replay.Run{Fails: f != nil, Steps: w.nsteps}
 	for _, d := range w.decisions[:w.ndec] {
-		r.Decisions = append(r.Decisions, replay.Decision{Way: d.chosen, Ways: d.of})
+		r.Decisions = append(r.Decisions, replay.Decision{Way: d.chosen, Ways: d.of, Fault: d.fault})
 	}
 	return r, f
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
 )
@@ -52,6 +53,65 @@ func TestShrinkKeepsLittle(t *testing.T) {
 		}
 		if f.Switches > 3 {
 			t.Errorf("seed %d: %d choices in %d steps", seed, f.Switches, f.Steps)
+		}
+	}
+}
+
+// storing stores each job once, unless the fault "after" happens: two of its decisions are enough to fail. The other
+// faults make it try again, which changes the order of the fibers and the number of decisions.
+func storing(ctx context.Context, s *Sim) {
+	const workers, jobs = 2, 12
+	prices := coir.NewChan[int](1, coir.WithName("prices"))
+	stored := 0
+	nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+		for i := range workers {
+			n.Go("price", func(ctx context.Context) error {
+				for range jobs {
+					_ = coir.Sleep(ctx, time.Duration(s.Intn(3))*time.Millisecond)
+					for range 2 {
+						if !s.Fault("busy") {
+							break
+						}
+						_ = coir.Sleep(ctx, 10*time.Millisecond)
+					}
+					_ = prices.Send(ctx, i)
+				}
+				return nil
+			}, coir.WithIndex(i))
+		}
+		n.Go("store", func(ctx context.Context) error {
+			for range workers * jobs {
+				_, _ = prices.Recv(ctx)
+				for range 2 {
+					_ = coir.Sleep(ctx, time.Millisecond)
+					if s.Fault("before") {
+						continue
+					}
+					if stored++; !s.Fault("after") {
+						break
+					}
+				}
+			}
+			return nil
+		})
+	})
+	if stored > workers*jobs {
+		s.Errorf("stored %d", stored)
+	}
+}
+
+// However a failure was found, the faults that it does not need are removed. If a fault that a schedule does not have
+// changed the meaning of the other decisions, more would be left.
+//
+// Spec: SM-07 (a failing schedule is made smaller)
+func TestShrinkRemovesFaults(t *testing.T) {
+	for seed := range uint64(5) {
+		f := Explore(storing, WithSeed(seed), WithStrategy(Random), WithFaults("busy", "before", "after")).Failure
+		if f == nil {
+			t.Fatalf("seed %d: not found", seed)
+		}
+		if f.Switches != 2 {
+			t.Errorf("seed %d: %d choices in %d steps, want 2", seed, f.Switches, f.Steps)
 		}
 	}
 }

@@ -69,10 +69,21 @@ func (w *world) Actor(i int) int {
 //go:norace
 func (w *world) Actors() int { return w.nfibers }
 
-// Running implements search.World.
+// Running implements search.World. A value is identified by what it decides: whether the schedule has a fault; whether
+// that fault happens now, in a fiber; or another value for a fiber. So if a schedule does not have a fault, the other
+// values remain those that they were.
 //
 //go:norace
-func (w *world) Running() int { return int(w.current) }
+func (w *world) Running() int {
+	if w.ways[0] != search.Value || w.sim == nil {
+		return int(w.current)
+	}
+	n := len(w.sim.faults.sites)
+	if w.fault.whole {
+		return w.fault.site - 1
+	}
+	return n + (n+1)*int(w.current) + w.fault.site
+}
 
 // Moves implements search.World.
 //

@@ -14,8 +14,9 @@ import (
 )
 
 // Beside the schedule that fails, a report shows its twin: a schedule that passes, and shares as many of the first
-// decisions as possible with it. The first decision in which the two differ is the one that matters: before it the
-// program could still end well. Package replay finds the twin.
+// decisions as possible with it. If possible, it has no faults that the failing schedule does not have: then the
+// difference is the order. The first decision in which the two differ is the one that matters: before it the program
+// could still end well. Package replay finds the twin.
 
 // twin is the result of the search for the twin of a failure.
 type twin struct {
@@ -31,6 +32,7 @@ type branch struct {
 	of     int   // the number of ways
 	chosen int
 	keep   bool   // the fiber that ran could continue
+	drawn  bool   // the decision is a number that the program draws
 	fault  string // if not empty, the decision is whether this fault happens
 	whole  bool   // the decision is whether the fault happens in the schedule at all
 }
@@ -55,7 +57,7 @@ func (w *world) branch(d int, keep bool) {
 //
 //go:norace
 func (w *world) branchFault(name string, whole bool) {
-	if w.tells && w.running && w.fail == nil && w.ndec > 0 {
+	if w.tells {
 		w.branches[w.ndec-1].fault, w.branches[w.ndec-1].whole = name, whole
 	}
 }
@@ -70,10 +72,10 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	}
 	failed := make([]replay.Decision, len(f.script))
 	for i := range failed {
-		failed[i] = replay.Decision{Way: f.script[i], Ways: f.ways[i]}
+		failed[i] = replay.Decision{Way: f.script[i], Ways: f.ways[i], Fault: f.branches[i].fault != ""}
 	}
 	run := func(script []int, rule int) replay.Run {
-		r, g := w.replayed(ctx, s, fn, script, search.Rule(rule))
+		r, g := w.replayed(ctx, s, fn, script, &faultless{search.Rule(rule), w})
 		if g != nil && g.Kind == KindBlocked {
 			r.Steps = twinLimits.Steps // that takes real time, so try no more
 		}
@@ -96,6 +98,22 @@ func (w *world) twin(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 	return t
 }
 
+// faultless is a strategy without faults.
+type faultless struct {
+	search.Strategy
+	w *world
+}
+
+// Choose implements search.Strategy.
+//
+//go:norace
+func (s *faultless) Choose(f *search.Fork) int {
+	if s.w.fault.site > 0 {
+		return 0
+	}
+	return s.Strategy.Choose(f)
+}
+
 // way returns which way the schedule went at a decision, as a sentence.
 func (r *findings) way(at int) string {
 	t := &r.branches[at]
@@ -103,9 +121,9 @@ func (r *findings) way(at int) string {
 	switch {
 	case t.fault != "" && t.whole:
 		if t.chosen == 0 {
-			return "the fault " + shown(t.fault) + " never happened"
+			return "the fault " + shown(t.fault) + " was ruled out"
 		}
-		return "the fault " + shown(t.fault) + " could happen"
+		return "the fault " + shown(t.fault) + " was allowed" + r.firstFault(t.fault, max(step, 0))
 	case t.fault != "":
 		if t.chosen == 0 {
 			return "the fault " + shown(t.fault) + " did not happen"
@@ -137,6 +155,16 @@ func (r *findings) way(at int) string {
 		}
 	}
 	return r.labels[t.to] + verb
+}
+
+// firstFault returns where an allowed fault happened first from an operation on, as words to append.
+func (r *findings) firstFault(name string, from int) string {
+	for s := from; s < len(r.trace); s++ {
+		if e := &r.trace[s]; e.op.Kind == opFault && e.op.Name == name {
+			return fmt.Sprintf(", and first happened at step %d", r.before+s+1)
+		}
+	}
+	return ", but did not happen"
 }
 
 // chose returns which case a select took, in the past tense.
@@ -219,7 +247,9 @@ func (r *findings) sayDivergence(b *strings.Builder) {
 	if t == nil {
 		return
 	}
-	p := &report.Divergence{Tried: t.Tried, Sure: t.Sure, What: "program", Decisions: len(r.script)}
+	p := &report.Divergence{
+		Tried: t.Tried, Sure: t.Sure, Spared: t.Spared, What: "program", Decisions: len(r.script),
+	}
 	if t.Twin != nil {
 		q := r.traced().Twin
 		if q == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,6 +153,71 @@ func TestTwins(t *testing.T) {
 			}
 			if again := found(t, c.kind, c.fn, c.opts...); again.Error() != f.Error() {
 				t.Errorf("another report:\n%v\nwas:\n%v", again, f)
+			}
+		})
+	}
+}
+
+// excused has two fibers that each read a number, and then write the number that follows it. A lost update is no error
+// if a fault happens.
+func excused(ctx context.Context, s *Sim) {
+	var n atomic.Int32
+	nursery(ctx, func(_ context.Context, of *coir.Nursery) {
+		for i := range 2 {
+			of.Go("adds", func(ctx context.Context) error {
+				was := n.Load()
+				_ = coir.Yield(ctx)
+				n.Store(was + 1)
+				return nil
+			}, coir.WithIndex(i))
+		}
+	})
+	if n.Load() != 2 && !s.Fault("excuse") {
+		s.Errorf("n is %d", n.Load())
+	}
+}
+
+// A passing schedule that has a fault which the failing one does not have would only show that the fault matters. It is
+// the twin only if no other schedule passes.
+func TestTheTwinHasNoMoreFaults(t *testing.T) {
+	f := found(t, KindError, excused, WithFaults("excuse"))
+	says(t, f, "diverges here: ", "  no schedule without further faults that passes has more in common with this one\n")
+	saysNot(t, f, "fault excuse")
+	f = found(t, KindError, func(ctx context.Context, s *Sim) {
+		if _ = coir.Yield(ctx); !s.Fault("stop") {
+			s.Errorf("always")
+		}
+	}, WithFaults("stop"))
+	says(t, f, "after step 1 the fault stop was ruled out; in the schedule that passes, the fault stop was allowed, and "+
+		"first happened at step 2\n")
+}
+
+// Each decision for which another fiber gets the turn, time passes or another case is chosen has a mark, as in the
+// reports of coir test.
+func TestSwitchesAreMarked(t *testing.T) {
+	for _, c := range []struct {
+		name, legend string
+		kind         Kind
+		fn           func(context.Context, *Sim)
+		opts         []Option
+	}{
+		{"turns", "another fiber gets the turn after this;", KindDeadlock, crossed, nil},
+		{"a case", "", KindError, dropping, nil},
+		{"time", "", KindError, impatient, []Option{WithClock(ClockRacing)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := found(t, c.kind, c.fn, c.opts...)
+			n := 0
+			for _, s := range newReport(f).drawing().Steps {
+				if n += s.Switches; (s.Switches > 0) != (s.Switch != "") {
+					t.Errorf("step %d has %d switches, %q", s.Number, s.Switches, s.Switch)
+				}
+			}
+			if n != f.Switches || n == 0 {
+				t.Errorf("%d marks of %d choices:\n%v", n, f.Switches, f)
+			}
+			if c.legend != "" {
+				says(t, f, "marks: > leaves the plain order: "+c.legend, "   >")
 			}
 		})
 	}

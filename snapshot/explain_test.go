@@ -334,6 +334,12 @@ func TestCertainCyclesAreExplained(t *testing.T) {
 		{"a lock taken twice", Snapshot{
 			Fibers: []Fiber{waiting(1, "a", lock(11, "mu")), runs}, Objects: []Object{mutex(11, "mu", 1)},
 		}, nil, []string{"certain deadlock: a waits to lock mu, held by itself: a deadlock, for 3.1s"}},
+		{"a lock that it takes while each of the snapshots is made", Snapshot{
+			Fibers: []Fiber{waiting(1, "a", lock(11, "mu")), runs}, Objects: []Object{mutex(11, "mu", 1)},
+		}, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
+		{"a lock that it takes while the later snapshot is made", Snapshot{
+			Fibers: []Fiber{waiting(1, "a", lock(11, "mu")), runs}, Objects: []Object{mutex(11, "mu", 1)},
+		}, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders = nil }, nil},
 		{"a lock and the end of a fiber", Snapshot{
 			Fibers:  []Fiber{waiting(1, "a", end(2)), waiting(2, "b", lock(11, "mu")), runs},
 			Objects: []Object{mutex(11, "mu", 1)},

@@ -83,6 +83,7 @@ type Step struct {
 
 	Switches int  // the number of decisions at this step that depart from the plain order
 	Takes    bool // the last of them chooses the case of a select
+	Passes   bool // the last of them lets time pass
 	Inner    bool // a part of a call; the number of such parts does not matter
 	Mute     bool // says little about what the actor does, such as its start
 	Waits    bool // the actor waits in it at the end

@@ -9,8 +9,12 @@ import (
 	"math"
 )
 
-// Decision is a decision that a schedule made: the way taken, and the number of ways.
-type Decision struct{ Way, Ways int }
+// Decision is a decision that a schedule made: the way taken, the number of ways, and whether it is about a fault: then
+// way 0 is that the fault does not happen.
+type Decision struct {
+	Way, Ways int
+	Fault     bool
+}
 
 // Script returns the ways of decisions, without the zeros at the end.
 func Script(decisions []Decision) []int {

@@ -158,7 +158,7 @@ func TestShrinkJoinsTurns(t *testing.T) {
 			if k >= len(way) {
 				k, misfit = 0, true
 			}
-			r.Decisions = append(r.Decisions, Decision{k, len(way)})
+			r.Decisions = append(r.Decisions, Decision{Way: k, Ways: len(way)})
 			return k
 		}
 		for now := 0; r.Steps < actors*things; r.Steps++ {
@@ -220,6 +220,33 @@ func TestShrinkJoinsTurns(t *testing.T) {
 	}
 }
 
+// Five turns, of which none can be removed alone, are removed together, and so are two of three values.
+func TestShrinkRemovesManyAtOnce(t *testing.T) {
+	turns := []Turn{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {1, 3}}
+	follow := func(c *Course) Run {
+		r := Run{Steps: 10, Course: c}
+		v := c.Values[0]
+		r.Fails = (len(c.Turns) == 0 || len(c.Turns) == len(turns)) && v[0] == v[1] && v[2] == 1
+		for range c.Turns {
+			r.Decisions = append(r.Decisions, Decision{Way: 1, Ways: 2})
+		}
+		for _, way := range v {
+			r.Decisions = append(r.Decisions, Decision{Way: way, Ways: 2})
+		}
+		return r
+	}
+	failed := follow(&Course{turns, [][]int{{1, 1, 1}}})
+	try := func(script []int) Run {
+		if slices.Equal(script, Script(failed.Decisions)) {
+			return failed
+		}
+		return Run{Steps: 10, Decisions: make([]Decision, len(failed.Decisions))}
+	}
+	if small, _ := Shrink(failed, try, follow, 100_000, 100_000); !slices.Equal(small, []int{0, 0, 1}) {
+		t.Error(small)
+	}
+}
+
 func TestTwinSharesTheMost(t *testing.T) {
 	const length = 400
 	// The schedule passes if decision 120 or, before it, decision 7 is not 0.
@@ -249,7 +276,7 @@ func TestTwinSharesTheMost(t *testing.T) {
 		t.Errorf("%d schedules were tried, of at most 30", p.Tried)
 	}
 	never := func(script []int, _ int) Run {
-		r := Run{Fails: true, Steps: 3, Decisions: []Decision{{0, 2}, {0, 2}, {0, 2}}}
+		r := Run{Fails: true, Steps: 3, Decisions: []Decision{{Ways: 2}, {Ways: 2}, {Ways: 2}}}
 		for i := range script {
 			r.Decisions[i].Way = script[i]
 		}
@@ -257,5 +284,38 @@ func TestTwinSharesTheMost(t *testing.T) {
 	}
 	if p = Twin(never(nil, 0).Decisions, never, Limits{Steps: 10_000, Schedules: 2000, All: 1000}); p.Twin != nil || !p.Sure || p.Tried != 7 {
 		t.Errorf("%+v of a schedule that has no twin", p)
+	}
+}
+
+// A schedule with more faults than the failing one is a twin only if no other schedule passes, however much it has in
+// common.
+func TestTwinHasNoMoreFaults(t *testing.T) {
+	const length = 10
+	// The schedule passes if decision 2 or, which is about a fault, decision 8 is 1.
+	var order bool
+	run := func(script []int, rule int) Run {
+		r := Run{Steps: length, Decisions: make([]Decision, length)}
+		for i := range r.Decisions {
+			r.Decisions[i] = Decision{Ways: 2, Fault: i == 8 || i == 4}
+			if i < len(script) {
+				r.Decisions[i].Way = script[i]
+			} else if rule > 1 {
+				r.Decisions[i].Way = rule & 1
+			}
+		}
+		r.Fails = r.Decisions[8].Way == 0 && (!order || r.Decisions[2].Way == 0)
+		return r
+	}
+	for _, limits := range []Limits{{Steps: 1_000_000, Schedules: 5000, All: 1_000_000}, {Steps: 1_000_000, Schedules: 5000}} {
+		order = true
+		p := Twin(run(nil, 0).Decisions, run, limits)
+		if want := []int{0, 0, 1, 0, 0, 0, 0, 0, 0, 0}; p.At != 2 || !p.Spared || !slices.Equal(p.Twin, want) {
+			t.Errorf("%+v, want a twin that differs in decision 2", p)
+		}
+		order = false
+		p = Twin(run(nil, 0).Decisions, run, limits)
+		if want := []int{0, 0, 0, 0, 0, 0, 0, 0, 1, 0}; p.At != 8 || p.Spared || !slices.Equal(p.Twin, want) {
+			t.Errorf("%+v, want a twin with the fault, because no other schedule passes", p)
+		}
 	}
 }

@@ -14,7 +14,7 @@ type Run struct {
 // an earlier decision differs.
 type Course struct {
 	Turns  []Turn
-	Values [][]int // the values chosen for each actor, in order
+	Values [][]int // the values chosen, in order: those of list i of search.World.Running are Values[i+1]
 }
 
 // Turn is a part of a schedule in which one actor runs, until it has been chosen To times since the schedule began; see
@@ -24,6 +24,7 @@ type Turn = struct{ Actor, To int }
 // Shrink makes a failing schedule smaller: fewer decisions that are not 0, as long as it fails in the same way.
 //
 // It first tries all schedules with at most one decision that is not 0, because in a small program one is often enough.
+// That a schedule has a fault, and that the fault happens, count as one.
 // Then it sets whole stretches of the failing schedule to 0 or removes them, halving their length down to one. That
 // ends when no single decision can be removed, often with far more decisions than necessary. So it then joins turns of
 // the same actor, and cuts again. At last it tries all schedules with two, three, ... decisions that are not 0, as long
@@ -108,7 +109,8 @@ func (s *shrinker) better(r *Run) bool {
 }
 
 // join simplifies the course of the best schedule by setting values to 0, and by moving the work of a turn to a later
-// or an earlier turn of the same actor.
+// or an earlier turn of the same actor. It tries many at a time first, down from all: each of two faults may need the
+// other one, or the turns may only be there for the sake of a value.
 func (s *shrinker) join(follow func(c *Course) Run, most int) {
 	s.spent = 0
 	if s.course == nil {
@@ -136,19 +138,24 @@ func (s *shrinker) join(follow func(c *Course) Run, most int) {
 	}
 	for again := true; again; {
 		again = false
-		for actor := range now.Values {
-			for k := 0; actor < len(now.Values) && k < len(now.Values[actor]) && s.spent < most; k++ {
-				if now.Values[actor][k] == 0 {
-					continue
+		for size := len(chosen(now.Values)); size > 0; size /= 2 {
+			for at := 0; s.spent < most; {
+				all := chosen(now.Values)
+				if at >= len(all) {
+					break
 				}
-				// Without this value, such as a fault, the others do what they did.
-				values := slices.Clone(now.Values)
-				values[actor] = slices.Clone(values[actor])
-				values[actor][k] = 0
-				again = try(now.Turns, values) || again
+				// Without these values, such as faults, the others do what they did.
+				if try(now.Turns, without(now.Values, all[at:min(at+size, len(all))])) {
+					again = true
+				} else {
+					at += size
+				}
 			}
 		}
-		for size := len(now.Turns) / 2; size > 0; size /= 2 {
+		again = s.pairs(most, func() []spot { return chosen(now.Values) }, func(a, b spot) bool {
+			return try(now.Turns, without(without(now.Values, []spot{a}), []spot{b}))
+		}) || again
+		for size := len(now.Turns); size > 0; size /= 2 {
 			for at := 0; at < len(now.Turns) && s.spent < most; {
 				// Without this turn, the actor does its work in its next one.
 				if try(slices.Delete(slices.Clone(now.Turns), at, min(at+size, len(now.Turns))), now.Values) {
@@ -166,6 +173,55 @@ func (s *shrinker) join(follow func(c *Course) Run, most int) {
 			}
 		}
 	}
+}
+
+// spot is the place of a value: its list, and its index there.
+type spot struct{ list, at int }
+
+// mostPaired is the most values that are not 0 of which pairs are removed.
+const mostPaired = 12
+
+// pairs calls remove for each pair of values that are not 0, if there are few, until one can be removed. It then begins
+// again with those that are left. It reports whether a pair was removed.
+func (s *shrinker) pairs(most int, left func() []spot, remove func(a, b spot) bool) (removed bool) {
+	for again := true; again; {
+		again = false
+		all := left()
+		if len(all) > mostPaired {
+			return removed
+		}
+		for k := 0; k < len(all) && !again; k++ {
+			for n := k + 1; n < len(all) && !again && s.spent < most; n++ {
+				again = remove(all[k], all[n])
+			}
+		}
+		removed = removed || again
+	}
+	return removed
+}
+
+// chosen returns the places of the values that are not 0.
+func chosen(values [][]int) (all []spot) {
+	for list, of := range values {
+		for at, v := range of {
+			if v != 0 {
+				all = append(all, spot{list, at})
+			}
+		}
+	}
+	return all
+}
+
+// without returns the values, with 0 at some places.
+func without(values [][]int, spots []spot) [][]int {
+	values = slices.Clone(values)
+	for k, p := range spots {
+		if k == 0 || spots[k-1].list != p.list {
+			values[p.list] = slices.Clone(values[p.list])
+		}
+		values[p.list][p.at] = 0
+	}
+	return values
 }
 
 // earlier returns the turns with the next turn of the actor of turn at joined to that one, or nil if there is none.
@@ -258,8 +314,12 @@ func (s *shrinker) deepen(script []int, more, most int) bool {
 		return true
 	}
 	r, better := s.try(script)
-	if better || more == 0 {
-		return better
+	if better {
+		return true
+	}
+	if more == 0 {
+		s.strike(script, r.Decisions, most)
+		return false
 	}
 	if s.lastFirst {
 		for at := len(script); at < len(r.Decisions); at++ {
@@ -276,6 +336,21 @@ func (s *shrinker) deepen(script []int, more, most int) bool {
 		}
 	}
 	return false
+}
+
+// strike tries a script followed by one more decision about a fault, if its last decision is about a fault too: that a
+// schedule has a fault changes nothing until the fault happens. So the two count as one. If that fails, a schedule with
+// fewer decisions may fail too, so the search goes on.
+func (s *shrinker) strike(script []int, ran []Decision, most int) {
+	if len(script) == 0 || len(script) > len(ran) || !ran[len(script)-1].Fault {
+		return
+	}
+	n := Switches(script) + 1
+	for at := len(script); at < len(ran) && n < s.fewest && s.spent <= most; at++ {
+		if ran[at].Fault {
+			s.try(extended(script, at, 1))
+		}
+	}
 }
 
 // extended returns the script with zeros up to a place, and d there.

@@ -8,6 +8,9 @@ type Pair struct {
 	At    int   // the first decision in which the two differ
 	Tried int   // the number of schedules tried
 	Sure  bool  // no passing schedule has more decisions in common, or no schedule passes at all
+
+	// Spared says that schedules with faults that the failing one does not have were left out, also of Sure.
+	Spared bool
 }
 
 // Limits limit the search for a twin: how many steps and schedules it may use, and how many of the steps it uses to try
@@ -22,8 +25,24 @@ type Limits struct{ Steps, Schedules, All int }
 // too far away to try all schedules in between, a binary search finds the place from which on all schedules fail. No
 // rule finds every passing schedule, so another schedule may have more decisions in common than the twin that is then
 // found. The result depends only on the schedules.
+//
+// A fault may make a program pass, for example because it ends early. A twin with that fault would only show that. So
+// schedules with faults that the failing one does not have are tried only if no other schedule passes.
 func Twin(failed []Decision, try func(script []int, rule int) Run, limits Limits) Pair {
-	t := &twins{run: try, failed: failed, limits: limits}
+	p := twinOf(failed, try, limits, true)
+	if p.Twin != nil || !p.Spared {
+		return p
+	}
+	all := twinOf(failed, try, limits, false)
+	if !all.Sure {
+		all.Tried += p.Tried
+	}
+	return all
+}
+
+// twinOf searches for a twin: if spares is set, without faults that the failing schedule does not have.
+func twinOf(failed []Decision, try func(script []int, rule int) Run, limits Limits, spares bool) Pair {
+	t := &twins{run: try, failed: failed, limits: limits, spares: spares}
 	t.best.At = -1
 	first, done := t.all()
 	if !done {
@@ -42,6 +61,7 @@ type twins struct {
 	run    func(script []int, rule int) Run
 	failed []Decision
 	limits Limits
+	spares bool // leaves out schedules with more faults
 	best   Pair
 	tried  int
 	spent  int // steps
@@ -73,6 +93,10 @@ func (t *twins) try(script []int, rule int) (r Run, better bool) {
 	at := 0
 	for at < len(t.failed) && at < len(r.Decisions) && t.failed[at].Way == r.Decisions[at].Way {
 		at++
+	}
+	if t.spares && slices.ContainsFunc(r.Decisions[at:], func(d Decision) bool { return d.Fault && d.Way != 0 }) {
+		r.Fails, t.best.Spared = true, true
+		return r, false
 	}
 	if at <= t.best.At || at == len(t.failed) || at == len(r.Decisions) { // the last: the program did not repeat itself
 		return r, false
@@ -107,7 +131,7 @@ func ways(decisions []Decision) []int {
 func (t *twins) all() (first int, done bool) {
 	for at := len(t.failed) - 1; at >= 0; at-- {
 		for way := range t.failed[at].Ways {
-			if way == t.failed[at].Way {
+			if way == t.failed[at].Way || t.leavesOut(t.failed[at], way) {
 				continue
 			}
 			script := t.script(at, way)
@@ -119,17 +143,24 @@ func (t *twins) all() (first int, done bool) {
 				if better {
 					return at, true
 				}
-				script = after(r.Decisions, at+1)
+				script = t.after(r.Decisions, at+1)
 			}
 		}
 	}
 	return 0, true
 }
 
+// leavesOut reports whether a schedule that takes a way has more faults, and so is left out.
+func (t *twins) leavesOut(d Decision, way int) bool {
+	out := t.spares && d.Fault && way != 0
+	t.best.Spared = t.best.Spared || out
+	return out
+}
+
 // after returns the script that comes after a run, of those that have its first n decisions; nil if there is none.
-func after(run []Decision, n int) []int {
+func (t *twins) after(run []Decision, n int) []int {
 	for at := len(run) - 1; at >= n; at-- {
-		if run[at].Way+1 < run[at].Ways {
+		if next := run[at].Way + 1; next < run[at].Ways && !t.leavesOut(run[at], next) {
 			script := ways(run[:at+1])
 			script[at]++
 			return script
@@ -179,7 +210,10 @@ func (t *twins) climb(most int) {
 	for at := t.best.At + 1; at <= min(t.best.At+far, most, len(t.failed)-1) && !t.over(); at++ {
 		was := t.best.At
 		for way := 0; way < t.failed[at].Ways && !t.over(); way++ {
-			for rule := 0; rule <= 2 && way != t.failed[at].Way && !t.over(); rule++ {
+			if way == t.failed[at].Way || t.leavesOut(t.failed[at], way) {
+				continue
+			}
+			for rule := 0; rule <= 2 && !t.over(); rule++ {
 				t.try(t.script(at, way), rule)
 			}
 		}

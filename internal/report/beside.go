@@ -26,6 +26,7 @@ type Divergence struct {
 	Own           bool   // the line of the first step of Fails is in the module of the user
 	Tried         int    // the number of schedules tried
 	Sure          bool   // no passing schedule has more in common; or no schedule passes
+	Spared        bool   // schedules with more faults than the failing one were left out
 	What          string // the word for what runs: program
 	Decisions     int    // the number of decisions in the failing schedule
 }
@@ -102,9 +103,14 @@ const farAway = 50
 // another order, which only matters much later. A line of the user's own module is a decision of the user's program, so
 // there the sentence does not leave that open.
 func found(p *Divergence) string {
-	text := fmt.Sprintf("of %s that were tried, this one passes and has the most in common", Count(p.Tried, "schedule"))
+	without := ""
+	if p.Spared {
+		without = " without further faults"
+	}
+	text := fmt.Sprintf("of %s%s that were tried, this one passes and has the most in common",
+		Count(p.Tried, "schedule"), without)
 	if p.Sure {
-		text = "no schedule that passes has more in common with this one"
+		text = "no schedule" + without + " that passes has more in common with this one"
 	}
 	if p.Later > farAway {
 		text += fmt.Sprintf("; the failure comes %s steps later", chart.Grouped(p.Later))

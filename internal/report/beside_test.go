@@ -16,6 +16,10 @@ func TestTwinsInWords(t *testing.T) {
 			"the failure comes 1,146 steps later, so the cause may be there, and not where the two diverge"},
 		{found(&Divergence{Tried: 7, Sure: true, Later: 1146, Own: true}), "no schedule that passes has more in common with " +
 			"this one; the failure comes 1,146 steps later"},
+		{found(&Divergence{Tried: 7, Sure: true, Spared: true, Later: 3}),
+			"no schedule without further faults that passes has more in common with this one"},
+		{found(&Divergence{Tried: 7, Spared: true, Later: 3}),
+			"of 7 schedules without further faults that were tried, this one passes and has the most in common"},
 		{alone("test", 0, 0, true), "there was nothing to decide: the test fails in its only schedule"},
 		{alone("test", 3, 7, true), "no schedule passes: all 8 schedules were tried"},
 		{alone("test", 3, 1200, false),

@@ -32,6 +32,8 @@ type Trace struct {
 	Decided  []int                   // the actors of the decisions that matter, beginning with the last
 	Broken   []int                   // the steps that were cut short, so that a value may be lost; the most relevant first
 	Forked   int                     // the number of the step after which the same decisions had another result; 0: none
+	Done     bool                    // a step is an operation that was performed, not one that is about to be
+	Inside   string                  // what steps without a row are, in words that follow "are"; empty: not said
 	Exact    time.Duration           // the unit to which times are rounded; 0: times are not rounded
 	Long     func() string           // the text above a long table; nil: none
 

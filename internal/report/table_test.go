@@ -81,6 +81,50 @@ func TestColumnOfAStepThatWasCutShort(t *testing.T) {
 	}
 }
 
+// If the numbers of steps do not follow each other, although no step is left out, a line above the table says why.
+func TestMissingNumbersAreExplained(t *testing.T) {
+	const text = "numbers that are missing are steps of a library\n"
+	of := []chart.Actor{{Name: "a"}, {Name: "b"}}
+	for _, c := range []struct {
+		inside string
+		steps  []chart.Step
+		want   bool
+	}{
+		{"steps of a library", []chart.Step{{Number: 1, Text: "go"}, {Number: 3, Text: "end"}}, true},
+		{"steps of a library", []chart.Step{{Number: 1, Text: "go"}, {Text: "log: x"}, {Number: 3, Text: "end"}}, true},
+		{"steps of a library", []chart.Step{{Number: 1, Text: "go"}, {Text: "log: x"}, {Number: 2, Text: "end"}}, false},
+		{"", []chart.Step{{Number: 1, Text: "go"}, {Number: 3, Text: "end"}}, false},
+	} {
+		var b strings.Builder
+		(&Trace{Chart: &chart.Chart{Actors: "fibers", Of: of, Steps: c.steps}, Total: 3, Inside: c.inside}).Table(&b)
+		if strings.Contains(b.String(), text) != c.want {
+			t.Errorf("of %v:\n%s", c.steps, b.String())
+		}
+	}
+}
+
+// The marks of switches say what the schedule did instead, and whether before or after the step.
+func TestWordsOfSwitches(t *testing.T) {
+	c := &chart.Chart{Actors: "fibers", Of: []chart.Actor{{Name: "a"}}, Steps: []chart.Step{
+		{Number: 1, Text: "go", Switches: 1}, {Number: 2, Text: "select", Switches: 2, Takes: true},
+		{Number: 3, Text: "sleep", Switches: 1, Passes: true},
+	}}
+	for done, then := range map[bool]string{false: "before this is done", true: "after this"} {
+		var b strings.Builder
+		(&Trace{Chart: c, Total: 3, Done: done}).Table(&b)
+		for _, want := range []string{
+			"marks: > leaves the plain order: another fiber gets the turn " + then +
+				"; > leaves the plain order: another case would come first" +
+				"; > leaves the plain order: time passes after this, although a fiber could run\n",
+			"   >1 | go ", "  >>2 | select ", "   >3 | sleep ",
+		} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("no %q in\n%s", want, b.String())
+			}
+		}
+	}
+}
+
 // If an actor only starts others in the first rows, they become one line, unless the schedule leaves the plain order
 // there.
 func TestTheStartIsOneLine(t *testing.T) {

@@ -28,15 +28,22 @@ func (c *table) time(s *chart.Step) time.Duration { return s.At.Round(max(c.Exac
 
 // legend explains the marks of the table.
 func (c *table) legend() {
-	var diverges, turns, cases, waits, arrow bool
+	var diverges, turns, cases, passes, waits, arrow bool
 	for _, row := range c.rows {
 		if row.Left > 0 || row.Again > 0 {
 			continue
 		}
 		s, here := &c.all[row.Step], row.Step == c.diverges
 		diverges = diverges || here
-		turns = turns || !here && s.Switches > 0 && !s.Takes
-		cases = cases || !here && s.Switches > 0 && s.Takes
+		switch {
+		case here || s.Switches == 0:
+		case s.Takes:
+			cases = true
+		case s.Passes:
+			passes = true
+		default:
+			turns = true
+		}
 		waits = waits || s.Waits
 		arrow = arrow || strings.Contains(s.Text, " → ")
 	}
@@ -44,10 +51,31 @@ func (c *table) legend() {
 	if c.Forked > 0 {
 		here.Meaning = "here the same decisions gave a different run"
 	}
+	then := "before this is done"
+	if c.Done {
+		then = "after this"
+	}
 	Legend(c, c.Indent,
-		Sign{turns, ">", "leaves the plain order: another " + c.one() + " gets the turn before this is done"},
+		Sign{turns, ">", "leaves the plain order: another " + c.one() + " gets the turn " + then},
 		Sign{cases, ">", "leaves the plain order: another case would come first"},
+		Sign{passes, ">", "leaves the plain order: time passes after this, although a " + c.one() + " could run"},
 		here, Sign{waits, WaitMark, "waits at the end"}, Sign{arrow, "→", "the result"})
+	if c.Inside != "" && c.skipsNumbers() {
+		c.line(c.Builder, "numbers that are missing are %s", c.Inside)
+	}
+}
+
+// skipsNumbers reports whether the numbers of two rows do not follow each other, although no step between them is left
+// out.
+func (c *table) skipsNumbers() bool {
+	for k := 1; k < len(c.rows); k++ {
+		a, b := c.rows[k-1], c.rows[k]
+		if a.Left == 0 && a.Again == 0 && b.Left == 0 && b.Again == 0 && b.Step == a.Step+1 &&
+			c.numberOf(b.Step) > c.numberOf(a.Step)+1 {
+			return true
+		}
+	}
+	return false
 }
 
 // marked returns the number of a row with its mark: one > for each switch, or a mark that the schedule diverges.

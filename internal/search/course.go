@@ -12,9 +12,9 @@ type Course struct {
 
 	follows bool // follows turns, not script
 	turns   []Turn
-	values  [][]int // for each actor, the values to choose for it, in order; the first list is for no actor
+	values  [][]int // the values to choose, in order; those of list i (see World.Running) are values[i+1]
 	at      int     // the index of the first turn that has not ended
-	used    []int   // number of values used, for each actor
+	used    []int   // number of values used, of each list
 
 	ran    table[Turn]
 	chosen table[value]
@@ -22,7 +22,7 @@ type Course struct {
 }
 
 // value is a chosen value.
-type value struct{ actor, way int }
+type value struct{ list, way int }
 
 // mostTurns limits the number of recorded turns.
 const mostTurns = 1 << 20
@@ -45,10 +45,10 @@ func (c *Course) begin(follows bool, ways []int, turns []Turn, values [][]int) {
 func (c *Course) Ran() (turns []Turn, values [][]int, ok bool) {
 	turns = append(turns, c.ran.rows[:c.ran.n]...)
 	for _, v := range c.chosen.rows[:c.chosen.n] {
-		for len(values) <= v.actor+1 {
+		for len(values) <= v.list+1 {
 			values = append(values, nil)
 		}
-		values[v.actor+1] = append(values[v.actor+1], v.way)
+		values[v.list+1] = append(values[v.list+1], v.way)
 	}
 	return turns, values, !c.ran.full && !c.chosen.full
 }
@@ -154,18 +154,18 @@ func (c *Course) done(w World, t Turn) bool {
 	return t.Actor < w.Actors() && int(w.Moves(t.Actor)) >= t.To
 }
 
-// value returns the next value for an actor.
+// value returns the next value of a list.
 //
 //go:norace
-func (c *Course) value(f *Fork, actor int) int {
+func (c *Course) value(f *Fork, list int) int {
 	if !c.follows {
 		return c.script.Choose(f)
 	}
-	if actor+1 >= len(c.used) {
+	if list+1 >= len(c.used) {
 		return 0
 	}
-	i, of := c.used[actor+1], c.values[actor+1]
-	c.used[actor+1]++
+	i, of := c.used[list+1], c.values[list+1]
+	c.used[list+1]++
 	if i < len(of) && of[i] < f.N {
 		return of[i]
 	}

@@ -34,8 +34,9 @@ type World interface {
 	Actor(i int) int
 	// Actors returns how many actors there are.
 	Actors() int
-	// Running returns the number of the actor that runs, or for which a value is chosen. It is negative if there is
-	// none.
+	// Running returns the number of the actor that runs. It is negative if there is none. If a value is chosen, Running
+	// returns the number of the list to which the value belongs, such as the values of one actor: the values of a list
+	// keep their order, whatever happens in other lists.
 	Running() int
 	// Moves returns how often an actor was chosen.
 	Moves(actor int) int32
