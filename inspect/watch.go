@@ -29,7 +29,7 @@ const (
 	mostStacks = 1000
 )
 
-// WithInterval sets the time between two snapshots of [Watch], in place of ten seconds.
+// WithInterval sets how often [Watch] looks, in place of every ten seconds.
 func WithInterval(d time.Duration) Option {
 	return func(o *settings) { o.interval = d }
 }
@@ -64,8 +64,9 @@ func WithFlightRecorder(r *trace.FlightRecorder) Option {
 //
 //	go inspect.Watch(ctx)
 //
-// Every ten seconds Watch takes a snapshot, which takes about a microsecond for each fiber. It keeps two of them, of at
-// most 100,000 fibers with about 500 bytes each.
+// Every ten seconds Watch takes two snapshots, a tenth of a second apart, each of which takes about a microsecond for
+// each fiber. It keeps two of them, of at most 100,000 fibers with about 500 bytes each. A problem that comes and goes
+// between them is not logged; for shorter ones, look more often: see [WithInterval].
 func Watch(ctx context.Context, opts ...Option) error {
 	o := settings{interval: everyLook}
 	for _, opt := range opts {
@@ -150,13 +151,11 @@ func (w *watcher) begin() {
 
 // look takes a snapshot of a source, and logs what is wrong now and was not wrong last time.
 func (w *watcher) look(ctx context.Context, of *watched) {
-	of.begin()
-	later := (&collect{most: mostShown, room: &of.now}).from(of.Source, false)
-	of.carry(later)
-	var why []snapshot.Explanation
-	if of.last != nil {
-		why = firstOf(w.explain(of.last, later), mostExplained)
+	if of.prepare(ctx, of.Source) != nil {
+		return // ctx has ended
 	}
+	later := (&collect{most: mostShown, room: &of.now}).from(of.Source, false)
+	why := firstOf(of.explain(later, w.explain), mostExplained)
 	of.keep(later)
 	news := unlike(why, of.told)
 	of.told = why
