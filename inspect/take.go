@@ -30,7 +30,8 @@ import (
 
 const (
 	fresh     = 250 * time.Millisecond // the time for which requests share a document
-	apart     = 100 * time.Millisecond // the time between the two snapshots of prepare; the first one is only for Explain
+	apart     = 100 * time.Millisecond // the time between the first two snapshots; the first one is only for Explain
+	brief     = 50 * time.Millisecond  // the time between two snapshots that show only what a glance can show: see prepare
 	settled   = 500 * time.Millisecond // the age at which a snapshot is compared with newer ones, except for the first
 	stale     = 2 * time.Second        // the age at which a snapshot is too old to show what is new: see prepare
 	idle      = 10 * time.Second       // the time without requests after which nothing is kept
@@ -190,7 +191,7 @@ func (t *cache) take(ctx context.Context, k key) (*document, error) {
 		return t.packed(func(to io.Writer) error { return t.recorder.WriteTrace(to, k.last) })
 	}
 	source, of := t.of[k.of], &t.kept[k.of]
-	if err := of.prepare(ctx, source); err != nil {
+	if err := of.prepare(ctx, source, apart); err != nil {
 		return nil, err
 	}
 	explain := func(later *snapshot.Snapshot) []snapshot.Explanation { return of.explain(later, t.explain) }
@@ -260,17 +261,21 @@ type kept struct {
 
 // prepare makes room for a snapshot. A problem is explained by two snapshots that both show it. If those that are kept
 // are stale, prepare first takes another one: otherwise a deadlock that is younger than they are would not be reported.
-func (k *kept) prepare(ctx context.Context, source Source) error {
+// Then it waits, if there was none at all for the given time. In a brief time a fiber in a call, or that computes, does
+// not look stuck, and Explain reports neither.
+func (k *kept) prepare(ctx context.Context, source Source, first time.Duration) error {
 	k.begin()
 	k.paired = false
 	if k.last != nil && time.Since(k.kept) < stale {
 		return nil
 	}
-	k.paired = k.last != nil
+	pause := first
+	if k.paired = k.last != nil; k.paired {
+		pause = brief
+	}
 	s := (&collect{most: mostShown, room: &k.now}).from(source, false)
-	k.carry(s)
 	k.keep(s)
-	wait := time.NewTimer(apart)
+	wait := time.NewTimer(pause)
 	defer wait.Stop()
 	select {
 	case <-wait.C:
@@ -284,20 +289,18 @@ func (k *kept) prepare(ctx context.Context, source Source) error {
 // explain explains a snapshot by the snapshots that are kept.
 func (k *kept) explain(later *snapshot.Snapshot,
 	explain func(earlier, later *snapshot.Snapshot) []snapshot.Explanation) []snapshot.Explanation {
-	k.carry(later)
 	why := explain(k.last, later)
-	if k.paired && k.next != nil {
-		why = append(why, unlike(explain(k.next, later), why)...)
-		slices.SortStableFunc(why, func(a, b snapshot.Explanation) int {
-			switch {
-			case a.Certain == b.Certain:
-				return 0
-			case a.Certain:
-				return -1
-			}
-			return 1
-		})
+	if !k.paired || k.next == nil {
+		return why
 	}
+	why = append(why, unlike(explain(k.next, later), why)...)
+	rank := func(e snapshot.Explanation) int {
+		if e.Certain {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(why, func(a, b snapshot.Explanation) int { return rank(a) - rank(b) })
 	return why
 }
 
@@ -308,34 +311,6 @@ func (k *kept) begin() {
 		k.before, k.after, k.now = k.after, k.now, k.before
 	}
 	k.now.reset()
-}
-
-// carry sets since when the workers of a snapshot have not run another fiber, as far as the snapshots show that were
-// kept. So the age of a fiber that does not yield grows from one snapshot to the next, also when an older one is
-// dropped.
-func (k *kept) carry(s *snapshot.Snapshot) {
-	before := k.next
-	if before == nil {
-		before = k.last
-	}
-	if before == nil {
-		return
-	}
-	at := map[int]*snapshot.Worker{}
-	for i := range before.Workers {
-		at[before.Workers[i].ID] = &before.Workers[i]
-	}
-	for i := range s.Workers {
-		w := &s.Workers[i]
-		was := at[w.ID]
-		switch {
-		case was == nil || w.Fiber == 0 || w.Fiber != was.Fiber || w.Beats != was.Beats:
-		case was.Since.IsZero():
-			w.Since = before.Taken.Add(before.Took)
-		default:
-			w.Since = was.Since
-		}
-	}
 }
 
 // keep keeps a snapshot if it is needed. The fibers of the snapshot are in now.
