@@ -155,7 +155,7 @@ func (v *viewer) onGoroutines() {
 		}
 	}
 	for _, c := range v.children {
-		v.fiber = snapshot.Fiber{State: snapshot.StateOutside, Wait: v.fiber.Wait[:0]}
+		v.fiber = snapshot.Fiber{State: snapshot.StateOutside, Wait: v.fiber.Wait[:0], Call: c.call()}
 		if !waiting[c] && !v.add(&c.f, c.goroutine()) {
 			return
 		}
@@ -181,6 +181,9 @@ func childrenOn(list int, rt *Runtime) (all []*goChild) {
 
 //go:norace
 func (c *goChild) goroutine() uint64 { return coro.NumberOf(c.g) }
+
+//go:norace
+func (c *goChild) call() string { return callText(coro.ActivityOf(c.g)) }
 
 //go:norace
 func (c *goChild) number() uint64 { return goroutineNumber(c.g) }

@@ -17,6 +17,7 @@ import (
 	"github.com/coir-go/coir/internal/bubble"
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/clock"
+	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/park"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
@@ -107,6 +108,9 @@ func (v *viewer) look() {
 		x := snapshot.Worker{ID: i, State: snapshot.WorkerState(w.State), Queue: w.Queue, Beats: w.Beats}
 		if w.Task != nil {
 			x.Fiber = fiberOf(w.Task).id
+			if !v.elsewhere {
+				x.Since = w.Since
+			}
 		}
 		v.s.Workers = append(v.s.Workers, x)
 	}
@@ -126,6 +130,26 @@ type glimpse struct {
 	n       int
 	more    int       // number of cases that are not in on
 	since   time.Time // when the operation around the wait began, if there is one: see Chan.SendScope
+	call    string    // see snapshot.Fiber.Call
+}
+
+const computing = "running" // the value of snapshot.Fiber.Call for a fiber that computes
+
+// callText returns the value of snapshot.Fiber.Call.
+//
+//go:norace
+func callText(a coro.Activity) string {
+	switch a {
+	case coro.Running:
+		return computing
+	case coro.InSyscall:
+		return "syscall"
+	case coro.InIOWait:
+		return "IO wait"
+	case coro.InWait:
+		return "native wait"
+	}
+	return ""
 }
 
 // mostOn is how many cases of a select a snapshot shows.
@@ -138,7 +162,7 @@ func (v *viewer) task(t *sched.Task) bool {
 		return true
 	}
 	waits := v.fiber.Wait[:0]
-	v.fiber = snapshot.Fiber{State: g.state, Waits: g.wait.Number, Wait: waits}
+	v.fiber = snapshot.Fiber{State: g.state, Waits: g.wait.Number, Wait: waits, Call: g.call}
 	if !v.elsewhere {
 		v.fiber.Since = earlier(g.since, g.wait.Since)
 	}
@@ -183,10 +207,13 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	g.wait = sched.Wait{Number: uint64(t.Word().Ticket())}
 	place, since := t.Place()
 	switch place {
-	case sched.OnWorker:
-		g.state = snapshot.StateRunning
+	case sched.OnWorker, sched.Held:
+		g.state, g.call = snapshot.StateRunning, callText(t.Activity())
+		if g.call != "" && g.call != computing || g.call == "" && place == sched.Held {
+			g.state = snapshot.StateBlocking
+		}
 	case sched.InCall:
-		g.state, g.wait.Since = snapshot.StateBlocking, since
+		g.state, g.wait.Since, g.call = snapshot.StateBlocking, since, callText(t.Activity())
 	case sched.Nowhere:
 		g.state = snapshot.StateReady // or it started to wait, or was woken, while Look read it
 		if !t.Started() {
@@ -204,7 +231,7 @@ func (g *glimpse) reset(f *Fiber, p *park.Parker) {
 		g.on[i] = nil
 	}
 	g.f, g.p, g.n, g.more, g.g, g.due, g.until, g.foreign = f, p, 0, 0, 0, 0, time.Time{}, false
-	g.since = time.Time{}
+	g.since, g.call = time.Time{}, ""
 }
 
 // subjects reads what the fiber waits for. It returns false if the wait has ended in the meantime.

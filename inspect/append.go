@@ -39,6 +39,7 @@ func appendFiber(b []byte, f *snapshot.Fiber) []byte {
 	b = appendSome(b, `,"stack":`, f.Stack)
 	b = appendSome(b, `,"at":`, f.At)
 	b = appendTrue(b, `,"system":true`, f.System)
+	b = appendSome(b, `,"call":`, f.Call)
 	return append(b, '}')
 }
 

@@ -133,6 +133,25 @@ func TestThePageShowsNamedFibers(t *testing.T) {
 	b.Quiet()
 }
 
+// Objects without names are one row, which can be opened. So are the fibers that wait for them.
+func TestThePageGroupsObjectsWithoutNames(t *testing.T) {
+	b := browser{chromium.Open(t)}
+	s, why := unnamed()
+	s.Fibers = append(s.Fibers, snapshot.Fiber{ID: 999, Name: "reader", Nursery: 1, State: snapshot.StateBlocking, Call: "IO wait"})
+	b.open(&Dump{Snapshot: s, Explanations: why})
+	rows := `[...document.querySelectorAll("#rows .row")].map((r) => r.innerText.replace(/\s+/g, " ").trim()).join("\n")`
+	b.has(rows, "312 × handler waiting for the promise #1000 or others without a name", "handler #7 waiting for the promise #1006",
+		"reader #999 blocking in IO wait")
+	b.Press("4")
+	b.has(rows, "312 × without a name promise 312 wait 5m12s", "#1006 promise 1 waits")
+	if text := b.Text(rows); strings.Contains(text, "#1000") {
+		t.Errorf("the rows are\n%s", text)
+	}
+	b.Press("Enter")
+	b.has(rows, "#1000 promise 1 waits", "#1001 promise 1 waits")
+	b.Quiet()
+}
+
 // The graph has an arrow to a child that has not ended, also if the child waits for nothing of coir.
 func TestTheGraphShowsChildren(t *testing.T) {
 	b := browser{chromium.Open(t)}

@@ -14,7 +14,8 @@ import (
 
 const (
 	nameBytes     = 256  // the most bytes of a name or a position
-	textBytes     = 1024 // the most bytes of a sentence
+	textBytes     = 1024 // the most bytes of a wait or a cause
+	problemBytes  = 4000 // the most bytes of the text of an explanation
 	stackBytes    = 64 << 10
 	mostListed    = 100 // the most fibers and objects of an explanation
 	mostExplained = 100 // the most explanations
@@ -75,7 +76,7 @@ func firstOf[T any](all []T, most int) []T { return all[:min(len(all), most)] }
 // to be in a deadlock that another of its waits can end.
 func trim(f *snapshot.Fiber) {
 	f.Name, f.Spawned, f.At = cut(f.Name, nameBytes), cut(f.Spawned, nameBytes), cut(f.At, nameBytes)
-	f.State = snapshot.State(cut(string(f.State), nameBytes))
+	f.State, f.Call = snapshot.State(cut(string(f.State), nameBytes)), cut(f.Call, nameBytes)
 	f.Stack = cutLines(f.Stack, stackBytes)
 	for i := range f.Wait {
 		w := &f.Wait[i]

@@ -180,7 +180,7 @@ func (w *writer) explanations(all []snapshot.Explanation, s *snapshot.Snapshot) 
 	var shown []explanation
 	for _, e := range firstOf(all, mostExplained) {
 		shown = append(shown, explanation{
-			Kind: snapshot.Problem(cut(string(e.Kind), nameBytes)), Certain: e.Certain, Text: cut(e.Text, textBytes),
+			Kind: snapshot.Problem(cut(string(e.Kind), nameBytes)), Certain: e.Certain, Text: cut(e.Text, problemBytes),
 			Fibers: firstOf(e.Fibers, mostListed), Omitted: max(0, len(e.Fibers)-mostListed),
 			Objects: firstOf(e.Objects, mostListed), Since: e.Since,
 		})

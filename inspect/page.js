@@ -13,6 +13,7 @@
   const PAST = 60; // lengths of a channel that are remembered
   const NODES = 60; // of the graph
   const CHILD = "its child";
+  const OTHERS = " or others without a name";
   const COUNTERS = [/*counters*/]; // of an object: filled in by page.go
   const TOLD = 100; // from so many fibers on, an explanation does not divide groups: the snapshot has only the first ones
   const SAME = 3; // from so many fibers that do the same on, the tree has one row for them
@@ -67,13 +68,15 @@
       this.why = raw.explanations || [];
       this.fiber = new Map(), this.nursery = new Map(), this.object = new Map();
       this.members = new Map(), this.owned = new Map();
-      this.states = {}, this.stuck = new Set(), this.told = new Map();
+      this.states = {}, this.stuck = new Set(), this.told = new Map(), this.about = new Set();
       for (const f of this.fibers) this.fiber.set(f.id, f);
       for (const o of this.objects) this.object.set(o.id, o);
       for (const f of this.fibers) {
         f.age = f.since ? Math.max(0, this.taken - Date.parse(f.since)) : -1;
-        f.text = f.wait && f.wait.length ? "waits " + f.wait.slice(0, 4).map((w) => w.text + this.heldBy(w.object)).join(", or ") +
-          (f.wait.length > 4 ? ", or " + (f.wait.length + (f.more || 0) - 4) + " others" : "") : "";
+        const waits = (text) => f.wait && f.wait.length ? "waits " + f.wait.slice(0, 4).map((w) => text(w) + this.heldBy(w.object)).join(", or ") +
+          (f.wait.length > 4 ? ", or " + (f.wait.length + (f.more || 0) - 4) + " others" : "") : f.call && f.call !== "running" ? "in " + f.call : "";
+        f.text = waits((w) => w.text);
+        f.like = f.text.includes("#") ? waits((w) => w.object ? (w.text + " ").replace("#" + w.object + " ", "# ") : w.text) : f.text;
         f.find = undefined;
         this.states[f.state] = (this.states[f.state] || 0) + 1;
         push(this.members, f.nursery, f);
@@ -89,6 +92,7 @@
       for (const e of this.why) {
         const ids = e.fibers || [], name = e.kind + "#" + ids[0] + "\0"; // in the next snapshot it is the same
         for (const id of ids) this.stuck.add(id);
+        for (const id of e.objects || []) this.about.add(id);
         if (ids.length < TOLD) for (const id of ids) this.told.set(id, (this.told.get(id) || "") + name);
       }
     }
@@ -105,15 +109,38 @@
     groups(fibers) {
       const all = new Map();
       for (const f of fibers) {
-        const key = [stem(f.name), f.state, f.text, f.spawned, f.at || "", this.told.get(f.id) || ""].join("\0");
+        const key = [stem(f.name), f.state, f.like, f.spawned, f.at || "", this.told.get(f.id) || ""].join("\0");
         let g = all.get(key);
         if (!g) all.set(key, g = { key, fibers: [], oldest: f, name: f.name, state: f.state, text: f.text, spawned: f.spawned, age: -1, youngest: -1 });
         g.fibers.push(f);
+        if (f.text !== g.oldest.text && !g.text.endsWith(OTHERS)) g.text += OTHERS;
         if (f.age > g.age) g.age = f.age, g.oldest = f;
         if (f.age >= 0 && (g.youngest < 0 || f.age < g.youngest)) g.youngest = f.age;
       }
       for (const g of all.values()) if (g.fibers.length > 1 && stem(g.name) !== g.name) g.name = stem(g.name) + "[…]";
       return [...all.values()];
+    }
+
+    // bunches returns the objects, where those without names that are alike are one, by the rule of snapshot.Groups.
+    bunches() {
+      const all = new Map(), kinds = new Map();
+      for (const o of this.objects) {
+        const key = o.name || this.about.has(o.id) || o.trouble || o.tickets && o.tickets.length ? "o" + o.id : "u" + o.kind + "\0" + (o.made || "");
+        push(kinds, key, o);
+      }
+      for (const [key, of] of kinds) {
+        if (of.length < SAME) {
+          for (const o of of) all.set("o" + o.id, { object: o });
+          continue;
+        }
+        const sum = { id: of[0].id, kind: of[0].kind, name: "", made: of[0].made, age: -1, waiting: 0, senders: 0, receivers: 0, waiters: 0, len: 0 };
+        for (const o of of) {
+          sum.age = Math.max(sum.age, o.age);
+          for (const n of ["waiting", "senders", "receivers", "waiters", "len"]) sum[n] += o[n] || 0;
+        }
+        all.set(key, { object: sum, bunch: of });
+      }
+      return all;
     }
   }
   function push(map, key, value) {
@@ -164,8 +191,7 @@
       label: "channels and locks",
       columns: [NAME, ["kind", "80px", "kind"], ["holds", "200px", "len"], ["wait", "minmax(170px, 1.5fr)", "waiting"], narrow("oldest", "age"),
         ["held by", "minmax(110px, 1.2fr)"]],
-      cells: ({ object: o }) => [el("span", { title: o.name }, numbered(o.name, o.id)), span("dim", o.kind), span("cell", curve(o, 84, 17), holds(o)),
-        span("", waiters(o)), ageOf(o), el("span", { title: holders(o) }, holders(o))],
+      cells: (r) => r.bunch ? bunchCells(r) : objectCells(r.object),
     },
     waits: { label: "graph of waits" },
   };
@@ -196,6 +222,13 @@
     const g = r.group;
     return [first(r, g.name, span("times", grouped(g.fibers.length) + " × "), named(g, g.fibers.some(isStuck))), stateOf(g), doing(g),
       span("num", ages(g.youngest, g.age)), from(g)];
+  }
+  const objectCells = (o) => [el("span", { title: o.name }, numbered(o.name, o.id)), span("dim", o.kind), span("cell", curve(o, 84, 17), holds(o)),
+    span("", waiters(o)), ageOf(o), el("span", { title: holders(o) }, holders(o))];
+  function bunchCells(r) {
+    const o = r.object, at = short(o.made || "");
+    return [first(r, o.made || "", span("times", grouped(r.bunch.length) + " × "), "without a name" + (at ? ", made at " + at : "")), span("dim", o.kind),
+      span(""), span("", waiters(o)), ageOf(o), span("")];
   }
   function deadline(n) {
     if (!n.deadline) return "";
@@ -273,8 +306,9 @@
       hits = tree();
     } else if (view === "objects") {
       const fits = (o) => [o.kind, o.name || "", "#" + o.id, holders(o)].join(" ").toLowerCase().includes(query);
-      rows = model.objects.filter((o) => !query || fits(o)).map((o) =>
-        ({ key: "o" + o.id, id: o.id, object: o, name: o.name || "", kind: o.kind, len: o.len || 0, waiting: o.waiting, age: o.age }));
+      const row = (key, o, more) => ({ key, id: o.id, object: o, name: o.name || "", kind: o.kind, len: o.len || 0, waiting: o.waiting, age: o.age, ...more });
+      if (query) rows = model.objects.filter(fits).map((o) => row("o" + o.id, o));
+      else for (const [key, { object, bunch }] of model.bunches()) rows.push(row(key, object, bunch && { bunch, depth: 0, open: opened.has(key) }));
       hits = rows.length;
     } else if (view !== "waits") {
       const shown = model.fibers.filter(matches);
@@ -287,6 +321,7 @@
       const [by, way] = sorts[view];
       rows.sort((a, b) => way * (a[by] < b[by] ? -1 : a[by] > b[by] ? 1 : 0) || a.id - b.id);
     }
+    rows = rows.flatMap((r) => r.bunch && r.open ? [r, ...r.bunch.map((o) => ({ key: "o" + o.id, id: o.id, object: o }))] : [r]);
     if (key !== undefined) {
       const at = rows.findIndex((r) => r.key === key);
       if (at >= 0) cur = at;
@@ -352,7 +387,7 @@
     begin = from, end = to;
     const columns = v.columns.map((c) => c[1]).join(" "), out = [];
     for (let i = from; i < to; i++) {
-      const r = rows[i], kind = r.nursery ? " nursery" : r.group ? " group" : "";
+      const r = rows[i], kind = r.nursery ? " nursery" : r.group || r.bunch ? " group" : "";
       const e = el("div", { class: "row" + kind + (i === cur ? " cur" : ""), role: "row", id: "row" + i, "data-i": i, "aria-rowindex": i + 2 });
       e.setAttribute("aria-selected", i === cur);
       if (r.open !== undefined) e.setAttribute("aria-expanded", r.open);
@@ -582,7 +617,7 @@
       n = model.nursery.get(n.parent);
     }
     body.push(pairs(
-      ["state", stateOf(f), f.age >= 0 ? " for " + age(f.age) : ""],
+      ["state", stateOf(f), f.wait || !f.text ? "" : " " + f.text, f.age >= 0 ? " for " + age(f.age) : ""],
       ["at", f.at || ""],
       ["ends", f.until ? "in " + age(Math.max(0, Date.parse(f.until) - model.taken)) : ""],
       ["spawned at", f.spawned || (f.main ? "the body of a Run" : "")],
@@ -859,12 +894,12 @@
       const oldest = known.reduce((a, b) => Math.max(a, b), -1), youngest = known.reduce((a, b) => Math.min(a, b), oldest);
       const act = () => pick({ fiber: n.fibers.reduce((a, b) => (b.age > a.age ? b : a)).id });
       const on = picked && n.fibers.some((f) => f.id === picked.fiber);
-      const below = (f.text ? "waits" : f.state) + (oldest >= 0 ? " for " + ages(youngest, oldest) : "") + (f.at ? ", " + short(f.at) : "");
+      const below = (f.wait ? "waits" : f.state) + (oldest >= 0 ? " for " + ages(youngest, oldest) : "") + (f.at ? ", " + short(f.at) : "");
       boxes.push(svg("g", {
         class: "node" + (n.cycle ? " cycle" : "") + (on ? " cur" : ""), tabindex: 0, role: "button", "data-fiber": f.id,
         transform: "translate(" + n.x + " " + n.y + ")", click: act,
         keydown: (k) => { if (k.key === "Enter" || k.key === " ") k.preventDefault(), k.stopPropagation(), act(); },
-      }, svg("title", {}, name + " " + (f.text || f.state)), svg("rect", { width: W, height: HIGH, rx: 5 }),
+      }, svg("title", {}, name + " " + (f.wait ? f.text : f.state + " " + f.text)), svg("rect", { width: W, height: HIGH, rx: 5 }),
       svg("text", { x: 9, y: 17 }, clip(name, 24)), svg("text", { class: "sub", x: 9, y: 32 }, clip(below, 26))));
     }
     e.append(...lines, ...boxes, ...labels);
@@ -897,7 +932,7 @@
     const r = rows[cur];
     if (!r) return;
     if (r.fiber) pick({ fiber: r.fiber.id });
-    else if (r.object) pick({ object: r.object.id });
+    else if (r.object && !r.bunch) pick({ object: r.object.id });
     else if (view === "groups") pick({ group: r.group.key });
     else fold(!r.open);
   }
@@ -961,7 +996,7 @@
     $("pause").hidden = true;
   }
   function save() {
-    const { raw } = model, skip = new Set(["age", "text", "find", "waiting"]);
+    const { raw } = model, skip = new Set(["age", "text", "like", "find", "waiting"]);
     const clean = (all) => all.map((x) => Object.fromEntries(Object.entries(x).filter(([name]) => !skip.has(name))));
     const text = JSON.stringify({ ...raw, fibers: clean(model.fibers), objects: clean(model.objects) });
     const at = URL.createObjectURL(new Blob([text], { type: "application/json" }));
@@ -1008,8 +1043,8 @@
     const moves = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -1e9, End: 1e9 };
     if (e.key in moves && views[view].columns) choose(cur + moves[e.key]);
     else if (e.key === "Enter") act();
-    else if (e.key === "ArrowRight" && view === "tree") fold(true);
-    else if (e.key === "ArrowLeft" && view === "tree") {
+    else if (e.key === "ArrowRight" && /^(tree|objects)$/.test(view)) fold(true);
+    else if (e.key === "ArrowLeft" && /^(tree|objects)$/.test(view)) {
       if (!fold(false)) { // to the row above it in the tree
         for (let i = cur - 1; i >= 0; i--) if (rows[i].depth < rows[cur].depth) { choose(i); break; }
       }

@@ -31,7 +31,9 @@ import (
 const (
 	fresh     = 250 * time.Millisecond // the time for which requests share a document
 	apart     = 100 * time.Millisecond // the time between the first two snapshots; the first one is only for Explain
+	brief     = 50 * time.Millisecond  // the time between two snapshots that show only what a glance can show: see prepare
 	settled   = 500 * time.Millisecond // the age at which a snapshot is compared with newer ones, except for the first
+	stale     = 2 * time.Second        // the age at which a snapshot is too old to show what is new: see prepare
 	idle      = 10 * time.Second       // the time without requests after which nothing is kept
 	mostHeld  = 4                      // the most documents that are being read
 	mostShown = 100_000                // the most fibers of a document, and of a snapshot that is kept
@@ -189,22 +191,10 @@ func (t *cache) take(ctx context.Context, k key) (*document, error) {
 		return t.packed(func(to io.Writer) error { return t.recorder.WriteTrace(to, k.last) })
 	}
 	source, of := t.of[k.of], &t.kept[k.of]
-	of.begin()
-	if of.last == nil {
-		of.keep((&collect{most: mostShown, room: &of.now}).from(source, false))
-		wait := time.NewTimer(apart)
-		defer wait.Stop()
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		of.begin()
+	if err := of.prepare(ctx, source, apart); err != nil {
+		return nil, err
 	}
-	explain := func(later *snapshot.Snapshot) []snapshot.Explanation {
-		of.carry(later)
-		return t.explain(of.last, later)
-	}
+	explain := func(later *snapshot.Snapshot) []snapshot.Explanation { return of.explain(later, t.explain) }
 	var later *snapshot.Snapshot
 	d, err := t.packed(func(to io.Writer) (err error) {
 		if k.text {
@@ -264,6 +254,54 @@ type kept struct {
 
 	before, after room
 	now           room // for the snapshot that is being taken
+
+	kept   time.Time // when the newest of the two was kept
+	paired bool      // next was taken just now, because last is stale
+}
+
+// prepare makes room for a snapshot. A problem is explained by two snapshots that both show it. If those that are kept
+// are stale, prepare first takes another one: otherwise a deadlock that is younger than they are would not be reported.
+// Then it waits, if there was none at all for the given time. In a brief time a fiber in a call, or that computes, does
+// not look stuck, and Explain reports neither.
+func (k *kept) prepare(ctx context.Context, source Source, first time.Duration) error {
+	k.begin()
+	k.paired = false
+	if k.last != nil && time.Since(k.kept) < stale {
+		return nil
+	}
+	pause := first
+	if k.paired = k.last != nil; k.paired {
+		pause = brief
+	}
+	s := (&collect{most: mostShown, room: &k.now}).from(source, false)
+	k.keep(s)
+	wait := time.NewTimer(pause)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	k.begin()
+	return nil
+}
+
+// explain explains a snapshot by the snapshots that are kept.
+func (k *kept) explain(later *snapshot.Snapshot,
+	explain func(earlier, later *snapshot.Snapshot) []snapshot.Explanation) []snapshot.Explanation {
+	why := explain(k.last, later)
+	if !k.paired || k.next == nil {
+		return why
+	}
+	why = append(why, unlike(explain(k.next, later), why)...)
+	rank := func(e snapshot.Explanation) int {
+		if e.Certain {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(why, func(a, b snapshot.Explanation) int { return rank(a) - rank(b) })
+	return why
 }
 
 // begin makes room for a snapshot.
@@ -275,34 +313,6 @@ func (k *kept) begin() {
 	k.now.reset()
 }
 
-// carry sets since when the workers of a snapshot have not run another fiber, as far as the snapshots show that were
-// kept. So the age of a fiber that does not yield grows from one snapshot to the next, also when an older one is
-// dropped.
-func (k *kept) carry(s *snapshot.Snapshot) {
-	before := k.next
-	if before == nil {
-		before = k.last
-	}
-	if before == nil {
-		return
-	}
-	at := map[int]*snapshot.Worker{}
-	for i := range before.Workers {
-		at[before.Workers[i].ID] = &before.Workers[i]
-	}
-	for i := range s.Workers {
-		w := &s.Workers[i]
-		was := at[w.ID]
-		switch {
-		case was == nil || w.Fiber == 0 || w.Fiber != was.Fiber || w.Beats != was.Beats:
-		case was.Since.IsZero():
-			w.Since = before.Taken.Add(before.Took)
-		default:
-			w.Since = was.Since
-		}
-	}
-}
-
 // keep keeps a snapshot if it is needed. The fibers of the snapshot are in now.
 func (k *kept) keep(s *snapshot.Snapshot) {
 	switch {
@@ -312,7 +322,10 @@ func (k *kept) keep(s *snapshot.Snapshot) {
 	case k.next == nil:
 		k.next = s
 		k.after, k.now = k.now, k.after
+	default:
+		return
 	}
+	k.kept = time.Now()
 }
 
 // room holds copies of fibers.

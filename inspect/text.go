@@ -160,7 +160,7 @@ func (t *tree) explanations(why []snapshot.Explanation) {
 		if e.Certain {
 			how = "certain:"
 		}
-		t.line(1, "%s [%s] %s", how, clean(string(e.Kind), nameRunes), clean(e.Text, textRunes))
+		t.line(1, "%s [%s] %s", how, clean(string(e.Kind), nameRunes), clean(e.Text, problemBytes))
 		var more []string
 		if !e.Since.IsZero() {
 			more = append(more, "for "+t.since(e.Since))
@@ -420,6 +420,11 @@ func (t *tree) doing(g []*snapshot.Fiber) string {
 			b.WriteString(verb)
 		}
 		b.WriteString(clean(w.Text, textRunes))
+		various := func(other *snapshot.Fiber) bool { return other.Wait[i].Object != w.Object }
+		if strings.Contains(w.Text, number(w.Object)) && slices.ContainsFunc(g, various) {
+			b.WriteString(" or others without a name")
+			continue
+		}
 		if by := t.holders[w.Object]; by != "" {
 			b.WriteString(", " + by)
 		}
@@ -454,11 +459,12 @@ func (t *tree) objects() {
 		return
 	}
 	t.line(0, "\nWhat they wait for")
-	all := make([]*snapshot.Object, len(t.Objects))
-	for i := range t.Objects {
-		all[i] = &t.Objects[i]
+	groups := t.groups.Objects(t.Objects)
+	all := make([]*snapshot.ObjectGroup, len(groups))
+	for i := range groups {
+		all[i] = &groups[i]
 	}
-	slices.SortStableFunc(all, func(a, b *snapshot.Object) int { // those that should be short first, then by age
+	slices.SortStableFunc(all, func(a, b *snapshot.ObjectGroup) int { // those that should be short first, then by age
 		if x := a.Contended(); x != b.Contended() {
 			if x {
 				return -1
@@ -476,7 +482,11 @@ func (t *tree) objects() {
 			t.line(2, "%s, open for %s", cmp.Or(clean(x.Name, nameRunes), "a ticket"), t.since(x.Opened))
 		}
 	}
-	if more := len(all) - objectLines; more > 0 {
+	more := 0
+	for _, o := range all[min(len(all), objectLines):] {
+		more += o.N
+	}
+	if more > 0 {
 		t.line(1, "and %s more", count(more, "object"))
 	}
 }
@@ -494,15 +504,18 @@ func heldBy(o *snapshot.Object) string {
 	return "held by"
 }
 
-func (t *tree) object(o *snapshot.Object) string {
+func (t *tree) object(o *snapshot.ObjectGroup) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", clean(o.Kind, nameRunes), clean(o.Name, nameRunes))
 	name := strings.TrimSpace(b.String()) + " #" + strconv.FormatUint(o.ID, 10)
+	if o.N > 1 {
+		name = clean(o.Title(), nameRunes)
+	}
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	word, ok := fills[o.Kind]
 	switch {
-	case !ok:
+	case !ok || o.N > 1:
 	case o.Cap < 0:
 		add("%s%s, no limit", grouped(o.Len), word)
 	case o.Cap == 0:
@@ -517,7 +530,7 @@ func (t *tree) object(o *snapshot.Object) string {
 		add("closed")
 	}
 	switch by := t.holders[o.ID]; {
-	case by == "":
+	case by == "" || o.N > 1:
 	case o.Kind == pool && len(parts) > 0: // 4 of 4 lent to
 		parts[0] += strings.TrimPrefix(by, "lent")
 	default:

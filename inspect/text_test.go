@@ -161,3 +161,42 @@ func TestPoolsHaveTheirOwnWords(t *testing.T) {
 		}
 	}
 }
+
+// Objects without names are one line, and so are the fibers that wait for them. One that a problem is about has a line of
+// its own, and the text of a problem is not cut.
+func TestTextOfObjectsWithoutNames(t *testing.T) {
+	s, why := unnamed()
+	var b strings.Builder
+	if err := writeText(&b, s, why, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"[all-waiting] " + why[0].Text + "\n",
+		"  312 promises without a name: 312 wait, the oldest for 5m12s\n",
+		"  promise #1006: 1 waits, the oldest for 6s\n",
+		"312 x handler: wait for the promise #1000 or others without a name, the oldest #313 for 5m12s, the youngest for 0ns\n",
+		"handler #7: waits for the promise #1006, for 6s\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the text has no %q:\n%s", want, b.String())
+		}
+	}
+	if n := strings.Count(b.String(), "\n"); n > 20 {
+		t.Errorf("the text has %d lines", n)
+	}
+}
+
+// unnamed returns a snapshot with promises that have no names, and a problem with one of them.
+func unnamed() (*snapshot.Snapshot, []snapshot.Explanation) {
+	s := &snapshot.Snapshot{Taken: noon, Process: snapshot.Process{Program: "shop", Live: 313}}
+	for id := range uint64(313) {
+		s.Fibers = append(s.Fibers, snapshot.Fiber{ID: id + 1, Name: "handler", Nursery: 1, State: snapshot.StateWaiting,
+			Since: ago(time.Duration(id) * time.Second), Waits: 1, Wait: []snapshot.Wait{
+				{Kind: snapshot.WaitUse, Object: 1000 + id, Text: fmt.Sprintf("for the promise #%d", 1000+id)}}})
+		s.Objects = append(s.Objects, snapshot.Object{ID: 1000 + id, Kind: "promise", Waiters: 1,
+			Oldest: ago(time.Duration(id) * time.Second)})
+	}
+	long := strings.Repeat("handler waits for something else; ", 100) + "the end"
+	why := []snapshot.Explanation{{Kind: snapshot.ProblemAllWaiting, Text: long, Fibers: []uint64{7}, Objects: []uint64{1006}}}
+	return s, why
+}

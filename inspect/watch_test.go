@@ -106,30 +106,18 @@ func TestWhatIsNewIsLogged(t *testing.T) {
 	}
 }
 
-// The log names fibers and objects, each once, and the age of a fiber that does not yield grows from look to look,
-// although older snapshots are dropped.
-func TestWatchNamesFibersAndKeepsTheirAges(t *testing.T) {
+// The log names fibers and objects, each once.
+func TestWatchNamesFibers(t *testing.T) {
 	var l logged
-	s := deadlock()
-	s.Workers = []snapshot.Worker{{State: "running", Fiber: 7, Beats: 5}}
-	source := watched{Source: &fake{s: s}}
+	source := watched{Source: &fake{s: deadlock()}}
 	w := newWatcher(&settings{logger: l.logger()})
-	var since []time.Time
-	w.explain = func(earlier, later *snapshot.Snapshot) []snapshot.Explanation {
-		since = append(since, later.Workers[0].Since)
+	w.explain = func(_, _ *snapshot.Snapshot) []snapshot.Explanation {
 		return []snapshot.Explanation{{
 			Kind: snapshot.ProblemDeadlock, Fibers: []uint64{2, 3, 2, 9999, snapshot.FirstGoroutine + 5}, Objects: []uint64{11, 9998},
 		}}
 	}
-	for i := range 4 {
+	for range 4 {
 		w.look(t.Context(), &source)
-		if source.next != nil {
-			source.next.Taken = time.Now().Add(-time.Second) // it is old enough to take the place of the last one
-		}
-		s.Taken = noon.Add(time.Duration(i+1) * time.Second)
-	}
-	if len(since) != 3 || since[0].IsZero() || !since[1].Equal(since[0]) || !since[2].Equal(since[0]) {
-		t.Errorf("the worker runs the fiber since %v", since)
 	}
 	all := l.take(t)
 	if len(all) != 1 {
@@ -178,7 +166,7 @@ func TestWatchIsBounded(t *testing.T) {
 		t.Fatalf("%d records", len(all))
 	}
 	for _, r := range all {
-		if len(r.Kind) > nameBytes+10 || len(r.Text) > 4*textBytes || len(r.Fibers) > mostListed ||
+		if len(r.Kind) > nameBytes+10 || len(r.Text) > 4*problemBytes || len(r.Fibers) > mostListed ||
 			len(r.Objects) > mostListed {
 			t.Fatalf("a record is too long: %.1000v", r)
 		}

@@ -20,9 +20,10 @@ func TestBlocked(t *testing.T) {
 		{StateBlocking, "goroutine 7 [runnable, locked to thread]:", ""},
 		{StateWaiting, "goroutine 7 [coroutine]:", ""},
 		{StateReady, "goroutine 7 [chan receive]:", ""},
-		{StateBlocking, "", ""},
+		{StateBlocking, "", "syscall"},
+		{StateWaiting, "", ""},
 	} {
-		f := Fiber{State: test.state}
+		f := Fiber{State: test.state, Call: "syscall"} // of another moment
 		if test.head != "" {
 			f.Stack = test.head + "\nmain.work(...)\n\t/src/app/main.go:8 +0x1c"
 		}
@@ -42,7 +43,7 @@ func TestExplanationsSayWhatACallWaitsFor(t *testing.T) {
 	want := []string{
 		"cancel-ignored: nursery 100 was cancelled (stop), and 1 fiber has not ended: upload is in a call that blocks " +
 			"(chan receive at app/main.go:8)",
-		"blocking-calls: upload is in a call that blocks for 3.1s; upload is at app/main.go:8 in chan receive",
+		"blocking-calls: upload is blocked in chan receive for 3.1s; upload is at app/main.go:8",
 	}
 	if got := lines(Explain(earlier, later)); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("told\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -56,7 +56,7 @@ const (
 	ProblemReceiverGone Problem = "receiver-gone"
 	// ProblemStarved: a fiber is ready to run, but does not run.
 	ProblemStarved Problem = "starved"
-	// ProblemNeverYields: a fiber occupies its worker and does not yield.
+	// ProblemNeverYields: a fiber occupies its worker and does not yield. It computes, as far as that is known.
 	ProblemNeverYields Problem = "never-yields"
 	// ProblemTrouble: an object reports that something is wrong with it: see [Object.Trouble]. Perhaps no fiber waits for
 	// it.
@@ -68,7 +68,8 @@ const (
 	ProblemExhausted Problem = "exhausted"
 	// ProblemLockHeld: fibers have waited for a lock for a long time, and it has not been unlocked.
 	ProblemLockHeld Problem = "lock-held"
-	// ProblemBlockingCalls: fibers occupy their workers in calls that block. There is one explanation for each spawn site.
+	// ProblemBlockingCalls: fibers occupy their workers in calls that block, inside or outside of coir.Blocking. There is
+	// one explanation for each spawn site.
 	ProblemBlockingCalls Problem = "blocking-calls"
 	// ProblemTicketOld: fibers have waited for the answer of a ticket for a long time.
 	ProblemTicketOld Problem = "ticket-old"
@@ -143,8 +144,8 @@ type pair struct {
 	beforeIDs []uint64
 	ended     int // how many fibers of the earlier snapshot are not in the later one
 
-	hogs  map[int]bool // fibers with ProblemNeverYields
-	still bool         // no worker has run another fiber between the snapshots
+	hogs  map[int]hog // fibers that have occupied their workers all the time between the snapshots
+	still bool        // no worker has run another fiber between the snapshots
 
 	told  []found
 	stuck map[int]bool // fibers of reported deadlocks
@@ -197,7 +198,7 @@ func compare(earlier, later *Snapshot) *pair {
 	if gap < 0 {
 		return nil
 	}
-	p := &pair{earlier: earlier, later: later, gap: gap, hogs: map[int]bool{}, stuck: map[int]bool{}}
+	p := &pair{earlier: earlier, later: later, gap: gap, hogs: map[int]hog{}, stuck: map[int]bool{}}
 	p.compareNurseries()
 	p.compareFibers()
 	p.compareObjects()

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -162,8 +163,14 @@ func (p *pair) gone(o *thing) bool {
 	return !p.alive(o.Receiver) && !p.alive(o.ReceiverBefore)
 }
 
-// findNeverYields reports fibers that have occupied their workers all the time between the snapshots, and do not wait
-// in a call that coir knows.
+// hog is a fiber that has occupied its worker all the time between the snapshots.
+type hog struct {
+	began time.Time // since when; zero if that is not known
+	calls bool      // it was in calls that block, in both snapshots
+}
+
+// findNeverYields reports fibers that have occupied their workers all the time between the snapshots, and were not in
+// calls that block.
 func (p *pair) findNeverYields() {
 	if p.gap < leastGap {
 		return
@@ -173,7 +180,6 @@ func (p *pair) findNeverYields() {
 		before[p.earlier.Workers[i].ID] = &p.earlier.Workers[i]
 	}
 	p.still = len(p.later.Workers) > 0
-	began := map[int]time.Time{}
 	for i := range p.later.Workers {
 		w := &p.later.Workers[i]
 		b := before[w.ID]
@@ -181,27 +187,51 @@ func (p *pair) findNeverYields() {
 			p.still = false
 			continue
 		}
-		f, ok := p.fiber(w.Fiber)
-		if ok && busy(w) && busy(b) && p.holds(&p.fibers[f]) {
-			p.hogs[f] = true
-			began[f] = first(p.earlier.Taken.Add(p.earlier.Took), b.Since)
+		k, ok := p.fiber(w.Fiber)
+		if ok && busy(w) && busy(b) && p.holds(&p.fibers[k]) {
+			f := &p.fibers[k]
+			p.hogs[k] = hog{first(w.Since, b.Since), f.Blocked() != "" && f.before.Blocked() != ""}
 		}
 	}
-	for _, same := range p.bySite(func(i int) bool { return p.hogs[i] }) {
+	computes := func(i int) bool { return p.fibers[i].computes() && p.fibers[i].before.computes() }
+	never := func(i int) bool {
+		h, ok := p.hogs[i]
+		return ok && !h.calls
+	}
+	for _, same := range p.bySite(func(i int) bool { return never(i) && computes(i) }) {
+		since, lasts := p.occupied(same)
 		f := &p.fibers[same[0]]
-		since, youngest := began[same[0]], began[same[0]]
-		for _, i := range same {
-			since = first(since, began[i])
-			if began[i].After(youngest) {
-				youngest = began[i]
-			}
-		}
-		text := fmt.Sprintf("%s%s likely %s for %s", p.names(same), spawned(f.Spawned),
-			pick(same, "has not yielded its worker", "have not yielded their workers"),
-			span{p.later.Taken.Sub(youngest), true})
-		text += f.isAt()
-		p.tell(ProblemNeverYields, f.like(), text, same, since)
+		text := fmt.Sprintf("%s%s %s for %s without yielding", p.names(same), spawned(f.Spawned),
+			pick(same, "computes", "compute"), lasts)
+		p.tell(ProblemNeverYields, f.like(), text+f.isAt(), same, since)
 	}
+	for _, same := range p.bySite(func(i int) bool { return never(i) && !computes(i) }) {
+		since, lasts := p.occupied(same)
+		f := &p.fibers[same[0]]
+		text := fmt.Sprintf("%s%s likely %s for %s", p.names(same), spawned(f.Spawned),
+			pick(same, "has not yielded its worker", "have not yielded their workers"), lasts)
+		p.tell(ProblemNeverYields, f.like(), text+f.isAt(), same, since)
+	}
+}
+
+// occupied returns the time since when the first of some fibers has occupied its worker, and for how long all of them
+// have.
+func (p *pair) occupied(fibers []int) (since time.Time, lasts span) {
+	seen := p.earlier.Taken.Add(p.earlier.Took)
+	lasts.least = len(fibers) > 1
+	var youngest time.Time
+	for _, i := range fibers {
+		at := p.hogs[i].began
+		if at.IsZero() {
+			at, lasts.least = seen, true
+		}
+		since = first(since, at)
+		if at.After(youngest) {
+			youngest = at
+		}
+	}
+	lasts.d = max(p.later.Taken.Sub(youngest), 0)
+	return since, lasts
 }
 
 // busy reports whether a worker runs a fiber that is not in a call that blocks.
@@ -240,12 +270,7 @@ func (p *pair) findStarved() {
 	if p.gap < leastGap || p.turns() >= p.ready() {
 		return
 	}
-	hogs := make([]int, 0, len(p.hogs))
-	for i := range p.fibers {
-		if p.hogs[i] {
-			hogs = append(hogs, i)
-		}
-	}
+	hogs := slices.Sorted(maps.Keys(p.hogs))
 	for _, same := range p.bySite(p.starves) {
 		f := &p.fibers[same[0]]
 		text := fmt.Sprintf("%s%s %s ready to run, and likely %s not run for %s", p.names(same), spawned(f.Spawned),
@@ -347,22 +372,48 @@ func (p *pair) findChannelFull() {
 		return o.Cap > 0 && o.Len == o.Cap && o.before.Len == o.before.Cap && o.Received == o.before.Received &&
 			!gone[o.ID] && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastFull
 	}
+	if p.gap < leastGap {
+		return
+	}
 	for _, o := range p.gather(WaitSend, full) {
 		if !p.isNews(o) {
 			continue
 		}
 		text := fmt.Sprintf("%s %s to send to %s (full, %d of %d)%s%s", p.who(o.waiters),
 			pick(o.waiters, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
-		if k, ok := p.fiber(o.Receiver); ok && !p.fibers[k].System {
-			text += fmt.Sprintf("; %s, which was the last to receive from it, %s", p.fibers[k].name(), p.chain(k))
-		} else {
-			text += "; nothing was received from it for " + (span{p.gap, true}).String()
-			if o.Kind == remote {
-				text += " by this process"
-			}
-		}
-		p.tell(ProblemChannelFull, o.like(), text, o.waiters, o.Oldest, o.ID)
+		who, receivers := p.receivers(o)
+		p.tell(ProblemChannelFull, o.like(), text+"; "+who, append(slices.Clip(o.waiters), receivers...), o.Oldest, o.ID)
 	}
+}
+
+// receivers says who received from a channel last, and what they do now. It also returns those that have not ended.
+func (p *pair) receivers(o *thing) (text string, all []int) {
+	does := func(id uint64, what string) bool {
+		k, ok := p.fiber(id)
+		if !ok || p.fibers[k].System {
+			return false
+		}
+		text, all = fmt.Sprintf("%s, which was the %sto receive from it, %s", p.fibers[k].name(), what, p.chain(k)), nil
+		if !slices.Contains(o.waiters, k) {
+			all = []int{k}
+		}
+		return true
+	}
+	nothing := "nothing was received from it for " + span{p.gap, true}.String()
+	switch {
+	case does(o.Receiver, "last "):
+	case o.Kind == remote:
+		return nothing + " by this process", nil
+	case o.ToOutside:
+		return nothing + "; the last to receive from it was a goroutine that is not a fiber", nil
+	case o.Receiver != 0 && does(o.ReceiverBefore, "last but one "):
+		text = p.nameOf(o.Receiver) + ", which was the last to receive from it, has ended; " + text
+	case o.Received == 0:
+		return "nothing has ever been received from it", nil
+	default:
+		return nothing, nil
+	}
+	return text, all
 }
 
 // findExhausted reports pools and semaphores from which nothing can be taken. It omits those whose waiters are all in
@@ -490,23 +541,28 @@ func (p *pair) findBlockingCalls() {
 	}
 	blocks := func(i int) bool {
 		f := &p.fibers[i]
+		h, hogs := p.hogs[i]
 		return f.State == StateBlocking && f.before != nil && f.before.State == StateBlocking && f.Waits == f.before.Waits &&
-			!p.hogs[i] && !moved[f.ID]
+			(!hogs || h.calls) && !moved[f.ID]
 	}
 	for _, same := range p.bySite(blocks) {
 		f := &p.fibers[same[0]]
 		var since time.Time
 		for _, i := range same {
-			since = first(since, p.fibers[i].Since)
+			since = first(since, first(p.fibers[i].Since, p.hogs[i].began))
 		}
 		lasts := " for " + p.since(since).String()
 		if !since.IsZero() {
 			lasts = p.lasts(since, same)
 		}
-		text := fmt.Sprintf("%s%s %s%s", p.names(same), spawned(f.Spawned),
-			pick(same, "is in a call that blocks", "are in calls that block"), lasts)
-		text += f.isAt()
-		p.tell(ProblemBlockingCalls, f.like(), text, same, since)
+		does, at := pick(same, "is in a call that blocks", "are in calls that block"), f.isAt()
+		in := f.Blocked()
+		other := func(i int) bool { return p.fibers[i].Blocked() != in }
+		if in != "" && !slices.ContainsFunc(same, other) {
+			does, at = pick(same, "is blocked in ", "are blocked in ")+callWords(in), f.at()
+		}
+		text := fmt.Sprintf("%s%s %s%s", p.names(same), spawned(f.Spawned), does, lasts)
+		p.tell(ProblemBlockingCalls, f.like(), text+at, same, since)
 	}
 }
 

@@ -721,8 +721,33 @@ func TestStarvedFibersAreExplained(t *testing.T) {
 				s.Workers[i].Since = ago(time.Minute)
 			}
 			s.Fibers = s.Fibers[:1]
-		}), []string{"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for at least 1m; " +
+		}), []string{"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for 1m; " +
 			"crunch is at app/sum.go:4"}},
+		{"a fiber that computes", busyPool, hogs("running", ago(12*time.Second)), []string{"never-yields: crunch, spawned at " +
+			"app/main.go:10, computes for 12s without yielding; crunch is at app/sum.go:4"}},
+		{"a fiber that computes, since when is not known", busyPool, hogs("running", time.Time{}), []string{"never-yields: " +
+			"crunch, spawned at app/main.go:10, computes for at least 2s without yielding; crunch is at app/sum.go:4"}},
+		{"several fibers that compute", busyPool, func(earlier, later *Snapshot) {
+			hogs("running", ago(12*time.Second))(earlier, later)
+			for _, s := range []*Snapshot{earlier, later} {
+				s.Fibers[0].At = ""
+				s.Fibers = append(s.Fibers, s.Fibers[0])
+				s.Fibers[1].ID, s.Fibers[1].Name = 2, "crush"
+				s.Workers = append(s.Workers, Worker{ID: 2, State: "held", Fiber: 2, Beats: 9, Since: ago(7 * time.Second)})
+			}
+		}, []string{"never-yields: crunch, crush, spawned at app/main.go:10, compute for at least 7s without yielding"}},
+		{"a fiber in a network read", busyPool, hogs("IO wait", ago(12*time.Second)), []string{"blocking-calls: crunch, " +
+			"spawned at app/main.go:10, is blocked in I/O (such as a network read) for 12s; crunch is at app/sum.go:4"}},
+		{"a fiber in a system call", busyPool, hogs("syscall", time.Time{}), []string{"blocking-calls: crunch, " +
+			"spawned at app/main.go:10, is blocked in a system call for at least 2s; crunch is at app/sum.go:4"}},
+		{"a fiber in a native wait", busyPool, hogs("native wait", ago(time.Minute)), []string{"blocking-calls: crunch, " +
+			"spawned at app/main.go:10, is blocked in a native wait (such as for a native channel) for 1m; crunch is at " +
+			"app/sum.go:4"}},
+		{"a fiber that computes and calls", busyPool, func(earlier, later *Snapshot) {
+			hogs("syscall", ago(12*time.Second))(earlier, later)
+			earlier.Fibers[0].State, earlier.Fibers[0].Call = StateRunning, "running"
+		}, []string{"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for 12s; crunch is " +
+			"at app/sum.go:4 in syscall"}},
 		{"a fiber that has not begun", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:2]
 			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100}}
@@ -793,7 +818,17 @@ func TestFullChannelsAreExplained(t *testing.T) {
 					"least 2s"}},
 		{"many channels that are full", fullOnes(10),
 			nil, []string{"channel-full: p[0] waits to send to q[0] (full, 2 of 2) for " +
-				"20s; nothing was received from it for at least 2s; the same 9 times more, with 9 other fibers"}},
+				"20s; nothing has ever been received from it; the same 9 times more, with 9 other fibers"}},
+		{"a channel that is full, its last receiver a goroutine", full,
+			edit(func(s *Snapshot) { s.Objects[0].Receiver, s.Objects[0].ToOutside = 0, true }), []string{
+				"channel-full: producer waits to send to orders (full, 64 of 64) for 12s; nothing was received from it for at " +
+					"least 2s; the last to receive from it was a goroutine that is not a fiber"}},
+		{"a channel that is full, its last receiver ended, but not the one before", full,
+			edit(func(s *Snapshot) { s.Objects[0].Receiver, s.Objects[0].ReceiverBefore = 99, 2 }), []string{
+				"channel-full: producer waits to send to orders (full, 64 of 64) for 12s; fiber 99, which was the last to " +
+					"receive from it, has ended; consumer, which was the last but one to receive from it, runs (at shop/db.go:7)"}},
+		{"a channel that is full, too soon to say", full, func(earlier, _ *Snapshot) { earlier.Taken = ago(99 * time.Millisecond) },
+			nil},
 		{"a channel that is full, and moves", full, func(_, later *Snapshot) { later.Objects[0].Received++ }, nil},
 		{"a channel that was not full", full, func(earlier, _ *Snapshot) { earlier.Objects[0].Len-- }, nil},
 		{"a channel that is full, not for long", full,
@@ -1095,6 +1130,25 @@ func fullOnes(n int) Snapshot {
 			Oldest: ago(20*time.Second - time.Duration(k))})
 	}
 	return s
+}
+
+// hogs makes the fiber of busyPool the only one, and says what it does in Go, and since when.
+func hogs(call string, since time.Time) change {
+	return edit(func(s *Snapshot) {
+		s.Fibers = s.Fibers[:1]
+		s.Workers[0].Since, s.Fibers[0].Call = since, call
+		if call != "running" {
+			s.Fibers[0].State = StateBlocking
+		}
+	})
+}
+
+// The fiber that should receive belongs to the problem, after those that wait to send.
+func TestFullChannelsHaveTheirReceiver(t *testing.T) {
+	x := Explain(pairOf(t, full))[0]
+	if want := []uint64{1, 2}; !slices.Equal(x.Fibers, want) {
+		t.Errorf("Fibers is %d, not %d", x.Fibers, want)
+	}
 }
 
 func TestExplanationHasItsFibersAndObjects(t *testing.T) {

@@ -208,14 +208,32 @@ func (f *Fiber) line() string {
 
 // isAt returns the source position of a fiber, if known, and what it waits for there, in words that follow others.
 func (f *Fiber) isAt() string {
-	if f.At == "" {
-		return ""
-	}
-	text := "; " + f.name() + " is at " + place(f.At)
-	if in := f.Blocked(); in != "" {
+	text := f.at()
+	if in := f.Blocked(); text != "" && in != "" {
 		text += " in " + clean(in, mostName)
 	}
 	return text
+}
+
+// at returns the source position of a fiber, if known, in words that follow others.
+func (f *Fiber) at() string {
+	if f.At == "" {
+		return ""
+	}
+	return "; " + f.name() + " is at " + place(f.At)
+}
+
+// callWords returns what a fiber waits for in Go, given the result of Blocked, in words that follow "is blocked in".
+func callWords(in string) string {
+	switch in {
+	case "syscall":
+		return "a system call"
+	case "IO wait":
+		return "I/O (such as a network read)"
+	case "native wait":
+		return "a native wait (such as for a native channel)"
+	}
+	return clean(in, mostName)
 }
 
 // line returns the source position of the first fiber, in words that follow others.
@@ -321,7 +339,10 @@ func (p *pair) doing(f *Fiber) (one, many string) {
 	case StateRunning:
 		return "runs" + at, "run" + at
 	case StateBlocking:
-		if !f.Since.IsZero() {
+		if in := f.Blocked(); in != "" && at == "" {
+			return "is blocked in " + callWords(in), "are blocked in " + callWords(in)
+		}
+		if !f.Since.IsZero() || f.Call != "" {
 			return "is in a call that blocks" + at, "are in calls that block" + at
 		}
 		return "is in a call that blocks, or computes" + at, "are in calls that block, or compute" + at

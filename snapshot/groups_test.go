@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 )
 
 // grouped returns the numbers of fibers by the keys of their groups. Groups are in the order of their first fibers.
@@ -68,5 +69,35 @@ func TestKeysOfGroupsDoNotAllocate(t *testing.T) {
 	f, b := Fiber{ID: 7, Name: "pay[7]", Wait: []Wait{{Text: "for x"}}}, make([]byte, 0, 1024)
 	if n := testing.AllocsPerRun(100, func() { b = g.AppendKey(b[:0], &f) }); n > 0 {
 		t.Errorf("a key allocates %v times", n)
+	}
+}
+
+// Objects without names that were made on one line are one, unless something is to be said of one of them. So are the
+// fibers that wait for them.
+func TestObjectsWithoutNamesAreOne(t *testing.T) {
+	var s Snapshot
+	for id := range uint64(8) {
+		s.Objects = append(s.Objects, Object{ID: id + 1, Kind: "promise", Waiters: 1, Oldest: ago(time.Duration(id) * time.Second)})
+		s.Fibers = append(s.Fibers, Fiber{ID: id, Name: "handler", State: StateWaiting, Wait: []Wait{
+			{Kind: WaitUse, Text: fmt.Sprintf("for the promise #%d", id+1), Object: id + 1}}})
+	}
+	s.Objects[2].Name, s.Fibers[2].Wait[0].Text = "answer", "for the promise answer"
+	s.Objects[4].Trouble = "bad"
+	s.Objects[7].Made = "a.go:7"
+	why := []Explanation{{Kind: ProblemAllWaiting, Objects: []uint64{6}}}
+	groups := NewGroups(why).Objects(s.Objects)
+	var got []string
+	for i := range groups {
+		g := &groups[i]
+		got = append(got, fmt.Sprintf("%d %d of %d %s", g.ID, g.N, g.Waiters, g.Key))
+		if g.N > 1 && (g.Title() != "4 promises without a name" || !g.Oldest.Equal(ago(6*time.Second))) {
+			t.Errorf("the group is %q, and its oldest wait began at %v", g.Title(), g.Oldest)
+		}
+	}
+	if want := []string{"1 4 of 4 promise\x00", "3 1 of 1 ", "5 1 of 1 ", "6 1 of 1 ", "8 1 of 1 "}; !slices.Equal(got, want) {
+		t.Errorf("the objects are %q, not %q", got, want)
+	}
+	if got := grouped(s.Fibers, nil); len(got) != 2 || len(got[0]) != 7 {
+		t.Errorf("the groups of fibers are %v", got)
 	}
 }

@@ -64,7 +64,7 @@ const (
 	StatePending  State = "pending"  // it has not begun, and waits for a worker
 	StateReady    State = "ready"    // it can run, and waits for a worker
 	StateRunning  State = "running"  // a worker runs it
-	StateBlocking State = "blocking" // it occupies its worker: in a blocking call, such as coir.Blocking, or computing
+	StateBlocking State = "blocking" // it occupies its worker, in coir.Blocking or another call that blocks: see Call
 	StateWaiting  State = "waiting"  // it waits for what Wait says
 	StateOutside  State = "outside"  // it runs on a goroutine of its own, and waits for nothing of coir
 
@@ -95,15 +95,27 @@ type Fiber struct {
 	Stack   string    `json:"stack,omitempty"`   // see Options.Stacks
 	At      string    `json:"at,omitempty"`      // the line of the program where it is, if its stack is known
 	System  bool      `json:"system,omitempty"`  // it belongs to coir, not to the program
+
+	// Call is what a fiber does in Go, if it occupies its worker or has a goroutine of its own: "running" (it computes),
+	// "syscall", "IO wait" (it waits for the network or a pipe), or "native wait" (such as a native channel). It is empty
+	// if the runtime does not know that, as without assembly.
+	Call string `json:"call,omitempty"`
 }
 
 // Blocked returns what a fiber waits for in Go, if it occupies its worker or has a goroutine of its own. The words are
-// those of a stack: "chan receive". Blocked returns "" if the stack is not known, or if the fiber does not wait in Go.
+// those of a stack, such as "chan receive", or those of Call if the stack is not known. Blocked returns "" if the fiber
+// does not wait in Go, or if that is not known.
 func (f *Fiber) Blocked() string {
 	switch f.State {
 	case StateBlocking, StateRunning, StateOutside:
 	default:
 		return ""
+	}
+	if f.Stack == "" && f.Call == computing {
+		return ""
+	}
+	if f.Stack == "" {
+		return f.Call
 	}
 	head, _, _ := strings.Cut(f.Stack, "\n") // goroutine 7 [chan receive, 3 minutes]:
 	_, state, _ := strings.Cut(head, "[")
@@ -115,6 +127,17 @@ func (f *Fiber) Blocked() string {
 		return ""
 	}
 	return state
+}
+
+// computing is the value of Call for a fiber that computes.
+const computing = "running"
+
+// computes reports whether a fiber computes, as far as that is known.
+func (f *Fiber) computes() bool {
+	if f.Stack != "" {
+		return f.Blocked() == ""
+	}
+	return f.Call == computing
 }
 
 // Wait is something that a fiber waits for.
@@ -235,7 +258,6 @@ type Worker struct {
 	// Beats counts the switches of the worker. If neither Beats nor Fiber changes from one snapshot to the next, that
 	// fiber has not yielded.
 	Beats uint64 `json:"beats"`
-	// Since is a time since which neither Beats nor Fiber has changed. A runtime leaves it zero; a program that takes
-	// snapshots again and again can set it, so that [Explain] need not begin with the earlier snapshot.
+	// Since is the time since which neither Beats nor Fiber has changed, to about 10 ms. It is zero if that is not known.
 	Since time.Time `json:"since,omitzero"`
 }

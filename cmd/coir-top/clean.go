@@ -17,7 +17,7 @@ import (
 const (
 	nameRunes  = 80   // the most characters of a name or a position
 	textRunes  = 300  // the same for a wait or a cause
-	whyRunes   = 1000 // the same for an explanation
+	whyRunes   = 4000 // the same for an explanation
 	stackLines = 500
 )
 
@@ -86,6 +86,7 @@ func cleanDump(d *inspect.Dump) {
 func cleanFiber(f *snapshot.Fiber) {
 	cleanName(&f.Name)
 	cleanName(&f.State)
+	cleanName(&f.Call)
 	f.Spawned, f.At = clean(place(f.Spawned), nameRunes), clean(place(f.At), nameRunes)
 	for i := range f.Wait {
 		cleanName(&f.Wait[i].Kind)

@@ -169,6 +169,9 @@ func (d *data) list(ids []uint64) string {
 // doing describes what a fiber does. If many is set, the text is for several fibers that do the same.
 func (d *data) doing(f *fiber, many bool) string {
 	if len(f.Wait) == 0 {
+		if in := f.Blocked(); in != "" {
+			return string(f.State) + " in " + in
+		}
 		return string(f.State)
 	}
 	text := "waits "
@@ -335,6 +338,7 @@ type group struct {
 	key      string // the key of the group; empty for a fiber that is not grouped
 	mark     string // the mark, if an explanation mentions one of the fibers
 	urgent   int    // the place of the first of the fibers in the order by problem
+	various  bool   // they wait for different objects, which have no names
 }
 
 func single(f *fiber) group {
@@ -410,4 +414,5 @@ func (g *group) add(f *fiber) {
 		g.mark = f.told
 	}
 	g.urgent = min(g.urgent, f.urgent)
+	g.various = g.various || f.object != g.object && f.object.Name == ""
 }

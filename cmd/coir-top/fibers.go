@@ -200,6 +200,9 @@ func fit(s string, n int) string {
 func (s *fibersScreen) row(m *model, i, width int) []string {
 	g := &s.rows[i]
 	does := m.data.doing(g.fiber, g.n > 1)
+	if g.various {
+		does += " or others without a name"
+	}
 	if role := s.roles[g.ID]; role != "" && (role == holds || !waitsFor(g.fiber, s.number)) {
 		does = role + ", " + does
 	}
@@ -333,7 +336,11 @@ func (s *fiberScreen) build(m *model) {
 	if s.with != nil {
 		at, in = cmp.Or(s.with.At, at), s.with.Blocked()
 	}
-	if at != "" && in != "" {
+	switch {
+	case in == "":
+	case at == "":
+		add("is in", in)
+	default:
 		at += ", in " + in
 	}
 	add("is at", at)

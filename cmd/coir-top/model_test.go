@@ -620,3 +620,29 @@ func TestGoroutines(t *testing.T) {
 	m.press("3")
 	has(t, m.text(), "held by handler=/pay[34], goroutine[50]")
 }
+
+// Objects without names are one row, which can be opened, and so are the fibers that wait for them.
+func TestObjectsWithoutNames(t *testing.T) {
+	s := &snapshot.Snapshot{Taken: noon, Process: snapshot.Process{Live: 31}}
+	for id := range uint64(31) {
+		s.Fibers = append(s.Fibers, snapshot.Fiber{ID: id + 1, Name: "handler", Nursery: 1, State: snapshot.StateWaiting,
+			Since: ago(time.Duration(id) * time.Second), Waits: 1, Wait: []snapshot.Wait{
+				{Kind: snapshot.WaitUse, Object: 1000 + id, Text: fmt.Sprintf("for the promise #%d", 1000+id)}}})
+		s.Objects = append(s.Objects, snapshot.Object{ID: 1000 + id, Kind: "promise", Waiters: 1,
+			Oldest: ago(time.Duration(id) * time.Second)})
+	}
+	s.Fibers = append(s.Fibers, snapshot.Fiber{ID: 999, Name: "reader", Nursery: 1, State: snapshot.StateBlocking, Call: "IO wait"})
+	why := []snapshot.Explanation{{Kind: snapshot.ProblemAllWaiting, Text: "they wait", Fibers: []uint64{7}, Objects: []uint64{1006}}}
+	m := showing(t, &inspect.Dump{Snapshot: s, Explanations: why})
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 50})
+	has(t, m.text(), "30  handler", "wait for the promise #1000 or others without a name", "blocking in IO wait")
+	m.press("3")
+	has(t, m.text(), "promise #1006", "30 promises without a name", "30 wait")
+	if strings.Contains(m.text(), "#1000") {
+		t.Errorf("the screen is\n%s", m.text())
+	}
+	m.press("down", "enter")
+	has(t, m.text(), "promise #1030", "promise #1005", "promise #1000")
+	m.press("enter")
+	has(t, m.text(), "handler")
+}

@@ -12,11 +12,17 @@ import (
 // objectsScreen lists the objects that fibers wait for, such as channels and locks.
 type objectsScreen struct {
 	list
-	rows   []*snapshot.Object
-	widest int // the width of the widest name
+	rows   []*snapshot.ObjectGroup
+	widest int    // the width of the widest name
+	of     string // the key of the group that is shown, or empty
 }
 
-func (s *objectsScreen) title(*model) string { return "objects" }
+func (s *objectsScreen) title(*model) string {
+	if s.of != "" {
+		return "objects without a name"
+	}
+	return "objects"
+}
 func (s *objectsScreen) orders() []string {
 	return []string{"problem", "name", "kind", "waiting", "rate", "age"}
 }
@@ -24,32 +30,64 @@ func (s *objectsScreen) searches() bool             { return true }
 func (s *objectsScreen) keys() string               { return "enter open  s sort  / search  f follow" }
 func (s *objectsScreen) intro(*model, int) []string { return nil }
 func (s *objectsScreen) len() int                   { return len(s.rows) }
-func (s *objectsScreen) id(i int) rowID             { return rowID{'o', s.rows[i].ID, ""} }
+
+func (s *objectsScreen) id(i int) rowID {
+	if o := s.rows[i]; o.N > 1 {
+		return rowID{'o', 0, o.Key}
+	}
+	return rowID{'o', s.rows[i].ID, ""}
+}
 
 func (s *objectsScreen) build(m *model) {
 	d := m.data
 	query := s.wanted()
 	s.rows, s.widest = s.rows[:0], 0
-	for i := range d.Objects {
-		o := &d.Objects[i]
-		if query == "" || match(query, objectName(o), d.held(o)) {
+	for _, o := range s.shown(d, query != "") {
+		if query == "" || match(query, groupName(o), d.held(&o.Object)) {
 			s.rows = append(s.rows, o)
-			s.widest = max(s.widest, columns(objectName(o)))
+			s.widest = max(s.widest, columns(groupName(o)))
 		}
 	}
-	compare := []func(a, b *snapshot.Object) int{
-		func(a, b *snapshot.Object) int {
-			return cmp.Or(cmp.Compare(urgency(d.told[a.ID], a), urgency(d.told[b.ID], b)), older(a.Oldest, b.Oldest))
+	compare := []func(a, b *snapshot.ObjectGroup) int{
+		func(a, b *snapshot.ObjectGroup) int {
+			return cmp.Or(cmp.Compare(urgency(d.told[a.ID], &a.Object), urgency(d.told[b.ID], &b.Object)),
+				older(a.Oldest, b.Oldest))
 		},
-		func(a, b *snapshot.Object) int { return strings.Compare(a.Name, b.Name) },
-		func(a, b *snapshot.Object) int { return strings.Compare(a.Kind, b.Kind) },
-		func(a, b *snapshot.Object) int { return cmp.Compare(waiting(b), waiting(a)) },
-		func(a, b *snapshot.Object) int { return cmp.Compare(m.past.busy(b.ID), m.past.busy(a.ID)) },
-		func(a, b *snapshot.Object) int { return older(a.Oldest, b.Oldest) },
+		func(a, b *snapshot.ObjectGroup) int { return strings.Compare(a.Name, b.Name) },
+		func(a, b *snapshot.ObjectGroup) int { return strings.Compare(a.Kind, b.Kind) },
+		func(a, b *snapshot.ObjectGroup) int { return cmp.Compare(waiting(&b.Object), waiting(&a.Object)) },
+		func(a, b *snapshot.ObjectGroup) int { return cmp.Compare(m.past.busy(b.ID), m.past.busy(a.ID)) },
+		func(a, b *snapshot.ObjectGroup) int { return older(a.Oldest, b.Oldest) },
 	}[s.order]
-	slices.SortFunc(s.rows, func(a, b *snapshot.Object) int {
+	slices.SortFunc(s.rows, func(a, b *snapshot.ObjectGroup) int {
 		return cmp.Or(s.direction(compare(a, b)), cmp.Compare(a.ID, b.ID))
 	})
+}
+
+// shown returns the objects to show: those of the group of the screen, or all, in groups unless each is wanted.
+func (s *objectsScreen) shown(d *data, each bool) (rows []*snapshot.ObjectGroup) {
+	groups := d.alike.Objects(d.Objects)
+	if s.of == "" && !each {
+		for i := range groups {
+			rows = append(rows, &groups[i])
+		}
+		return rows
+	}
+	for i := range d.Objects {
+		o := &d.Objects[i]
+		if s.of == "" || d.alike.ObjectKey(o) == s.of {
+			rows = append(rows, &snapshot.ObjectGroup{Object: *o, N: 1})
+		}
+	}
+	return rows
+}
+
+// groupName returns the name of an object, or words for several.
+func groupName(o *snapshot.ObjectGroup) string {
+	if o.N > 1 {
+		return o.Title()
+	}
+	return objectName(&o.Object)
 }
 
 // busy returns the number of values sent to and received from an object per second. It is negative if unknown.
@@ -76,19 +114,27 @@ func (s *objectsScreen) line(width int, age, name, who, numbers string) string {
 func (s *objectsScreen) row(m *model, i, width int) []string {
 	o := s.rows[i]
 	numbers := ""
-	if t := m.past.objects[o.ID]; t != nil && isChannel(o) {
-		numbers = right(fill(o), 9) + right(rate(t.sent.per), 8) + right(rate(t.received.per), 8)
+	if t := m.past.objects[o.ID]; t != nil && isChannel(&o.Object) && o.N == 1 {
+		numbers = right(fill(&o.Object), 9) + right(rate(t.sent.per), 8) + right(rate(t.received.per), 8)
 	}
-	return []string{s.line(width, m.data.since(o.Oldest), objectName(o), m.data.held(o), numbers)}
+	return []string{s.line(width, m.data.since(o.Oldest), groupName(o), m.data.held(&o.Object), numbers)}
 }
 
 func (s *objectsScreen) mark(m *model, i int) string { return m.data.told[s.rows[i].ID] }
 
 func (s *objectsScreen) enter(_ *model, i int) screen {
+	if o := s.rows[i]; o.N > 1 {
+		return &objectsScreen{of: o.Key}
+	}
 	return &fibersScreen{grouped: true, number: s.rows[i].ID}
 }
 
-func (s *objectsScreen) object(_ *model, i int) *snapshot.Object { return s.rows[i] }
+func (s *objectsScreen) object(_ *model, i int) *snapshot.Object {
+	if s.rows[i].N > 1 {
+		return nil
+	}
+	return &s.rows[i].Object
+}
 
 // objectAt returns an object of the snapshot, or its last known state if the snapshot does not contain it.
 func (m *model) objectAt(id uint64) *snapshot.Object {

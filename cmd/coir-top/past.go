@@ -118,6 +118,9 @@ func (p *past) see(d *data) {
 		if l.since.IsZero() || l.fiber != w.Fiber || w.Beats != before {
 			l.since = d.Taken
 		}
+		if !w.Since.IsZero() {
+			l.since = w.Since
+		}
 		l.fiber = w.Fiber
 	}
 	maps.DeleteFunc(p.workers, func(_ int, l *labour) bool { return !l.ran.at.Equal(d.Taken) })

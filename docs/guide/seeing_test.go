@@ -8,7 +8,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"runtime/pprof"
 	"runtime/trace"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +20,41 @@ import (
 	"github.com/coir-go/coir/inspect"
 	"github.com/coir-go/coir/snapshot"
 )
+
+func named(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pprof.Do(r.Context(), pprof.Labels("handler", r.Pattern), func(ctx context.Context) {
+			h.ServeHTTP(w, r.WithContext(ctx))
+		})
+	})
+}
+
+// A snapshot names the goroutine of a handler that waits.
+func TestNamed(t *testing.T) {
+	orders := coir.NewChan[string](0, coir.WithName("orders"))
+	mux := http.NewServeMux()
+	mux.Handle("POST /order", named(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := orders.Recv(r.Context()); err != nil {
+			t.Error(err)
+		}
+	})))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/order", nil))
+	}()
+	rt := coir.NewRuntime()
+	is := func(f snapshot.Fiber) bool { return strings.HasPrefix(f.Name, "handler=POST /order[") }
+	for begin := time.Now(); !slices.ContainsFunc(rt.Snapshot(snapshot.Options{}).Fibers, is); runtime.Gosched() {
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("the snapshot has %+v", rt.Snapshot(snapshot.Options{}).Fibers)
+		}
+	}
+	if err := orders.Send(t.Context(), "an order"); err != nil {
+		t.Error(err)
+	}
+	<-done
+}
 
 // inspected is the beginning of a main function.
 func inspected() {

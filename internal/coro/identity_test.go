@@ -1,9 +1,14 @@
 package coro
 
 import (
+	"errors"
+	"net"
+	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestGoroutineIdentity(t *testing.T) {
@@ -87,4 +92,60 @@ func TestNumberOf(t *testing.T) {
 		}
 	}
 	close(end)
+}
+
+// ActivityOf tells what any goroutine does. If a release of Go keeps that elsewhere, it says that it does not know.
+func TestActivities(t *testing.T) {
+	if !Assembly {
+		if got := ActivityOf(G()); got != Unknown {
+			t.Errorf("without assembly the activity is %d", got)
+		}
+		return
+	}
+	if got := ActivityOf(G()); got != Running {
+		t.Errorf("the activity of this goroutine is %d, not %d", got, Running)
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	never := make(chan int)
+	all := []struct {
+		what string
+		do   func()
+		want Activity
+	}{
+		{"computes", func() {
+			for !stop.Load() {
+			}
+		}, Running},
+		{"reads from a pipe", func() { _, _ = from.Read(make([]byte, 1)) }, InIOWait},
+		{"accepts", func() { _, _ = l.Accept() }, InIOWait},
+		{"receives from a channel", func() { <-never }, InWait},
+	}
+	for _, a := range all {
+		began := make(chan uintptr)
+		go func() {
+			began <- G()
+			a.do()
+		}()
+		g := <-began
+		got := ActivityOf(g)
+		for begin := time.Now(); got != a.want && time.Since(begin) < 10*time.Second; got = ActivityOf(g) {
+			runtime.Gosched()
+		}
+		if got != a.want {
+			t.Errorf("the activity of a goroutine that %s is %d, not %d", a.what, got, a.want)
+		}
+	}
+	stop.Store(true)
+	close(never)
+	if err := errors.Join(l.Close(), to.Close(), from.Close()); err != nil {
+		t.Error(err)
+	}
 }

@@ -199,7 +199,8 @@ type Place uint8
 const (
 	Nowhere  Place = iota // no worker runs it
 	OnWorker              // a worker runs it
-	InCall                // a worker runs it in a call that blocks
+	Held                  // the same, and the worker has not switched for a tick, and another worker stands in
+	InCall                // a worker runs it in Block
 )
 
 // Place returns where t runs. If t is in Block, since is when that began, to about a tick, or zero if unknown.
@@ -220,7 +221,18 @@ func (t *Task) Place() (p Place, since time.Time) {
 	case blocked:
 		return InCall, t.began(atomic.LoadUint32(&fr.since))
 	}
-	return InCall, since
+	return Held, since
+}
+
+// Activity returns what the goroutine that runs the task does, or coro.Unknown.
+//
+//go:norace
+func (t *Task) Activity() coro.Activity {
+	fr := (*Frame)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&t.frame))))
+	if fr == nil {
+		return coro.Unknown
+	}
+	return coro.ActivityOf(atomic.LoadUintptr(&fr.g))
 }
 
 // WorkerState is a worker as a snapshot sees it.
@@ -229,6 +241,7 @@ type WorkerState struct {
 	Queue int    // tasks in its own queues
 	Task  *Task  // the task that it runs, or nil
 	Beats uint64
+	Since time.Time // since when the task has run without a switch, to about a tick; zero if unknown
 }
 
 // Workers returns the state of each worker.
@@ -245,6 +258,9 @@ func (s *Scheduler) Workers() []WorkerState {
 		}
 		if !w.next.empty() {
 			x.Queue++
+		}
+		if x.Task != nil && w.seen.beat == x.Beats && s.policy == nil {
+			x.Since = w.seen.since
 		}
 		all[i] = x
 	}
