@@ -110,7 +110,7 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 }
 
 // Spec: SH-03 (close first refuses new work)
-// Spec: SH-10 (a close cut short goes on)
+// Spec: SH-10 (a shutdown continues when Close returns early)
 // Spec: SH-11 (close is idempotent)
 // Spec: SH-05 (close then drains)
 func TestCloseWhoseContextIsOver(t *testing.T) {

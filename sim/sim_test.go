@@ -253,7 +253,7 @@ func TestOrdersAgreesWithTheFormula(t *testing.T) {
 // TestAYearOfVirtualTimePassesInSeconds sleeps for a second, 31,536,000 times; without soaking, for a day of it.
 //
 // Spec: TM-15 (time comes in through Clock alone)
-// Spec: SM-04 (virtual time moves when nobody can go on)
+// Spec: SM-04 (virtual time moves when no fiber can continue)
 func TestAYearOfVirtualTimePassesInSeconds(t *testing.T) {
 	seconds := sized(24*3600, 365*24*3600)
 	runtime.GC()
@@ -461,7 +461,7 @@ func TestIntnIsADecisionOfTheSchedule(t *testing.T) {
 	}
 }
 
-// Spec: SM-08 (nobody able to go on is a deadlock)
+// Spec: SM-08 (no fiber able to continue is a deadlock)
 func TestReportsNameTheFibers(t *testing.T) {
 	for _, c := range []struct {
 		bug   string

@@ -89,7 +89,7 @@ func (w *world) Attach(rt policy.Runtime) { w.host = rt }
 //
 // Spec: SM-01 (a policy is told before each operation)
 // Spec: SM-02 (a schedule is its decisions)
-// Spec: SM-04 (virtual time moves when nobody can go on)
+// Spec: SM-04 (virtual time moves when no fiber can continue)
 //
 //go:norace
 func (w *world) Step(f policy.Fiber, op policy.Op) bool {
@@ -390,7 +390,7 @@ var errStopped = errors.New("sim: the schedule has failed and is being ended")
 
 // stuck is called when no fiber can run and no timer is set.
 //
-// Spec: SM-08 (nobody able to go on is a deadlock)
+// Spec: SM-08 (no fiber able to continue is a deadlock)
 //
 //go:norace
 func (w *world) stuck() {
