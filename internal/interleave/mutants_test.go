@@ -256,7 +256,7 @@ var changes = []change{
 	{"a wait begins when the lock is free again", "cond.go",
 		[]string{"	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)\n	c.unlock(f)\n", "	c.unlock(f)\n	c.mu.Lock()\n	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)\n	c.mu.Unlock()\n"}, ". ExploreWaitAgainstSignal"},
 	{"a select waits for a signal that has come", "cond.go",
-		[]string{"	if cs.happened() {\n		return false\n	}\n", ""}, ". ExploreWaitAgainstSignal"},
+		[]string{"	if c.happened() {\n		return false\n	}\n", ""}, ". ExploreWaitAgainstSignal"},
 	{"a waiter that leaves stays in the queue", "cond.go",
 		[]string{"	c.waiters.Withdraw(x)\n", ""}, ". ExploreSignalAgainstCancel"},
 
