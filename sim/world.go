@@ -398,20 +398,18 @@ func (w *world) stuck() {
 		w.stop(f)
 		return
 	}
-	stack := w.host.Outside(strayPatience)
-	switch {
-	case stack == nil:
-		text := "no fiber can run"
-		if w.calls >= w.limit {
-			text = "no fiber can run; only timer functions still run"
-		} else if w.nready > 0 {
-			text = "only tickers can continue: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
-		}
-		w.stop(&Failure{Kind: KindDeadlock, Text: text})
-	default:
+	if stack := w.host.Outside(strayPatience); stack != nil {
 		w.stop(&Failure{Kind: KindUncontrolled, Text: "a goroutine that is not a fiber of the simulation has cancelled " +
 			"the context used at " + userPlace(stack) + "; cancel it in a fiber"})
+		return
 	}
+	text := "no fiber can run"
+	if w.calls >= w.limit {
+		text = "no fiber can run; only timer functions still run"
+	} else if w.nready > 0 {
+		text = "only tickers can continue: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
+	}
+	w.stop(&Failure{Kind: KindDeadlock, Text: text})
 }
 
 // interrupt ends every wait of a failed schedule, when no fiber can run and no timer is set. The waits that are left
