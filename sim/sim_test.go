@@ -15,6 +15,7 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // The simulation promises this: it runs all schedules and none twice, its clock costs only the steps, it handles many
@@ -280,7 +281,7 @@ func TestAYearOfVirtualTimePassesInSeconds(t *testing.T) {
 	if most > 100e6 {
 		t.Errorf("%d bytes are more than 100 MB", most)
 	}
-	if soaking() && !race.Enabled && res.Elapsed > 30*time.Second {
+	if soak.On() && !race.Enabled && res.Elapsed > 30*time.Second {
 		t.Errorf("%v is more than 30 s", res.Elapsed)
 	}
 }
