@@ -154,7 +154,7 @@ var changes = []change{
 		[]string{"CompareAndSwap(w, word(t, r, Runnable))", "CompareAndSwap(w, word(t, None, Runnable))"}, "internal/sched ExploreParkOnAWorker"},
 
 	{"unlink forgotten", "internal/channel/core.go",
-		[]string{"	c.waiting[side].Withdraw(n)\n	c.Count(side, r)\n", "	c.Count(side, r)\n"}, ". ExploreWaitAfterACancelledOne"},
+		[]string{"	c.waiting[side].Withdraw(n)\n	if r", "	if r"}, ". ExploreWaitAfterACancelledOne"},
 	{"wake before result", "internal/channel/chan.go",
 		[]string{"		noteWrite(n)\n		cell.Value = v\n		won, asleep := true, n.ClaimParked(park.Data)\n",
 			"		won, asleep := true, n.ClaimParked(park.Data)\n",
