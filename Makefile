@@ -1,4 +1,4 @@
-# The verbs of the repository. `make help` lists them. A step of CI and a target here have the same name.
+# The targets of the repository. `make help` lists them. A step of CI and a target here have the same name.
 
 GO        ?= go
 # The step lint runs vet on every package and its tests, so that the other steps need not.
@@ -20,7 +20,7 @@ SIMGOLDEN := TestTheSameEverywhere|TestWhatEachStrategyNeedsForTheCorpus|TestLar
 .PHONY: help all quick style nightly soak release installable ratios report site security compare generate tables files format vet platforms lint build test race invariants switchers toolchain i386 \
 	arm64 models interleave programs sim coirtest page pictures fuzz examples bench hot
 
-help: ## list the verbs
+help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 all: ## the steps that CI runs for a change; some take turns, day by day: nightly runs those
@@ -59,7 +59,8 @@ format: ## fail on files that gofmt would change, and name them
 # The rules of the repository that read text, and take seconds.
 STYLE := TestAPIIsRecorded|TestCitations|TestPublicDocs|TestLinesFit|TestDocsNameWhatExists|TestREADMEIsShort|TestExamplesAre
 STYLE := $(STYLE)|TestErrors|TestFailuresSay|TestFigures|TestGrammar|TestImportMap|TestImportOrder|TestTextNames
-STYLE := $(STYLE)|TestTextIs|TestQuotedHeadings|TestTagsAre|TestSpec|TestTracked|TestWeak
+STYLE := $(STYLE)|TestTextIs|TestQuotedHeadings|TestReleasesAre|TestTagsAre|TestVariablesAre|TestWordsOfSteps|TestSpec
+STYLE := $(STYLE)|TestTracked|TestWeak
 
 style: format ## the rules that read text: format, length of lines, words, names in documents, generated tables; seconds
 	$(GO) test -vet=off -timeout 2m ./internal/archtest -run '^($(STYLE))'
@@ -99,19 +100,24 @@ platforms: ## go vet of the root module, tests and examples included, for every 
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... || exit 1; \
 	done
 
+# Words in the names of the tests that a step runs again: see "Names inside" in docs/HACKING.md.
+SIMRACE := Race|Native|Outside|Own|Goroutine
+SIMCPU  := Own
+PUREGO  := Fiber|Thread|Context|Guest|Goexit|Panic|Blocking|Nursery|Select
+
 # A machine of CI has 2 processors.
 test: ## all tests, those of the examples too; then short ones with 1 and 4 processors
 	EXCEPT=bench .ci/each $(GO) test $(FULL) ./...
 	$(GO) test $(SHORT) -cpu 1,4 . ./internal/clock ./internal/coro ./internal/park ./internal/sched
-	$(GO) test $(SHORT) -cpu 1,4 -run Own ./sim
+	$(GO) test $(SHORT) -cpu 1,4 -run '$(SIMCPU)' ./sim
 
 # Left out are packages without goroutines of their own: archtest, the explorer, the drawings, the code in documents.
-# Fibers of a simulation take turns, so the tests of package sim that matter here are those about races, and those with
-# other goroutines; soak has all of them. nightly has the modules whose dependencies take long to build.
-race: ## the short tests under the race detector, of all that could have a race
+# Fibers of a simulation take turns, so the tests of package sim that matter most here are those about races, and those
+# with other goroutines; nightly has all of them, and the modules whose dependencies take long to build.
+race: ## the short tests under the race detector; of package sim those with certain words in their names: nightly has all
 	EXCEPT="bench vet verify site cmd/coir-top" .ci/each sh -c '$(GO) test $(SHORT) -race $$($(GO) list ./... | \
 		grep -v -e /internal/archtest -e /internal/interleave -e /internal/chart -e /docs/ -e "/coir/sim$$")'
-	$(GO) test $(SHORT) -race -run 'Race|Native|Outside|Own|Goroutine|Blocked|Device' ./sim
+	$(GO) test $(SHORT) -race -run '$(SIMRACE)' ./sim
 
 invariants: ## the short tests of the packages that wait and switch, with invariants checked; i386 has the others
 	$(GO) test $(SHORT) -tags coirinvariants -race ./internal/park ./internal/channel ./internal/sched ./internal/clock
@@ -119,10 +125,10 @@ invariants: ## the short tests of the packages that wait and switch, with invari
 switchers: ## the short tests of what switches on the second switcher; without assembly those about who runs where
 	$(GO) test $(SHORT) -tags coirtrampoline . ./internal/coro ./internal/park ./internal/sched
 	$(GO) test $(SHORT) -tags purego ./internal/coro ./internal/park ./internal/sched
-	$(GO) test $(SHORT) -tags purego -run 'Fiber|Thread|Context|Guest|Goexit|Panic|Synctest|Blocking|Nursery|Select' .
+	$(GO) test $(SHORT) -tags purego -run '$(PUREGO)' .
 
 # These packages use what only the runtime, the compiler or the standard library promise.
-BOUND := . ./internal/bubble ./internal/coro ./internal/park ./internal/race ./internal/sched ./internal/xatomic ./netio ./buf/...
+BOUND := . ./internal/bubble ./internal/coro ./internal/park ./internal/race ./internal/sched ./internal/stdctx ./internal/xatomic ./netio ./buf/...
 
 toolchain: ## the short tests of what depends on Go itself with the newest Go release, and what it inlines; nightly has the others
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(BOUND) ./cmd/coir/internal/overlay
@@ -200,6 +206,7 @@ nightly: ## all of what CI runs in turns, and what it leaves out; about two hour
 	$(GO) test $(SHORT) -tags coirtrampoline $(CORE)
 	$(GO) test $(SHORT) -tags coirinvariants $(CORE)
 	GOTOOLCHAIN=$(TOOLCHAIN) $(GO) test $(SHORT) $(CORE)
+	$(GO) test $(SHORT) -race ./sim
 	for m in verify cmd/coir-top; do $(GO) -C $$m test $(SHORT) -race ./... || exit 1; done
 	$(MAKE) page arm64 i386 models switchers
 	FUZZTIME=100000x $(MAKE) fuzz

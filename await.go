@@ -35,7 +35,8 @@ func (f *Fiber) waitUnder(sc *scope) {
 }
 
 // shouldPark reports whether f, whose wait is armed and published, must park. If sc was cancelled, shouldPark disarms
-// the wait. It returns false if it has done so; if a waker came first, it returns true.
+// the wait. It returns false if it has done so; if a waker came first, it returns true. Because the wait lets others
+// run, shouldPark also gives f a new budget: see charge. The fast paths rely on that.
 //
 //go:norace
 func (f *Fiber) shouldPark(sc *scope) bool {

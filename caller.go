@@ -224,6 +224,20 @@ func (sc *scope) failureReason(r park.Reason) park.Reason {
 	return r
 }
 
+// failureReason returns the reason with which the channel counts a wait of the caller that ended with reason r: see
+// scope.failureReason. It returns None if only methods of a foreign context tell: see core.countForeign.
+//
+//go:norace
+func (c *caller) failureReason(r park.Reason) park.Reason {
+	switch {
+	case c.sc != nil:
+		return c.sc.failureReason(r)
+	case r == park.Cancelled:
+		return park.None
+	}
+	return r
+}
+
 // clock returns the clock of the caller's waits. It is called in a hidden section.
 //
 //go:norace

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // Spec: NU-06 (cancel wakes every parked child)
@@ -285,7 +286,7 @@ func TestLeavingTheLineAtTheEnd(t *testing.T) {
 		}
 	}()
 	limit := 2 * time.Minute
-	if soaking() {
+	if soak.On() {
 		limit = 10 * time.Minute
 	}
 	within(t, limit, "all groups ended", done)

@@ -47,7 +47,7 @@ type event interface {
 	// withdraw removes the node. It reports whether the node is marked as the one that ended the wait.
 	withdraw(n *wait.Node) bool
 	// result is called for the chosen case. It may store a result.
-	result(cs *Case)
+	result(c *Case)
 	// op returns the Op of a wait for the event.
 	op() policy.Op
 }
@@ -114,79 +114,79 @@ func (e *fiberEnd) withdraw(n *wait.Node) bool {
 func (e *fiberEnd) op() policy.Op { return policy.Op{Kind: policy.Wait, Object: e.id, Name: e.name} }
 
 //go:norace
-func (e *fiberEnd) result(cs *Case) {
+func (e *fiberEnd) result(c *Case) {
 	f := (*Fiber)(e)
 	race.Acquire(unsafe.Pointer(f))
-	if cs.err != nil {
+	if c.err != nil {
 		race.Disable()
-		race.Wrote(unsafe.Pointer(cs.err), unsafe.Sizeof(*cs.err))
+		race.Wrote(unsafe.Pointer(c.err), unsafe.Sizeof(*c.err))
 		race.Enable()
-		*cs.err = f.err()
+		*c.err = f.err()
 	}
 }
 
 // side returns the side of the channel that a case waits on.
 //
 //go:norace
-func (cs *Case) side() channel.Side { return channel.Side(cs.what - caseSend) }
+func (c *Case) side() channel.Side { return channel.Side(c.what - caseSend) }
 
 // usedBy records that f, or a goroutine if f is nil, uses the case.
 //
 //go:norace
-func (cs *Case) usedBy(f *Fiber) {
-	if cs.core != nil && f != nil {
-		cs.core.ch.UsedBy(cs.side(), f.id)
+func (c *Case) usedBy(f *Fiber) {
+	if c.core != nil && f != nil {
+		c.core.ch.UsedBy(c.side(), f.id)
 	}
 }
 
 // event returns the event of a case that waits for an event.
 //
 //go:norace
-func (cs *Case) event() event {
-	switch cs.what {
+func (c *Case) event() event {
+	switch c.what {
 	case caseTake:
-		return (*takeCase)(cs)
+		return (*takeCase)(c)
 	case caseSignal:
-		return (*signalCase)(cs)
+		return (*signalCase)(c)
 	}
-	return cs.arg.(event)
+	return c.arg.(event)
 }
 
 // delay returns the delay of a caseAfter.
 //
 //go:norace
-func (cs *Case) delay() time.Duration { return time.Duration(cs.num) }
+func (c *Case) delay() time.Duration { return time.Duration(c.num) }
 
 // happened reports whether a case that is not on a channel can proceed now.
 //
 //go:norace
-func (cs *Case) happened() bool {
-	if cs.what == caseAfter {
-		return cs.delay() <= 0
+func (c *Case) happened() bool {
+	if c.what == caseAfter {
+		return c.delay() <= 0
 	}
-	return cs.what >= caseEvent && cs.event().happened()
+	return c.what >= caseEvent && c.event().happened()
 }
 
 // try completes the case if it is ready. Otherwise it returns None. For a case on a channel the caller holds the lock,
 // and calls rest.do with the parker after unlocking.
 //
 //go:norace
-func (cs *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
-	switch cs.what {
+func (c *Case) try() (r park.Reason, ready *park.Parker, rest aftermath) {
+	switch c.what {
 	case caseRecv:
-		r, ready = cs.core.ch.Port().Recv(cs.ptr)
+		r, ready = c.core.ch.Port().Recv(c.ptr)
 	case caseSend:
-		r, ready, rest.lost = cs.core.ch.Port().Send(cs.arg)
+		r, ready, rest.lost = c.core.ch.Port().Send(c.arg)
 	case caseTake:
-		if (*takeCase)(cs).try() {
+		if (*takeCase)(c).try() {
 			r = park.Data
 		}
 		return r, nil, rest
 	default:
 		return park.Data, nil, rest
 	}
-	if r != park.None && !cs.core.ch.Plain() {
-		rest.woken = cs.core.ch.TakeWoken()
+	if r != park.None && !c.core.ch.Plain() {
+		rest.woken = c.core.ch.TakeWoken()
 	}
 	return r, ready, rest
 }
@@ -217,17 +217,17 @@ func (a aftermath) do(p *park.Parker, here park.Place) {
 // done returns Select's results for the chosen case.
 //
 //go:norace
-func (cs *Case) done(i int, r park.Reason) (int, error) {
-	switch cs.what {
+func (c *Case) done(i int, r park.Reason) (int, error) {
+	switch c.what {
 	case caseSend, caseRecv:
 		if r != park.Data {
-			return i, cs.core.resultErr(cs.side(), r)
+			return i, c.core.resultErr(c.side(), r)
 		}
 	case caseEvent, caseTake, caseSignal:
-		cs.event().result(cs)
+		c.event().result(c)
 	case caseAfter:
-		if t, ok := cs.arg.(*Timer); ok {
-			t.take(cs)
+		if t, ok := c.arg.(*Timer); ok {
+			t.take(c)
 		}
 	}
 	return i, nil

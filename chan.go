@@ -271,9 +271,9 @@ func (c *Chan[T]) sendAny(ctx context.Context, v T, d time.Duration) error {
 		// 3. Park.
 		r = by.await(&w, t, by.deadline(d))
 		// 4. Finish.
-		ch.Finish(sending, cell, r)
+		ch.Finish(sending, cell, by.failureReason(r))
 		wait.Done[T](w.kit, ch.Cells())
-		c.core.reclassifyTimeout(&by, sending, r)
+		c.core.countForeign(&by, sending, r)
 		w.done()
 	}
 	race.Enable()
@@ -404,9 +404,9 @@ func (c *Chan[T]) recvAny(ctx context.Context, d time.Duration) (v T, err error)
 		// 3. Park.
 		r = by.await(&w, t, by.deadline(d))
 		// 4. Finish.
-		v = ch.Finish(receiving, cell, r)
+		v = ch.Finish(receiving, cell, by.failureReason(r))
 		wait.Done[T](w.kit, ch.Cells())
-		c.core.reclassifyTimeout(&by, receiving, r)
+		c.core.countForeign(&by, receiving, r)
 		w.done()
 	}
 	race.Enable()
@@ -463,21 +463,19 @@ func (c *core) finishLocked(by *caller, side channel.Side, r park.Reason, ready 
 	return r
 }
 
-// reclassifyTimeout counts a wait as timed out instead of cancelled if its context has expired. It runs only after the
-// wait has been withdrawn, because it calls methods of the context. They are foreign code, whose synchronisation must
-// stay visible.
+// countForeign counts a wait that has ended, with reason r, if Finish has left it uncounted: see caller.failureReason.
+// It runs only after the wait has been withdrawn, because it calls methods of the context. They are foreign code, whose
+// synchronisation must stay visible.
 //
 //go:norace
-func (c *core) reclassifyTimeout(by *caller, side channel.Side, r park.Reason) {
-	if r != park.Cancelled {
+func (c *core) countForeign(by *caller, side channel.Side, r park.Reason) {
+	if r != park.Cancelled || by.sc != nil {
 		return
 	}
 	race.EnterUser()
 	e := by.cancelled()
 	race.LeaveUser()
-	if e.reason() == park.TimedOut {
-		c.ch.Reclassify(side)
-	}
+	c.ch.Fail(side, e.reason()) // once: a counter that is corrected later would go back
 }
 
 // overrun applies the overflow policy to v, for which there is no room. It unlocks the channel.

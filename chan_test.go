@@ -38,7 +38,7 @@ func TestTimeout(t *testing.T) {
 		begun := a.s.now()
 		a.err = op(ctx)
 		if took := a.s.now() - begun; took < d {
-			a.err = fmt.Errorf("%s after %v", a.err, took) // and so no longer the expected error
+			a.err = fmt.Errorf("%v after %v", a.err, took) // and so no longer the expected error
 		}
 	}
 	wants := func(s *stage, a *player, counts func() coir.SideStats) {

@@ -12,8 +12,9 @@ import (
 
 // looks is how reports and snapshots show a channel that another type is built on.
 type looks struct {
-	recv *policy.Verb // describes a wait to receive; may be nil
-	show func(o *snapshot.Object)
+	recv *policy.Verb             // describes a wait to receive; may be nil
+	show func(o *snapshot.Object) // set by Show
+	also func(o *snapshot.Object) // adds to the whole description of the channel; for types of this package
 }
 
 // look returns the looks of the channel, and makes them if necessary.
@@ -29,20 +30,29 @@ func (c *core) look() *looks {
 func (c *Chan[T]) Describe(v *Verb) { c.core.look().recv = (*policy.Verb)(v) }
 
 // Show makes snapshots call f with the object o that describes the channel, so that f can complete the description. It
-// is for types that are built on a channel and know more about it, such as a channel to another process. Any goroutine
-// may call f at any time, so it must not wait. Call Show before the channel is first used.
+// is for types that are built on a channel and know more about it, such as a channel to another process. Of the fields
+// that describe a channel, o has Kind, Len, Cap, Sent, Received, Dropped and Closed, and all other counters are 0: f
+// sets what else is known. Who waits is known in any case. Any goroutine may call f at any time, so it must not wait.
+// Call Show before the channel is first used.
 func (c *Chan[T]) Show(f func(o *snapshot.Object)) {
 	l := c.core.look()
 	l.show = f
 	race.Release(unsafe.Pointer(l)) // what f reads is ordered before its calls
 }
 
+// alsoShow is like Show, but f gets the whole description of the channel.
+func (c *core) alsoShow(f func(o *snapshot.Object)) {
+	l := c.look()
+	l.also = f
+	race.Release(unsafe.Pointer(l))
+}
+
 // SendScope returns a scope inside ctx for an operation that sends to c without calling Send. Snapshots show each wait
 // of the caller in the scope as a wait to send to c, which is described by v and began with the call of SendScope. An
 // explanation then cannot tell that a wait such as [Sleep] ends by itself. If the operation has such waits, the
-// function passed to Show must set FromOutside and ToOutside, and clear the fields for the last senders and receivers.
-// If a goroutine calls SendScope, no other goroutine may wait in the scope. Like Show, SendScope is for types that are
-// built on a channel. Call end when the operation is done.
+// function passed to Show must set FromOutside and ToOutside. If a goroutine calls SendScope, no other goroutine may
+// wait in the scope. Like Show, SendScope is for types that are built on a channel. Call end when the operation is
+// done.
 func (c *Chan[T]) SendScope(ctx context.Context, v *Verb) (in context.Context, end context.CancelFunc) {
 	s := &sendScope{as: sendAs{c: &c.core, verb: (*policy.Verb)(v), since: time.Now()}}
 	s.cold.sends = true

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // Spec: CH-05 (a taken value resumes one sender)
@@ -88,7 +89,7 @@ func passElements(t *testing.T, kind string, capacity int, over coir.OverflowPol
 		if err := w.account(&sum); err != nil {
 			t.Fatalf("seed %d, wave %d: %v\n%+v\n%+v", seed, at/waveSize, err, w.ch[0].Stats(), w.ch[1].Stats())
 		}
-		if soaking() && time.Since(told) > 10*time.Second {
+		if soak.On() && time.Since(told) > 10*time.Second {
 			told = time.Now()
 			fmt.Fprintf(os.Stderr, "%s: %d of %d elements in %v\n", kind, at+waveSize, total, time.Since(start).Round(time.Second))
 		}
@@ -580,7 +581,7 @@ func TestWaitsThatWereGivenUpLeaveNothing(t *testing.T) {
 	before, start, told := heapInUse(), time.Now(), time.Now()
 	for i := range rounds {
 		round()
-		if soaking() && time.Since(told) > 10*time.Second {
+		if soak.On() && time.Since(told) > 10*time.Second {
 			told = time.Now()
 			fmt.Fprintf(os.Stderr, "%d of %d waits given up\n", i*perRound, rounds*perRound)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -142,6 +143,54 @@ func TestDeadlinesAreCountedAsSuch(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// peekContext calls peek whenever it is asked how it has ended.
+type peekContext struct {
+	context.Context
+	peek func()
+}
+
+func (c peekContext) Err() error {
+	err := c.Context.Err()
+	if err != nil {
+		c.peek()
+	}
+	return err
+}
+
+// Counters never go back: a wait under a context of another package is counted once, after the context has said how it
+// ended.
+//
+// Spec: OB-03 (failures are counted by kind)
+func TestAWaitIsCountedOnce(t *testing.T) {
+	for _, as := range callerKinds {
+		t.Run(as.String(), func(t *testing.T) {
+			s := newStage(t, on(t, coir.WithWorkers(2)), row{kind: kinds[0], sender: as, receiver: as})
+			var mu sync.Mutex
+			var seen []coir.SideStats
+			a := s.start(as, func(ctx context.Context, a *player) {
+				ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+				defer cancel()
+				_, a.err = s.c.Recv(peekContext{ctx, func() {
+					mu.Lock()
+					defer mu.Unlock()
+					seen = append(seen, s.c.Stats().Recv)
+				}})
+			})
+			s.allEnded([]*player{a}, coir.ErrTimeout)
+			mu.Lock()
+			defer mu.Unlock()
+			for i, st := range seen {
+				if i == 0 && st.TimedOut > 0 || st.Cancelled > 0 {
+					t.Errorf("at call %d of Err the channel counts %+v; want nothing, and later TimedOut alone", i, st)
+				}
+			}
+			if st := s.c.Stats().Recv; len(seen) == 0 || st != (coir.SideStats{TimedOut: 1}) {
+				t.Errorf("after %d calls of Err the channel counts %+v, want TimedOut 1 alone", len(seen), st)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // Spec: SH-04 (close then cancels)
@@ -25,7 +26,7 @@ import (
 // Spec: SH-15 (every handle tells its end after close)
 func TestCloseLeavesNoGoroutine(t *testing.T) {
 	fibers, rounds := sized(2_000, 10_000, 10_000), 20
-	if soaking() {
+	if soak.On() {
 		rounds = sized(0, 0, 1_000)
 	} else if raceEnabled {
 		rounds = 5
@@ -110,7 +111,7 @@ func closeBusyRuntime(t *testing.T, fibers int) {
 }
 
 // Spec: SH-03 (close first refuses new work)
-// Spec: SH-10 (a close cut short goes on)
+// Spec: SH-10 (a shutdown continues when Close returns early)
 // Spec: SH-11 (close is idempotent)
 // Spec: SH-05 (close then drains)
 func TestCloseWhoseContextIsOver(t *testing.T) {

@@ -318,31 +318,31 @@ func (c *Cond) withdraw(x *wait.Node) bool {
 type signalCase Case
 
 //go:norace
-func (cs *signalCase) cond() *Cond { return (*Cond)(cs.ptr) }
+func (c *signalCase) cond() *Cond { return (*Cond)(c.ptr) }
 
 //go:norace
-func (cs *signalCase) happened() bool { return cs.cond().changes.Load() != uint64(cs.num) }
+func (c *signalCase) happened() bool { return c.cond().changes.Load() != uint64(c.num) }
 
 //go:norace
-func (cs *signalCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
-	c := cs.cond()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cs.happened() {
+func (c *signalCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
+	cond := c.cond()
+	cond.mu.Lock()
+	defer cond.mu.Unlock()
+	if c.happened() {
 		return false
 	}
-	c.waiters.Push(x, p, t)
+	cond.waiters.Push(x, p, t)
 	return true
 }
 
 //go:norace
-func (cs *signalCase) withdraw(x *wait.Node) bool { return cs.cond().withdraw(x) }
+func (c *signalCase) withdraw(x *wait.Node) bool { return c.cond().withdraw(x) }
 
 //go:norace
-func (cs *signalCase) op() policy.Op {
-	op := cs.cond().waitOp()
+func (c *signalCase) op() policy.Op {
+	op := c.cond().waitOp()
 	op.Again = false
 	return op
 }
 
-func (cs *signalCase) result(*Case) {}
+func (c *signalCase) result(*Case) {}

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/coir-go/coir/internal/channel"
 	"github.com/coir-go/coir/internal/interleave"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -282,11 +282,11 @@ func exploreSelectOnTwoChannels(t *testing.T, selects selectFunc) {
 	for _, how := range []selectPolicy{fairly, byOrder} {
 		for _, cancels := range []bool{false, true} {
 			t.Run(fmt.Sprintf("by order %v, cancel %v", how, cancels), func(t *testing.T) {
-				if cancels && how == byOrder && os.Getenv("COIR_SOAK") == "" {
+				if cancels && how == byOrder && !soak.On() {
 					t.Skip("200,000 executions: in long runs")
 				}
 				cfg := interleave.Config{}
-				if cancels && strings.Contains(t.Name(), "/general/") && os.Getenv("COIR_SOAK") == "" {
+				if cancels && strings.Contains(t.Name(), "/general/") && !soak.On() {
 					cfg.Bound = 2 // as many again: completely in long runs
 				}
 				interleave.Check(t, cfg, func() {
@@ -689,7 +689,7 @@ func TestExploreWaitAgainstSet(t *testing.T) {
 		{waiters: 2, sets: 2, cancels: true, long: true},
 	} {
 		t.Run(fmt.Sprintf("%d waiters, %d sets, cancel %v", c.waiters, c.sets, c.cancels), func(t *testing.T) {
-			if c.long && os.Getenv("COIR_SOAK") == "" {
+			if c.long && !soak.On() {
 				t.Skip("takes half a minute; set COIR_SOAK=1")
 			}
 			interleave.Check(t, interleave.Config{}, func() {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/coro"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // isCancelFor reports whether err says that an operation was cancelled for cause, and nothing else: it is
@@ -122,16 +123,13 @@ func undisturbed(t *testing.T, runtime func(*testing.T) *coir.Runtime, do func(r
 
 func nothing(context.Context, *coir.Nursery) error { return nil }
 
-// soaking reports whether tests run at full size: make soak.
-func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
-
 // sized returns how much a test does: with -short, ordinarily, or under make soak. A race build does a tenth, and so
 // does one without assembly.
-func sized(short, ordinary, soak int) int {
+func sized(short, ordinary, full int) int {
 	n := ordinary
 	switch {
-	case soaking():
-		n = soak
+	case soak.On():
+		n = full
 	case testing.Short():
 		n = short
 	}
@@ -427,7 +425,7 @@ func breathe(ctx context.Context) {
 
 // limit is how long anything may take before the test gives up on it.
 func limit() time.Duration {
-	if soaking() {
+	if soak.On() {
 		return 20 * time.Minute
 	}
 	return time.Minute

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // hold is one way to be held in native code: the fiber calls block; release ends it for all held fibers.
@@ -112,7 +113,7 @@ func judge(t *testing.T, starts []time.Duration, declared bool) {
 	if quick > bound {
 		t.Errorf("a quarter started within %v (at most %v)", quick, bound)
 	}
-	if soaking() && (median > strict || worst > 500*time.Millisecond) {
+	if soak.On() && (median > strict || worst > 500*time.Millisecond) {
 		t.Errorf("median %v (at most %v), worst %v (at most 500ms)", median, strict, worst)
 	}
 }

@@ -287,11 +287,11 @@ func announceSelect(f *Fiber, k policy.Kind, cs []Case) *Fiber {
 // waiting does not change their state.
 //
 //go:norace
-func (cs *Case) usedIn() *Runtime {
-	if cs.what == caseSend || cs.what == caseRecv {
-		return cs.core.rt
+func (c *Case) usedIn() *Runtime {
+	if c.what == caseSend || c.what == caseRecv {
+		return c.core.rt
 	}
-	if o := cs.object(); o != nil {
+	if o := c.object(); o != nil {
 		return o.rt.Load()
 	}
 	return nil
@@ -300,18 +300,18 @@ func (cs *Case) usedIn() *Runtime {
 // object returns the object that the case waits for, or nil if the case does not wait for an object.
 //
 //go:norace
-func (cs *Case) object() *object {
-	switch cs.what {
+func (c *Case) object() *object {
+	switch c.what {
 	case caseTake:
-		return &(*Queue)(cs.ptr).object
+		return &(*Queue)(c.ptr).object
 	case caseSignal:
-		return &(*Cond)(cs.ptr).object
+		return &(*Cond)(c.ptr).object
 	case caseEvent:
-		if e, ok := cs.arg.(interface{ subject() *object }); ok {
+		if e, ok := c.arg.(interface{ subject() *object }); ok {
 			return e.subject()
 		}
 	case caseAfter:
-		if t, ok := cs.arg.(*Timer); ok {
+		if t, ok := c.arg.(*Timer); ok {
 			return &t.object
 		}
 	}
@@ -343,16 +343,16 @@ func (f *Fiber) stepSelect(k policy.Kind, cs []Case) {
 // op returns the operation that the case waits for.
 //
 //go:norace
-func (cs *Case) op() policy.Op {
-	switch cs.what {
+func (c *Case) op() policy.Op {
+	switch c.what {
 	case caseSend:
-		return cs.core.op(policy.Send)
+		return c.core.op(policy.Send)
 	case caseRecv:
-		return cs.core.op(policy.Recv)
+		return c.core.op(policy.Recv)
 	case caseEvent, caseTake, caseSignal:
-		return cs.event().op()
+		return c.event().op()
 	case caseAfter:
-		if t, ok := cs.arg.(*Timer); ok {
+		if t, ok := c.arg.(*Timer); ok {
 			return t.op(1)
 		}
 	}
@@ -487,28 +487,28 @@ func (f *Fiber) tellSelect(cs []Case, i int, r park.Reason) {
 	f.tell(cs[i].outcome(r), which)
 }
 
-// tellSelector calls tell for a wait at s that stepSelector announced and that chose cs.
+// tellSelector calls tell for a wait at s that stepSelector announced and that chose c.
 //
 //go:norace
-func (f *Fiber) tellSelector(s *Selector, cs *Case, r park.Reason) {
-	op := cs.op()
+func (f *Fiber) tellSelector(s *Selector, c *Case, r park.Reason) {
+	op := c.op()
 	for i := range s.told {
 		if t := &s.told[i]; t.Kind == op.Kind && t.Object == op.Object {
-			f.tell(cs.outcome(r), i)
+			f.tell(c.outcome(r), i)
 			return
 		}
 	}
-	f.tell(cs.outcome(r), -1)
+	f.tell(c.outcome(r), -1)
 }
 
 // outcome returns the outcome of a case that a select chose with reason r.
 //
 //go:norace
-func (cs *Case) outcome(r park.Reason) policy.Outcome {
+func (c *Case) outcome(r park.Reason) policy.Outcome {
 	switch {
-	case cs.core == nil:
+	case c.core == nil:
 		return policy.Done // including a time that has come
-	case cs.what == caseSend && r == park.Data && cs.core.ch.Overflows():
+	case c.what == caseSend && r == park.Data && c.core.ch.Overflows():
 		return policy.Dropped
 	}
 	return outcomeOf(r)

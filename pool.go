@@ -74,7 +74,7 @@ func NewPool[T any](size int, create func(context.Context) (T, error), reset fun
 	permits := NewChan[struct{}](size, WithName(set.name))
 	p := &Pool[T]{permits: permits, create: create, reset: reset, discard: handler[T](set), known: size <= mostLoans}
 	permits.Describe((*Verb)(verbGet))
-	permits.Show(p.show)
+	permits.core.alsoShow(p.show)
 	for range size {
 		_ = p.permits.TrySend(struct{}{}) // there is room
 	}

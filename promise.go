@@ -226,12 +226,12 @@ func (p *promiseCase[T]) subject() *object { return &p.ev.object }
 //go:norace
 func (p *promiseCase[T]) op() policy.Op { return p.ev.object.op(p.ev.resultVerb()) }
 
-func (p *promiseCase[T]) result(cs *Case) {
+func (p *promiseCase[T]) result(c *Case) {
 	race.Acquire(unsafe.Pointer(&p.ev.once))
-	if cs.ptr != nil {
-		*(*T)(cs.ptr) = p.value
+	if c.ptr != nil {
+		*(*T)(c.ptr) = p.value
 	}
-	if cs.err != nil {
-		*cs.err = p.err
+	if c.err != nil {
+		*c.err = p.err
 	}
 }

@@ -531,15 +531,15 @@ func (q *Queue) String() string { return q.title() + ", " + strconv.Itoa(q.Len()
 type takeCase Case
 
 //go:norace
-func (cs *takeCase) parts() (q *Queue, r Resource, n int) {
-	return (*Queue)(cs.ptr), cs.arg.(Resource), int(cs.num)
+func (c *takeCase) parts() (q *Queue, r Resource, n int) {
+	return (*Queue)(c.ptr), c.arg.(Resource), int(c.num)
 }
 
 // happened reports whether there is enough. It takes n and gives it back, because only Take can tell.
 //
 //go:norace
-func (cs *takeCase) happened() bool {
-	q, r, n := cs.parts()
+func (c *takeCase) happened() bool {
+	q, r, n := c.parts()
 	q.mu.Lock()
 	enough := q.waiters.Empty() && r.Take(n)
 	if enough {
@@ -552,8 +552,8 @@ func (cs *takeCase) happened() bool {
 // try performs the case if it need not wait.
 //
 //go:norace
-func (cs *takeCase) try() bool {
-	q, r, n := cs.parts()
+func (c *takeCase) try() bool {
+	q, r, n := c.parts()
 	return q.try(r, n)
 }
 
@@ -561,8 +561,8 @@ func (cs *takeCase) try() bool {
 // because another case may already have ended the wait.
 //
 //go:norace
-func (cs *takeCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
-	q, r, n := cs.parts()
+func (c *takeCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
+	q, r, n := c.parts()
 	*wantOf(x) = want{n: n, cases: true, q: q, r: r}
 	q.mu.Lock()
 	q.waiters.Push(x, p, t)
@@ -576,21 +576,21 @@ func (cs *takeCase) publish(x *wait.Node, p *park.Parker, t park.Ticket) bool {
 }
 
 //go:norace
-func (cs *takeCase) withdraw(x *wait.Node) bool {
-	q, r, _ := cs.parts()
+func (c *takeCase) withdraw(x *wait.Node) bool {
+	q, r, _ := c.parts()
 	q.withdraw(x, r)
 	return x.Won
 }
 
 //go:norace
-func (cs *takeCase) op() policy.Op {
-	q, r, n := cs.parts()
+func (c *takeCase) op() policy.Op {
+	q, r, n := c.parts()
 	return q.op(r, n)
 }
 
 //go:norace
-func (cs *takeCase) result(*Case) {
-	q, r, n := cs.parts()
+func (c *takeCase) result(*Case) {
+	q, r, n := c.parts()
 	q.acquire(r, n)
 	if simulating.Load() > 0 || r.Verb(n).Alone {
 		f := currentFiber()

@@ -345,7 +345,7 @@ func (rt *Runtime) Close(ctx context.Context) error {
 	// Spec: SH-03 (close first refuses new work)
 	// Spec: SH-04 (close then cancels)
 	// Spec: SH-05 (close then drains)
-	// Spec: SH-10 (a close cut short goes on)
+	// Spec: SH-10 (a shutdown continues when Close returns early)
 	c := resolve(ctx)
 	by := c.f
 	if by == nil {

@@ -174,11 +174,11 @@ func (f *Fiber) endFew(cs []Case, r park.Reason) (int, park.Reason) {
 // ready the parker.
 //
 //go:norace
-func (cs *Case) tryPlain() (r park.Reason, ready *park.Parker) {
-	if cs.what == caseRecv {
-		return cs.core.ch.Port().Recv(cs.ptr)
+func (c *Case) tryPlain() (r park.Reason, ready *park.Parker) {
+	if c.what == caseRecv {
+		return c.core.ch.Port().Recv(c.ptr)
 	}
-	r, ready, _ = cs.core.ch.Port().Send(cs.arg)
+	r, ready, _ = c.core.ch.Port().Send(c.arg)
 	return r, ready
 }
 

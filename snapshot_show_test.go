@@ -86,6 +86,9 @@ func TestSnapshotShowsATypeBuiltOnAChannel(t *testing.T) {
 		o.TroubleSince.IsZero() {
 		t.Errorf("the snapshot has %+v; want what Show has set", o)
 	}
+	if o.High+int(o.Receiver+o.ReceiverBefore+o.Sender+o.SenderBefore) != 0 || o.FromOutside || o.ToOutside {
+		t.Errorf("the snapshot has %+v; want no field of the channel that Show does not promise", o)
+	}
 	for i := range got.Fibers {
 		f := &got.Fibers[i]
 		want, kind := "to put on shelf books (full, 3 of 3)", snapshot.WaitSend

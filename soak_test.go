@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/locks"
 	"github.com/coir-go/coir/snapshot"
 )
@@ -185,7 +186,7 @@ func TestSnapshotsForLong(t *testing.T) {
 	if testing.Short() {
 		whole = 400 * time.Millisecond
 	}
-	if soaking() {
+	if soak.On() {
 		whole = 10 * time.Minute
 	}
 	coir.ListObjects(true)

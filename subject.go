@@ -144,22 +144,30 @@ func (c *core) describeTo(o *snapshot.Object) {
 	race.Disable()
 	x := c.ch.Stats()
 	race.Enable()
-	o.Kind, o.Len, o.Cap, o.High = "channel", x.Len, c.ch.Limit(), x.High
-	o.Sent, o.Received, o.Dropped, o.Closed = x.Sent, x.Received, x.Dropped, x.State != channel.Open
-	from, to := &x.Side[sending], &x.Side[receiving]
-	o.Sender, o.SenderBefore, o.FromOutside = known(from.By), known(from.Was), from.By == 0 && x.Sent > 0
-	o.Receiver, o.ReceiverBefore, o.ToOutside = known(to.By), known(to.Was), to.By == 0 && x.Received > 0
+	o.Kind, o.Len, o.Cap, o.Closed = "channel", x.Len, c.ch.Limit(), x.State != channel.Open
+	o.Sent, o.Received, o.Dropped = x.Sent, x.Received, x.Dropped
 	if c.ch.Limit() == channel.NoLimit {
 		o.Cap = -1
 	}
-	if c.looks == nil {
-		return
+	l := c.looks
+	if l != nil {
+		o.Kind = kindOr(l.recv, o.Kind)
 	}
-	o.Kind = kindOr(c.looks.recv, o.Kind)
-	if l := c.looks; l.show != nil {
+	if l != nil && l.show != nil { // o has what Chan.Show promises, and the function passed to it sets the rest
 		race.Alone(func() {
 			race.Acquire(unsafe.Pointer(l))
 			l.show(o)
+		})
+		return
+	}
+	o.High = x.High
+	from, to := &x.Side[sending], &x.Side[receiving]
+	o.Sender, o.SenderBefore, o.FromOutside = known(from.By), known(from.Was), from.By == 0 && x.Sent > 0
+	o.Receiver, o.ReceiverBefore, o.ToOutside = known(to.By), known(to.Was), to.By == 0 && x.Received > 0
+	if l != nil && l.also != nil {
+		race.Alone(func() {
+			race.Acquire(unsafe.Pointer(l))
+			l.also(o)
 		})
 	}
 }

@@ -91,9 +91,9 @@ func (e *taskEnd[T]) withdraw(n *wait.Node) bool { return (*fiberEnd)(e.f).withd
 //go:norace
 func (e *taskEnd[T]) op() policy.Op { return (*fiberEnd)(e.f).op() }
 
-func (e *taskEnd[T]) result(cs *Case) {
-	(*fiberEnd)(e.f).result(cs)
-	if cs.ptr != nil {
-		*(*T)(cs.ptr) = e.value
+func (e *taskEnd[T]) result(c *Case) {
+	(*fiberEnd)(e.f).result(c)
+	if c.ptr != nil {
+		*(*T)(c.ptr) = e.value
 	}
 }

@@ -236,15 +236,15 @@ func (t *Timer) WaitCase(got *int) Case {
 // take is called when the time of a case of t has come.
 //
 //go:norace
-func (t *Timer) take(cs *Case) {
+func (t *Timer) take(c *Case) {
 	clk := clockHere()
 	race.Disable()
 	t.mu.Lock()
 	got := t.schedule.Take(1, time.Duration(clk.Now()))
 	t.mu.Unlock()
-	if cs.ptr != nil {
-		race.Wrote(cs.ptr, unsafe.Sizeof(got))
-		*(*int)(cs.ptr) = got
+	if c.ptr != nil {
+		race.Wrote(c.ptr, unsafe.Sizeof(got))
+		*(*int)(c.ptr) = got
 	}
 	race.Enable()
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/invariant"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/sim"
 )
 
@@ -89,7 +90,7 @@ type simulated struct {
 
 // schedules is the number of schedules for each claim, over all of its rows; at least one each.
 func schedules() int {
-	if invariant.Enabled && !soaking() {
+	if invariant.Enabled && !soak.On() {
 		return 0
 	}
 	return sized(0, 2_500, 50_000)

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/coir-go/coir/buf"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // handle is a Buf that a random program has, with its state in the model.
@@ -60,7 +60,7 @@ func stamped(b buf.Buf, id uint64) bool {
 func TestRandomMisuse(t *testing.T) {
 	steps := 1_000_000
 	switch {
-	case os.Getenv("COIR_SOAK") != "":
+	case soak.On():
 		steps = 10_000_000
 	case checkedBuild || testing.Short():
 		steps = 100_000

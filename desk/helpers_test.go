@@ -2,23 +2,20 @@ package desk_test
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/sim"
 )
 
-// soaking reports whether the test runs under make soak.
-func soaking() bool { return os.Getenv("COIR_SOAK") != "" }
-
-// sized returns a size for a test: short with -short, soak under make soak, otherwise ordinary. A race build uses a
+// sized returns a size for a test: short with -short, full under make soak, otherwise ordinary. A race build uses a
 // tenth of it.
-func sized(short, ordinary, soak int) int {
+func sized(short, ordinary, full int) int {
 	n := ordinary
 	switch {
-	case soaking():
-		n = soak
+	case soak.On():
+		n = full
 	case testing.Short():
 		n = short
 	}

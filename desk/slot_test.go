@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // A slot whose generations are used up is not reused, because its locators would repeat.
@@ -124,7 +125,7 @@ func TestGroupsAreUsedAgain(t *testing.T) {
 // ids, as in "Dude, is my code constant time?". The reason is that the code has no branch between the two loads and the
 // result. The test is for make soak: on a busy machine it needs many samples.
 func TestNonceTakesConstantTime(t *testing.T) {
-	if os.Getenv("COIR_SOAK") == "" {
+	if !soak.On() {
 		t.Skip("for make soak")
 	}
 	const nonce, batch, samples = 0x0123456789abcdef, 1000, 20_000

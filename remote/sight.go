@@ -81,10 +81,9 @@ func (c *Chan[T]) show(o *snapshot.Object) {
 	s := &c.sight
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o.Kind, o.Made, o.Cap, o.High, o.Closed = kind, s.made, c.cap, 0, s.left
+	o.Kind, o.Made, o.Cap, o.Closed = kind, s.made, c.cap, s.left
 	o.Sent, o.Received, o.Dropped = s.stats.Sent, s.stats.Received, s.stats.Dropped
 	o.Redelivered, o.Dead = s.stats.Redelivered, s.stats.Dead
-	o.Sender, o.SenderBefore, o.Receiver, o.ReceiverBefore = 0, 0, 0, 0
 	o.FromOutside, o.ToOutside = true, true // other processes send and receive
 	o.Note, o.Len = s.note(c.stored, c.cap)
 	if !s.left {

@@ -13,6 +13,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/search"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // These tests compare DPOR with Exhaustive, on random programs of all operations by which fibers affect each other: see
@@ -289,7 +290,7 @@ func TestDPORAgreesWithExhaustive(t *testing.T) {
 	if 5*done < 4*want {
 		t.Error("too many programs are too large to compare")
 	}
-	if soaking() || *flagAgree > 0 {
+	if soak.On() || *flagAgree > 0 {
 		s := readSurface(t)
 		t.Logf("they call %d of %d exported functions and methods", len(s.covered(first, uint64(want))), len(s.all))
 	}

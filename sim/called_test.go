@@ -31,7 +31,7 @@ func (b *beat) Ended(error) {
 // TestADeadlockBesideAnAlarm: an alarm that starts itself again does not hide a deadlock, nor does it keep a schedule
 // from ending.
 //
-// Spec: SM-08 (nobody able to go on is a deadlock)
+// Spec: SM-08 (no fiber able to continue is a deadlock)
 func TestADeadlockBesideAnAlarm(t *testing.T) {
 	for _, every := range []time.Duration{0, time.Minute} {
 		calls := 0

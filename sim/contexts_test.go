@@ -3,11 +3,11 @@ package sim_test
 import (
 	"context"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/sim"
 )
 
@@ -152,7 +152,7 @@ var underOthers = map[string]func(ctx context.Context, s *sim.Sim){
 func TestWaitsUnderOthersContextsEnd(t *testing.T) {
 	seeds := uint64(2_500)
 	switch {
-	case os.Getenv("COIR_SOAK") == "1":
+	case soak.On():
 		seeds = 10_000
 	case testing.Short():
 		seeds = 100

@@ -75,10 +75,16 @@ type span struct {
 	n     int32 // -1 if unknown, or not kept
 }
 
+// The numbers of FNV-1a, with 64 bits.
+const (
+	fnvBasis = 14695981039346656037
+	fnvPrime = 1099511628211
+)
+
 //go:norace
 func (r *recorder) reset() {
 	r.objects.clear()
-	r.nsteps, r.ncases, r.hash, r.hashes.n = 0, 0, 14695981039346656037, 0
+	r.nsteps, r.ncases, r.hash, r.hashes.n = 0, 0, fnvBasis, 0
 	r.lengths = 0
 	r.log.n, r.chose, r.watchable = 0, -1, false
 	r.made.n, r.marks.n = 0, 0
@@ -96,7 +102,7 @@ func (r *recorder) record(e event) {
 	}
 	*r.traced(r.nsteps) = e
 	if e.op.For != 0 {
-		r.lengths = (r.lengths ^ uint64(e.op.For) ^ uint64(r.nsteps)<<48) * 1099511628211
+		r.lengths = (r.lengths ^ uint64(e.op.For) ^ uint64(r.nsteps)<<48) * fnvPrime
 	}
 	r.nsteps++
 }
@@ -176,7 +182,7 @@ func (r *recorder) mixOp(who uint64, object int32, op *policy.Op) {
 //go:norace
 func (r *recorder) mix(x uint64) {
 	for range 8 {
-		r.hash = (r.hash ^ x&0xff) * 1099511628211
+		r.hash = (r.hash ^ x&0xff) * fnvPrime
 		x >>= 8
 	}
 }

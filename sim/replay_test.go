@@ -17,6 +17,7 @@ import (
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/replay"
 	"github.com/coir-go/coir/internal/search"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // Replaying failures: a token gives the same run, operation by operation; a smaller schedule fails in the same way; a
@@ -305,7 +306,7 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 		{"pool that waits in itself", 1_000},
 		{"semaphore released twice", sized(100, 1_000)}, // many schedules before it fails
 	} {
-		if (race.Enabled || testing.Short()) && !soaking() {
+		if (race.Enabled || testing.Short()) && !soak.On() {
 			c.repeats /= 10
 		}
 		t.Run(c.name, func(t *testing.T) {

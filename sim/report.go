@@ -326,7 +326,7 @@ func (r *findings) outside(b *strings.Builder) {
 
 // waits writes which fibers wait, for what, since when, and where each was started.
 //
-// Spec: SM-08 (nobody able to go on is a deadlock)
+// Spec: SM-08 (no fiber able to continue is a deadlock)
 func (r *findings) waits(b *strings.Builder) {
 	r.traced().SayWaits(b, func(same []report.Wait) string {
 		c := &r.fibers[same[0].Actor]

@@ -294,7 +294,7 @@ func TestReportHasLongNamesInFull(t *testing.T) {
 
 // Each has sent the other what it has, and now both wait in selects to receive more.
 //
-// Spec: SM-08 (nobody able to go on is a deadlock)
+// Spec: SM-08 (no fiber able to continue is a deadlock)
 func TestReportNamesTheChannelsOfASelect(t *testing.T) {
 	f := found(t, KindDeadlock, func(ctx context.Context, _ *Sim) {
 		a, b := coir.NewChan[int](1, coir.WithName("a")), coir.NewChan[int](1, coir.WithName("b"))

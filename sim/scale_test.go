@@ -7,6 +7,7 @@ import (
 	"github.com/coir-go/coir/internal/coro"
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // The size of the tests. They are smaller with -short, and in builds in which a switch of fibers costs ten times as
@@ -14,12 +15,9 @@ import (
 // does little else than switch. A test with a number of schedules takes that from scaled. A large test without such a
 // number calls large, which skips it and says so.
 
-// soaking reports whether tests run at their full size.
-func soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
-
 // sized returns full when soaking, and normal otherwise.
 func sized(normal, full int) int {
-	if soaking() {
+	if soak.On() {
 		return full
 	}
 	return normal
@@ -37,7 +35,7 @@ func verySlowBuild() bool {
 // even slower builds.
 func scaled(n int) int {
 	switch {
-	case soaking():
+	case soak.On():
 		return n
 	case verySlowBuild():
 		return max(1, n/20)
@@ -58,7 +56,7 @@ func onceInCI(t *testing.T) {
 // large skips a test that takes too long in a short run of a slow build, and says what is not tested.
 func large(t *testing.T, what string) {
 	t.Helper()
-	if slowBuild() && testing.Short() && !soaking() {
+	if slowBuild() && testing.Short() && !soak.On() {
 		t.Skip("too large for a short run of this build: " + what)
 	}
 }

@@ -123,7 +123,7 @@ func WithClock(m ClockMode) Option { return func(s *settings) { s.mode = m } }
 // WithSteps sets how many operations a schedule may perform before sim suspects that it does not end. From then on the
 // strategy decides nothing. Fibers perform one operation each in turn, so that those that can end do, and time moves
 // when no fiber can run; with [ClockRacing] also from time to time. A schedule that has not ended after n more
-// operations is a [KindLivelock], and its report says "the last n of them in turn". The default is 10,000.
+// operations is a [KindLivelock], and its report says "in the last n, fibers took turns". The default is 10,000.
 func WithSteps(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("sim: WithSteps(%d): a schedule needs at least one operation to do anything", n))

@@ -15,6 +15,7 @@ import (
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/internal/search"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // The simulation promises this: it runs all schedules and none twice, its clock costs only the steps, it handles many
@@ -253,7 +254,7 @@ func TestOrdersAgreesWithTheFormula(t *testing.T) {
 // TestAYearOfVirtualTimePassesInSeconds sleeps for a second, 31,536,000 times; without soaking, for a day of it.
 //
 // Spec: TM-15 (time comes in through Clock alone)
-// Spec: SM-04 (virtual time moves when nobody can go on)
+// Spec: SM-04 (virtual time moves when no fiber can continue)
 func TestAYearOfVirtualTimePassesInSeconds(t *testing.T) {
 	seconds := sized(24*3600, 365*24*3600)
 	runtime.GC()
@@ -280,7 +281,7 @@ func TestAYearOfVirtualTimePassesInSeconds(t *testing.T) {
 	if most > 100e6 {
 		t.Errorf("%d bytes are more than 100 MB", most)
 	}
-	if soaking() && !race.Enabled && res.Elapsed > 30*time.Second {
+	if soak.On() && !race.Enabled && res.Elapsed > 30*time.Second {
 		t.Errorf("%v is more than 30 s", res.Elapsed)
 	}
 }
@@ -461,7 +462,7 @@ func TestIntnIsADecisionOfTheSchedule(t *testing.T) {
 	}
 }
 
-// Spec: SM-08 (nobody able to go on is a deadlock)
+// Spec: SM-08 (no fiber able to continue is a deadlock)
 func TestReportsNameTheFibers(t *testing.T) {
 	for _, c := range []struct {
 		bug   string

@@ -24,7 +24,7 @@ import (
 // waits. And if tickers continue, snapshots show that they do, and explain nothing.
 //
 // Spec: OB-15 (the wait-for graph names cycles)
-// Spec: SM-08 (nobody able to go on is a deadlock)
+// Spec: SM-08 (no fiber able to continue is a deadlock)
 func TestDeadlocksAreExplained(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the fibers of a program take turns in taking the snapshots, which the race detector does not see")

@@ -97,7 +97,7 @@ func here() (at site) {
 				at.call = call
 			}
 			if at.file == "" { // only frames of the library so far
-				at.path = (at.path ^ uint64(f.PC)) * 1099511628211
+				at.path = (at.path ^ uint64(f.PC)) * fnvPrime
 				named = ok
 			} else if call != "" {
 				return at

@@ -89,7 +89,7 @@ func (w *world) Attach(rt policy.Runtime) { w.host = rt }
 //
 // Spec: SM-01 (a policy is told before each operation)
 // Spec: SM-02 (a schedule is its decisions)
-// Spec: SM-04 (virtual time moves when nobody can go on)
+// Spec: SM-04 (virtual time moves when no fiber can continue)
 //
 //go:norace
 func (w *world) Step(f policy.Fiber, op policy.Op) bool {
@@ -390,7 +390,7 @@ var errStopped = errors.New("sim: the schedule has failed and is being ended")
 
 // stuck is called when no fiber can run and no timer is set.
 //
-// Spec: SM-08 (nobody able to go on is a deadlock)
+// Spec: SM-08 (no fiber able to continue is a deadlock)
 //
 //go:norace
 func (w *world) stuck() {
@@ -398,20 +398,18 @@ func (w *world) stuck() {
 		w.stop(f)
 		return
 	}
-	stack := w.host.Outside(strayPatience)
-	switch {
-	case stack == nil:
-		text := "no fiber can run"
-		if w.calls >= w.limit {
-			text = "no fiber can run; only timer functions still run"
-		} else if w.nready > 0 {
-			text = "only tickers can continue: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
-		}
-		w.stop(&Failure{Kind: KindDeadlock, Text: text})
-	default:
+	if stack := w.host.Outside(strayPatience); stack != nil {
 		w.stop(&Failure{Kind: KindUncontrolled, Text: "a goroutine that is not a fiber of the simulation has cancelled " +
 			"the context used at " + userPlace(stack) + "; cancel it in a fiber"})
+		return
 	}
+	text := "no fiber can run"
+	if w.calls >= w.limit {
+		text = "no fiber can run; only timer functions still run"
+	} else if w.nready > 0 {
+		text = "only tickers can continue: they ticked " + strconv.Itoa(w.ticks-1) + " times while nothing else happened"
+	}
+	w.stop(&Failure{Kind: KindDeadlock, Text: text})
 }
 
 // interrupt ends every wait of a failed schedule, when no fiber can run and no timer is set. The waits that are left

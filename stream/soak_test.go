@@ -6,19 +6,19 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/stream"
 )
 
-func sized(short, ordinary, soak int) int {
+func sized(short, ordinary, full int) int {
 	switch {
-	case os.Getenv("COIR_SOAK") == "1":
-		return soak
+	case soak.On():
+		return full
 	case testing.Short():
 		return short
 	}

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // For a short time after a wait has timed out, its cell stays in the queue and makes the channel look ready. A select
@@ -26,7 +26,7 @@ func TestPriorityGoesOnToTheNextCase(t *testing.T) {
 	const others = 1000
 	rounds := int64(3000)
 	switch {
-	case os.Getenv("COIR_SOAK") == "1":
+	case soak.On():
 		rounds = 100_000
 	case testing.Short():
 		rounds = 500

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // Channels are linearizable: whatever several clients do concurrently to one or two channels, there is an order in
@@ -139,7 +140,7 @@ func TestLinearizable(t *testing.T) {
 // histories returns the number of histories to judge.
 func histories() int {
 	switch {
-	case os.Getenv("COIR_SOAK") == "1":
+	case soak.On():
 		return 200_000
 	case testing.Short():
 		return 1000

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/buf"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // evil is an end of a link that follows the protocol until the link is established, and then writes anything.
@@ -179,7 +179,7 @@ func harm(t testing.TB, rng *rand.Rand, rounds int) (n int) {
 // buffers, loop forever, or leak.
 func TestHostilePeer(t *testing.T) {
 	rounds := 20_000
-	if os.Getenv("COIR_SOAK") != "" {
+	if soak.On() {
 		rounds = 1_000_000
 	}
 	if testing.Short() {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // childRole is the environment variable that makes this binary the other process of a test.
@@ -147,7 +148,7 @@ func leavesNothing(t testing.TB) {
 // received everything that was sent, and nothing is left behind.
 func TestKill(t *testing.T) {
 	rounds := 20
-	if os.Getenv("COIR_SOAK") != "" {
+	if soak.On() {
 		rounds = 1000
 	}
 	leavesNothing(t)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // An atomicOp is an operation on a variable x of a type.
@@ -120,7 +120,7 @@ func TestEachAtomicIsAPoint(t *testing.T) {
 		c.last = len(lines)
 		cells = append(cells, c)
 	}
-	for _, op := range atomicOps(coirtest.Soaking()) {
+	for _, op := range atomicOps(soak.On()) {
 		var bodies []func()
 		for _, place := range op.places() {
 			r := op.replacer(op.name + place.name)

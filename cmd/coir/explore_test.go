@@ -19,6 +19,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/cmd/coir/internal/overlay"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // Only the part of a test that explore.Test marks is explored: see also TestBugPart of the mixed programs.
@@ -46,7 +47,7 @@ func TestDPORSeesEachResult(t *testing.T) {
 		t.Skip("it builds the standard library")
 	}
 	most := 4000
-	if coirtest.Soaking() {
+	if soak.On() {
 		most = 200_000
 	}
 	explore := func(strategy string) (outcomes map[string]events.Event, dir string) {

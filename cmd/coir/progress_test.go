@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // coir test announces a slow build, and then says how long it took, unless it was interrupted. A fast build prints
@@ -73,7 +73,7 @@ func TestFirstBuild(t *testing.T) {
 
 // With an empty cache coir test says so on standard error, and only there.
 func TestBuildWithAnEmptyCache(t *testing.T) {
-	if !coirtest.Soaking() {
+	if !soak.On() {
 		t.Skip("it builds the standard library, without a cache")
 	}
 	t.Setenv("GOCACHE", t.TempDir())

@@ -20,7 +20,7 @@ type record struct {
 	unshrunk  bool          // the user asked not to shrink it
 	stoppedAt time.Duration // shrinking it was stopped after this time; 0: it was not
 	processor bool          // stoppedAt is processor time
-	goesOn    time.Duration // the time of -shrink that goes on
+	goesOn    time.Duration // the time for -shrink that continues it
 	saved     bool          // it is the schedule of an earlier failure, and was run as it was saved
 	twin      *twin         // nil: none was searched
 	log       string        // what the test has logged

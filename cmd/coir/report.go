@@ -135,13 +135,13 @@ func (r *record) explain(dir string) string {
 	return b.String()
 }
 
-// notFullyShrunk says that shrinking was stopped, and how to go on.
+// notFullyShrunk says that shrinking was stopped, and how to continue.
 func (r *record) notFullyShrunk() string {
 	of := ""
 	if r.processor {
 		of = " of processor time"
 	}
-	return fmt.Sprintf("not fully shrunk: stopped after %s%s; -shrink %s goes on\n", shortTime(r.stoppedAt), of,
+	return fmt.Sprintf("not fully shrunk: stopped after %s%s; to continue, use -shrink %s\n", shortTime(r.stoppedAt), of,
 		shortTime(r.goesOn))
 }
 

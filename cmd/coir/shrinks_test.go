@@ -140,9 +140,9 @@ func TestTimeToShrink(t *testing.T) {
 func TestNotFullyShrunk(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"", ""},
-		{"stopped\t10000000000\tfalse\t60000000000\n", "not fully shrunk: stopped after 10s; -shrink 1m goes on\n"},
-		{"stopped\t20000000000\ttrue\t120000000000\n", "not fully shrunk: stopped after 20s of processor time; -shrink 2m goes on\n"},
-		{"stopped\t600000000000\tfalse\t3600000000000\n", "not fully shrunk: stopped after 10m; -shrink 1h goes on\n"},
+		{"stopped\t10000000000\tfalse\t60000000000\n", "not fully shrunk: stopped after 10s; to continue, use -shrink 1m\n"},
+		{"stopped\t20000000000\ttrue\t120000000000\n", "not fully shrunk: stopped after 20s of processor time; to continue, use -shrink 2m\n"},
+		{"stopped\t600000000000\tfalse\t3600000000000\n", "not fully shrunk: stopped after 10m; to continue, use -shrink 1h\n"},
 	} {
 		r := &result{record: record{tested: &tested{test: "TestPay"}}}
 		r.read(c.line + aFound + aSummary(coir.VerdictFail))
@@ -185,7 +185,7 @@ func TestShrinkFlag(t *testing.T) {
 		t.Errorf("not shrunk, it is %s\n%s\n%s", headline, report, last)
 	}
 	headline, report, _, some := of("-shrink=1ms")
-	if !strings.Contains(report, cut+"stopped after 1ms; -shrink 6ms goes on\n") || some < few || some > all {
+	if !strings.Contains(report, cut+"stopped after 1ms; to continue, use -shrink 6ms\n") || some < few || some > all {
 		t.Errorf("after a moment, it is %s\n%s", headline, report)
 	}
 }

@@ -25,7 +25,7 @@ func TestCountersDecideNothing(t *testing.T) {
 		{"internal/sched", regexp.MustCompile(`\b(stats|c)\.\w+\.(Load|Swap|CompareAndSwap)\(`), []string{"stats.go"}},
 		{"internal/sched", regexp.MustCompile(`tally\.\w+($|[^\w+]|\+[^+])`), []string{"stats.go"}},
 		{"internal/sched", regexp.MustCompile(`\.beat($|[^\w+]|\+[^+])`), []string{"look.go", "monitor.go", "stand.go", "stats.go"}},
-		{"internal/channel", regexp.MustCompile(`\.(sent|received|dropped)($|[^\w+]|\+[^+])`), []string{"stats.go"}},
+		{"internal/channel", regexp.MustCompile(`\.(Sent|Received|Dropped|Counts)($|[^\w+]|\+[^+])`), []string{"stats.go"}},
 		{"internal/channel", regexp.MustCompile(`\.failed\b`), []string{"stats.go"}},
 		{".", regexp.MustCompile(`\.s\.Stats\(`), []string{"stats.go"}},
 	} {

@@ -81,9 +81,9 @@ func (c *Chan[T]) Put(v T) (r park.Reason, ready *park.Parker) {
 	} else {
 		c.other.Put(v)
 	}
-	c.sent++
-	if c.high < c.held {
-		c.high = c.held
+	c.Sent++
+	if c.High < c.held {
+		c.High = c.held
 	}
 	if !c.plain {
 		c.changed(Receiving)
@@ -106,8 +106,8 @@ func (c *Chan[T]) Take() (v T, r park.Reason, ready *park.Parker) {
 	if c.state == Aborted {
 		return v, park.Closed, nil
 	}
-	full := c.held > 0
-	if full {
+	stored := c.held > 0
+	if stored {
 		c.held--
 		if c.other == nil {
 			v = c.ring.Take()
@@ -126,7 +126,7 @@ func (c *Chan[T]) Take() (v T, r park.Reason, ready *park.Parker) {
 		}
 		if won {
 			c.transferred()
-			if full {
+			if stored {
 				c.keep(next)
 				return v, park.Data, asleep
 			}
@@ -134,8 +134,8 @@ func (c *Chan[T]) Take() (v T, r park.Reason, ready *park.Parker) {
 		}
 	}
 	switch {
-	case full:
-		c.received++
+	case stored:
+		c.Received++
 		if !c.plain {
 			c.changed(Sending)
 		}
@@ -215,8 +215,9 @@ func (c *Chan[T]) Took(cell *wait.Cell[T]) (v T) {
 	return v
 }
 
-// Finish completes a published wait that ended with reason r. It returns the value that a receiver received. The caller
-// does not hold the lock: Finish locks the channel if the cell may still be in its queue.
+// Finish completes a published wait that ended with reason r. It returns the value that a receiver received. If r is
+// not Data, it counts the wait, as Withdraw does. The caller does not hold the lock: Finish locks the channel if the
+// cell may still be in its queue.
 //
 //go:norace
 func (c *Chan[T]) Finish(side Side, cell *wait.Cell[T], r park.Reason) (v T) {
@@ -261,8 +262,8 @@ func (c *Chan[T]) Displace(v T) (lost T, r park.Reason) {
 		lost = c.oldest()
 		c.keep(v)
 	}
-	c.sent++
-	c.dropped++
+	c.Sent++
+	c.Dropped++
 	if !c.plain {
 		c.times.note()
 	}
@@ -276,7 +277,7 @@ func (c *Chan[T]) Discard() (v T, ok bool) {
 	if c.held == 0 {
 		return v, false
 	}
-	c.dropped++
+	c.Dropped++
 	return c.oldest(), true
 }
 
@@ -295,8 +296,8 @@ func (c *Chan[T]) AdmitWaiting(batch *Wakes) {
 		v := wait.CellOf[T](n).Value
 		if won, asleep := n.Claim(park.Data); won {
 			c.keep(v)
-			c.sent++
-			c.high = max(c.high, c.held)
+			c.Sent++
+			c.High = max(c.High, c.held)
 			batch.Add(asleep)
 		}
 	}

@@ -215,7 +215,8 @@ func noteTake(n *wait.Node) {
 	xatomic.Reads(unsafe.Pointer(n))
 }
 
-// Withdraw removes a wait that ended with reason r from its queue, and counts it. It locks the channel itself.
+// Withdraw removes a wait that ended with reason r from its queue, and counts it. If r is None, the caller does not
+// know yet how to count the wait, and calls Fail later. Withdraw locks the channel itself.
 //
 //go:norace
 func (c *Core) Withdraw(side Side, n *wait.Node, r park.Reason) {
@@ -223,7 +224,9 @@ func (c *Core) Withdraw(side Side, n *wait.Node, r park.Reason) {
 	// Spec: CH-56 (a cancelled wait takes no value and no place)
 	c.mu.Lock()
 	c.waiting[side].Withdraw(n)
-	c.Count(side, r)
+	if r != park.None {
+		c.Count(side, r)
+	}
 	c.mu.Unlock()
 }
 

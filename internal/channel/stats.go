@@ -8,10 +8,15 @@ import (
 
 // counters are the counters of a channel.
 type counters struct {
-	sent, received uint64
-	dropped        uint64
-	high           int         // the most values held at one time so far
-	failed         [2]Failures // by side
+	Counts
+	failed [2]Failures // by side
+}
+
+// Counts counts the values of a channel.
+type Counts struct {
+	Sent, Received uint64
+	Dropped        uint64
+	High           int // the most values held at one time so far
 }
 
 // Failures counts the operations of one side that failed, by reason.
@@ -41,8 +46,8 @@ func (t *times) note() {
 //
 //go:norace
 func (c *Core) transferred() {
-	c.sent++
-	c.received++
+	c.Sent++
+	c.Received++
 	if !c.plain {
 		c.times.note()
 	}
@@ -96,23 +101,12 @@ func (c *Core) Count(side Side, r park.Reason) {
 	}
 }
 
-// Reclassify recounts a cancelled wait as timed out. It locks the channel itself.
-//
-//go:norace
-func (c *Core) Reclassify(side Side) {
-	c.mu.Lock()
-	c.failed[side].Cancelled--
-	c.failed[side].TimedOut++
-	c.mu.Unlock()
-}
-
 // Stats is a snapshot of a channel's counters.
 type Stats struct {
-	State          State
-	Len, High      int
-	Sent, Received uint64
-	Dropped        uint64
-	Side           [2]SideStats
+	State State
+	Len   int
+	Counts
+	Side [2]SideStats
 
 	// Only for a timed channel, by its clock.
 	Timed, Used      bool
@@ -134,8 +128,7 @@ type SideStats struct {
 func (c *Core) Stats() (s Stats) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.State, s.Len, s.High = c.state, c.held, c.high
-	s.Sent, s.Received, s.Dropped = c.sent, c.received, c.dropped
+	s.State, s.Len, s.Counts = c.state, c.held, c.Counts
 	if c.state == Aborted { // Discard is removing the values that it still holds
 		s.Len, s.Dropped = 0, s.Dropped+uint64(c.held)
 	}

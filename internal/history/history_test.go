@@ -6,12 +6,12 @@ import (
 	"context"
 	"flag"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/model"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "play one random history again")
@@ -48,7 +48,7 @@ func newRuntime(t *testing.T, workers int) *coir.Runtime {
 func TestRandomHistories(t *testing.T) {
 	histories := 600
 	switch {
-	case os.Getenv("COIR_SOAK") == "1":
+	case soak.On():
 		histories = 100_000
 	case testing.Short():
 		histories = 100

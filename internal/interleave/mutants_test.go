@@ -154,7 +154,7 @@ var changes = []change{
 		[]string{"CompareAndSwap(w, word(t, r, Runnable))", "CompareAndSwap(w, word(t, None, Runnable))"}, "internal/sched ExploreParkOnAWorker"},
 
 	{"unlink forgotten", "internal/channel/core.go",
-		[]string{"	c.waiting[side].Withdraw(n)\n	c.Count(side, r)\n", "	c.Count(side, r)\n"}, ". ExploreWaitAfterACancelledOne"},
+		[]string{"	c.waiting[side].Withdraw(n)\n	if r", "	if r"}, ". ExploreWaitAfterACancelledOne"},
 	{"wake before result", "internal/channel/chan.go",
 		[]string{"		noteWrite(n)\n		cell.Value = v\n		won, asleep := true, n.ClaimParked(park.Data)\n",
 			"		won, asleep := true, n.ClaimParked(park.Data)\n",
@@ -256,7 +256,7 @@ var changes = []change{
 	{"a wait begins when the lock is free again", "cond.go",
 		[]string{"	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)\n	c.unlock(f)\n", "	c.unlock(f)\n	c.mu.Lock()\n	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)\n	c.mu.Unlock()\n"}, ". ExploreWaitAgainstSignal"},
 	{"a select waits for a signal that has come", "cond.go",
-		[]string{"	if cs.happened() {\n		return false\n	}\n", ""}, ". ExploreWaitAgainstSignal"},
+		[]string{"	if c.happened() {\n		return false\n	}\n", ""}, ". ExploreWaitAgainstSignal"},
 	{"a waiter that leaves stays in the queue", "cond.go",
 		[]string{"	c.waiters.Withdraw(x)\n", ""}, ". ExploreSignalAgainstCancel"},
 

@@ -8,9 +8,10 @@ import (
 	"hash/maphash"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // shared holds the objects that the threads of a test program share.
@@ -253,7 +254,7 @@ func compare(t *testing.T, c code) (all, some Result, traces int, ok bool) {
 func TestReductionSeesEveryTrace(t *testing.T) {
 	n := 300
 	switch {
-	case os.Getenv("COIR_SOAK") == "1":
+	case soak.On():
 		n = 800
 	case testing.Short():
 		n = 30

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // Mutant is a change to one file.
@@ -36,10 +38,10 @@ type Suite struct {
 }
 
 // Today returns a function that reports whether a test tries the thing with a given number today: a part of them each
-// day, or all if COIR_SOAK is 1. COIR_DAY=n stands for another day, and COIR_DAY=-1 for none.
+// day, or all if COIR_SOAK is set. COIR_DAY=n stands for another day, and COIR_DAY=-1 for none.
 func Today(t *testing.T, parts int) func(i int) bool {
 	t.Helper()
-	if os.Getenv("COIR_SOAK") == "1" {
+	if soak.On() {
 		return func(int) bool { return true }
 	}
 	day := time.Now().UTC().YearDay()

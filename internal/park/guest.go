@@ -9,8 +9,8 @@ import (
 // Guest lets a plain goroutine wait as fibers do. It has the same word, but Ready posts a semaphore of one place. The
 // semaphore is a Go channel, the cheapest measured way to block a goroutine (docs/design/0007).
 //
-// Guests may be used by several goroutines, one after the other. Tickets do not restart, so a waker that has kept the
-// ticket of an earlier wait finds it stale.
+// Guests may be used by several goroutines, one after the other. Their tickets do not begin again with each goroutine,
+// so a waker that has kept the ticket of an earlier wait finds it stale.
 //
 // A channel that is made in a bubble of testing/synctest belongs to the bubble, and the next user of the guest may be
 // outside. So a wait in a bubble has a semaphore of its own, and a guest keeps only one that was made outside. A

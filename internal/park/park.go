@@ -33,7 +33,7 @@
 //	one-winner   For each ticket at most one call wins: a Wake that returns Won, a Claim that returns Won or Asleep, or
 //	             a ClaimParked that returns true.
 //	one-ready    A parker is readied exactly once for each wait that it committed to, and never while it runs.
-//	no-restart   Tickets only grow, even if a pooled guest serves another goroutine; after 2^48 waits they restart at 1.
+//	fresh-ticket Tickets grow, also if a pooled guest serves another goroutine; after 2^48 waits they begin at 1 again.
 //	hands-off    After a Commit that returned true only the winner touches the parker.
 //
 // A waiter arms its parker, publishes (parker, ticket) where wakers will find it, and parks. After Arm it checks once

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/programs"
 	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/sim"
 )
 
@@ -27,13 +27,13 @@ var (
 )
 
 // sized returns how many programs to run.
-func sized(short, ordinary, soak int) int {
+func sized(short, ordinary, full int) int {
 	n := ordinary
 	switch {
 	case *flagN > 0:
 		return *flagN
-	case os.Getenv("COIR_SOAK") == "1":
-		n = soak
+	case soak.On():
+		n = full
 	case testing.Short():
 		n = short
 	}

@@ -277,9 +277,12 @@ func (s *shrinker) isNew(hash uint64) bool {
 // hash is an FNV-1a hash of numbers.
 type hash uint64
 
-const noHash hash = 14695981039346656037
+const (
+	noHash   hash = 14695981039346656037
+	fnvPrime hash = 1099511628211
+)
 
-func (h hash) add(n int) hash { return (h ^ hash(n)) * 1099511628211 }
+func (h hash) add(n int) hash { return (h ^ hash(n)) * fnvPrime }
 
 // hashScript returns a hash of a script that does not depend on zeros at the end.
 func hashScript(script []int) uint64 {

@@ -9,11 +9,11 @@ package sched
 import (
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/coir-go/coir/internal/interleave"
 	"github.com/coir-go/coir/internal/park"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/internal/xatomic"
 )
 
@@ -270,7 +270,7 @@ func nothing(*job) {}
 
 // either returns short, or in long runs long.
 func either(short, long interleave.Config) interleave.Config {
-	if os.Getenv("COIR_SOAK") != "" {
+	if soak.On() {
 		return long
 	}
 	return short

@@ -3,7 +3,6 @@ package nats_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/nats"
 )
@@ -22,7 +22,7 @@ import (
 func TestManyChannels(t *testing.T) {
 	const capacity, full = 2, 600 // the first full channels are filled; the others have one value
 	channels := full
-	if os.Getenv("COIR_SOAK") == "1" {
+	if soak.On() {
 		channels = 100_000
 	}
 	s := single(t, false)

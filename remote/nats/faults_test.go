@@ -24,6 +24,7 @@ import (
 	client "github.com/nats-io/nats.go"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/nats"
 )
@@ -409,7 +410,7 @@ func (s *scene) again() (n int) {
 // faults occurs six times, or as often as -rounds says; in CI each of the first three kinds occurs once.
 func TestFaults(t *testing.T) {
 	times, kinds := 1, faults[:3]
-	if os.Getenv("COIR_SOAK") == "1" {
+	if soak.On() {
 		times, kinds = *rounds, faults
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(times)*10*time.Minute)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	client "github.com/nats-io/nats.go"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/nats"
 	"github.com/coir-go/coir/remote/ticket"
@@ -65,7 +65,7 @@ func TestTicketsOfThreeReplicas(t *testing.T) {
 	const window = 256 // tickets that are open at the same time
 	tickets := 10_000
 	switch {
-	case os.Getenv("COIR_SOAK") == "1":
+	case soak.On():
 		tickets = 1_000_000
 	case testing.Short():
 		tickets = 2_000

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/memory"
 	"github.com/coir-go/coir/remote/ticket"
@@ -299,7 +299,7 @@ func (v *valid) accepts(text string) bool {
 // derives 10 million texts.
 func TestDerivedTokensAreRefused(t *testing.T) {
 	tries := 100_000
-	if os.Getenv("COIR_SOAK") == "1" {
+	if soak.On() {
 		tries = 10_000_000
 	}
 	seed := rand.Uint64()

@@ -2,16 +2,16 @@
 package simtest
 
 import (
-	"os"
 	"testing"
 
+	"github.com/coir-go/coir/internal/soak"
 	"github.com/coir-go/coir/sim"
 )
 
-// Schedules returns how many schedules a test runs: n, fewer with -short, or 100,000 if COIR_SOAK is 1.
+// Schedules returns how many schedules a test runs: n, fewer with -short, or 100,000 if COIR_SOAK is set.
 func Schedules(n int) sim.Option {
 	switch {
-	case os.Getenv("COIR_SOAK") == "1":
+	case soak.On():
 		n = 100_000
 	case testing.Short():
 		n = min(n, max(n/20, 200))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/coir-go/coir/cmd/coir/internal/events"
+	"github.com/coir-go/coir/internal/soak"
 )
 
 // Command runs coir with arguments, and returns the exit code.
@@ -106,16 +107,13 @@ func Compare(t *testing.T, got map[string]events.Event, want map[string]string) 
 	}
 }
 
-// Soaking reports whether tests run at their full size, which takes many minutes. make soak runs them so.
-func Soaking() bool { return os.Getenv("COIR_SOAK") == "1" }
-
 // Replay runs failures again from their tokens, each in a new process, and checks that the reports are the same. It
-// replays all failures if Soaking, and otherwise only some.
+// replays all failures under make soak, and otherwise only some.
 func (run Command) Replay(t *testing.T, got map[string]events.Event, args ...string) {
 	t.Helper()
 	most := 5
 	for test, o := range got {
-		if o.Failure == nil || most == 0 && !Soaking() {
+		if o.Failure == nil || most == 0 && !soak.On() {
 			continue
 		}
 		most--

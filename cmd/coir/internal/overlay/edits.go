@@ -16,11 +16,20 @@ var editsDiff string
 // once. Otherwise the Go release is not supported.
 type edit struct {
 	file     string
+	line     int // of edits.diff; 0: it is in this file
 	why      string
 	old, new string
 	all      bool // replace every occurrence; there must be at least one
 	first    bool // replace the first occurrence; there must be at least one
 	minor    int  // the minor release of Go 1 that the edit is for; 0: all releases
+}
+
+// at returns where the edit is: edits.diff:412.
+func (e *edit) at() string {
+	if e.line == 0 {
+		return "edits.go"
+	}
+	return fmt.Sprintf("edits.diff:%d", e.line)
 }
 
 // edits contains the edits that everywhere returns, followed by those of edits.diff.
@@ -51,11 +60,11 @@ func parseEdits(text string) (all []edit, err error) {
 			file, e = line[len("--- "):], nil
 		case file == "": // the text at the top
 		case strings.HasPrefix(line, "import "):
-			all = append(all, edit{file: file, why: "for the other edits", first: true, old: "import (\n",
+			all = append(all, edit{file: file, line: i + 1, why: "for the other edits", first: true, old: "import (\n",
 				new: "import (\n\t\"" + line[len("import "):] + "\"\n"})
 		case strings.HasPrefix(line, "@@ "):
 			why, first := strings.CutPrefix(line[len("@@ "):], "first: ")
-			all = append(all, edit{file: file, why: why, first: first})
+			all = append(all, edit{file: file, line: i + 1, why: why, first: first})
 			e = &all[len(all)-1]
 		case e == nil && line == "":
 		case e == nil:
@@ -69,7 +78,7 @@ func parseEdits(text string) (all []edit, err error) {
 		case line[0] == '+':
 			e.new += line[1:] + "\n"
 		default:
-			return nil, fmt.Errorf("edits.diff:%d: %q does not begin with a blank, a plus or a minus", i+1, line)
+			return nil, fmt.Errorf("edits.diff:%d: %q does not begin with a space, a plus or a minus", i+1, line)
 		}
 	}
 	return all, nil

@@ -65,16 +65,34 @@ func minorOf(version string) (minor int, ok bool) {
 // Unsupported is the error of a Go release that the edits do not fit.
 type Unsupported struct {
 	Version string
-	File    string // the file that an edit does not fit; empty if the release is unknown
-	Why     string
+	Misfits []Misfit // in the order of the edits; none if the release is unknown
+}
+
+// Misfit is an edit that does not fit its file.
+type Misfit struct {
+	At, Why string // where the edit is, such as edits.diff:412, and its reason
+	File    string
+	Number  int // how often the file has the text that the edit replaces; -1: there is no such file
+}
+
+func (m Misfit) String() string {
+	if m.Number < 0 {
+		return fmt.Sprintf("%s: %s: %q: the file does not exist", m.At, m.File, m.Why)
+	}
+	return fmt.Sprintf("%s: %s: %q: matches %d times", m.At, m.File, m.Why, m.Number)
 }
 
 func (e *Unsupported) Error() string {
-	if e.File == "" {
+	if len(e.Misfits) == 0 {
 		return fmt.Sprintf("%s is not supported yet: coir test knows %s", e.Version, Releases())
 	}
-	return fmt.Sprintf("%s is not supported yet: %s is not as expected (%s)\n"+
-		"That is a limit of coir test, and no test was run: report it with this message.", e.Version, e.File, e.Why)
+	more := ""
+	if n := len(e.Misfits) - 1; n > 0 {
+		more = fmt.Sprintf("; more edits that do not fit: %d", n)
+	}
+	return fmt.Sprintf("%s is not supported yet: %s is not as expected (%v%s)\n"+
+		"That is a limit of coir test, and no test was run: report it with this message.",
+		e.Version, e.Misfits[0].File, e.Misfits[0], more)
 }
 
 // Edits reports whether the overlay changes or adds a package.
@@ -114,29 +132,37 @@ func Make(goroot, version, dir string) (string, error) {
 	return write(goroot, version, dir, files)
 }
 
-// edited returns the text of each edited file of goroot, by its path below src.
+// edited returns the text of each edited file of goroot, by its path below src. If edits do not fit, the error has all
+// of them, so that they can be corrected together.
 func edited(goroot, version string) (map[string]string, error) {
 	files := map[string]string{}
+	var misfits []Misfit
 	for _, e := range editsOf(version) {
 		text, ok := files[e.file]
 		if !ok {
 			b, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(e.file)))
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil, &Unsupported{version, e.file, "it does not exist"}
+				misfits = append(misfits, Misfit{At: e.at(), Why: e.why, File: e.file, Number: -1})
+				continue
 			}
 			if err != nil {
 				return nil, err
 			}
 			text = string(b)
+			files[e.file] = text
 		}
 		n := strings.Count(text, e.old)
 		if n == 0 || n > 1 && !e.all && !e.first {
-			return nil, &Unsupported{version, e.file, fmt.Sprintf("%q occurs %d times", e.old, n)}
+			misfits = append(misfits, Misfit{At: e.at(), Why: e.why, File: e.file, Number: n})
+			continue
 		}
 		if e.first {
 			n = 1
 		}
 		files[e.file] = strings.Replace(text, e.old, e.new, n)
+	}
+	if len(misfits) > 0 {
+		return nil, &Unsupported{version, misfits}
 	}
 	return files, nil
 }

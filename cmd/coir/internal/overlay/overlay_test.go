@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -30,6 +31,11 @@ func TestMakeFitsThisGo(t *testing.T) {
 	dir := t.TempDir()
 	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
 	name, err := Make(root, version, dir)
+	if u, ok := errors.AsType[*Unsupported](err); ok {
+		for _, m := range u.Misfits {
+			t.Error(m)
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +140,7 @@ func TestOtherReleasesAreRefused(t *testing.T) {
 	}
 }
 
-// If an edit does not fit its file, Make returns an error that names the file, and writes nothing.
+// If edits do not fit their files, Make returns an error that has all of them, and writes nothing.
 func TestAnEditThatDoesNotFitIsTold(t *testing.T) {
 	root, version := goEnv(t, "GOROOT"), goEnv(t, "GOVERSION")
 	copied, dir := t.TempDir(), t.TempDir()
@@ -159,6 +165,18 @@ func TestAnEditThatDoesNotFitIsTold(t *testing.T) {
 		texts[e.file] = text
 		write(e.file, text)
 	}
+	refused := func(what string) *Unsupported {
+		t.Helper()
+		_, err := Make(copied, version, dir)
+		u, ok := errors.AsType[*Unsupported](err)
+		if !ok {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: %v was written", what, left)
+		}
+		return u
+	}
 	tried := map[string]bool{}
 	for _, e := range editsOf(version) {
 		if tried[e.file] {
@@ -166,16 +184,47 @@ func TestAnEditThatDoesNotFitIsTold(t *testing.T) {
 		}
 		tried[e.file] = true
 		write(e.file, bytes.ReplaceAll(texts[e.file], []byte(e.old), []byte("package changed\n")))
-		_, err := Make(copied, version, dir)
-		var u *Unsupported
-		if !errors.As(err, &u) || u.File != e.file {
-			t.Errorf("%s: %v", e.file, err)
-		}
-		if left, _ := os.ReadDir(dir); len(left) > 0 {
-			t.Errorf("%s: %v was written", e.file, left)
+		u := refused(e.file)
+		if !slices.Contains(u.Misfits, Misfit{At: e.at(), Why: e.why, File: e.file}) ||
+			slices.ContainsFunc(u.Misfits, func(m Misfit) bool { return m.File != e.file }) {
+			t.Errorf("%s: %v", e.file, u.Misfits)
 		}
 		write(e.file, texts[e.file])
 	}
+	all := editsOf(version)
+	for file := range texts {
+		write(file, []byte("package changed\n"))
+	}
+	if u := refused("all files"); len(u.Misfits) != len(all) {
+		t.Errorf("no edit fits: %d of %d are told", len(u.Misfits), len(all))
+	}
+	if err := os.RemoveAll(filepath.Join(copied, "src")); err != nil {
+		t.Fatal(err)
+	}
+	u, first := refused("no file"), all[0]
+	want := Misfit{At: first.at(), Why: first.why, File: first.file, Number: -1}
+	if len(u.Misfits) != len(all) || u.Misfits[0] != want || !strings.Contains(u.Error(), want.String()) {
+		t.Errorf("no file exists: %d of %d misfits are told: %v", len(u.Misfits), len(all), u)
+	}
+}
+
+// A misfit says which edit it is, and why the edit is there.
+func TestAMisfitNamesItsEdit(t *testing.T) {
+	for _, e := range edits {
+		if !strings.HasPrefix(e.why, "set Explores") {
+			continue
+		}
+		lines := strings.Split(editsDiff, "\n")
+		if at := fmt.Sprintf("edits.diff:%d", e.line); e.at() != at || lines[e.line-1] != "@@ "+e.why {
+			t.Errorf("%q is at %s, where there is %q", e.why, e.at(), lines[e.line-1])
+		}
+		got := fmt.Sprint(Misfit{At: e.at(), Why: e.why, File: e.file, Number: 2})
+		if want := e.at() + `: runtime/proc.go: "set Explores before the first map is made": matches 2 times`; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		return
+	}
+	t.Error("there is no such edit")
 }
 
 func TestEachEditHasAReason(t *testing.T) {
@@ -191,9 +240,9 @@ func TestEditsAreParsed(t *testing.T) {
 	const good = "text\n\n--- a.go\nimport x\n@@ first: why\n keep\n-old\n+new\n\n--- b.go\n@@ b\n+x\n y\n"
 	all, err := parseEdits(good)
 	want := []edit{
-		{file: "a.go", why: "for the other edits", first: true, old: "import (\n", new: "import (\n\t\"x\"\n"},
-		{file: "a.go", why: "why", first: true, old: "keep\nold\n", new: "keep\nnew\n"},
-		{file: "b.go", why: "b", old: "y\n", new: "x\ny\n"},
+		{file: "a.go", line: 4, why: "for the other edits", first: true, old: "import (\n", new: "import (\n\t\"x\"\n"},
+		{file: "a.go", line: 5, why: "why", first: true, old: "keep\nold\n", new: "keep\nnew\n"},
+		{file: "b.go", line: 11, why: "b", old: "y\n", new: "x\ny\n"},
 	}
 	if err != nil || !slices.Equal(all, want) {
 		t.Errorf("%+v, %v", all, err)
