@@ -235,7 +235,7 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 				s.out.Now = a.since
 			}
 		}
-		if reason == waitReasonSelect || reason == waitReasonSynctestSelect {
+		if coirWaits[reason] == coir.WaitSelect {
 			gp.coir.selecting = true
 			s.selecting++
 		}
@@ -274,20 +274,37 @@ func coirSwap(from, to *g, ended bool) {
 	coirGoesOn(to)
 }
 
+// coirWaits has the codes of the reasons of waits. The runtime's own reasons have none: their entries are
+// coir.WaitNone. Of the waits with waitReasonSemacquire, only those of package internal/poll belong to a schedule: an
+// edit gives another reason to those of the runtime.
+var coirWaits = [len(waitReasonStrings)]uint8{
+	waitReasonIOWait:                coir.WaitKernel,
+	waitReasonCoirNet:               coir.WaitNetwork,
+	waitReasonSemacquire:            coir.WaitFile,
+	waitReasonSleep:                 coir.WaitSleep,
+	waitReasonChanReceiveNilChan:    coir.WaitNilChan,
+	waitReasonChanSendNilChan:       coir.WaitNilChan,
+	waitReasonSelectNoCases:         coir.WaitNoCases,
+	waitReasonSelect:                coir.WaitSelect,
+	waitReasonChanReceive:           coir.WaitRecv,
+	waitReasonChanSend:              coir.WaitSend,
+	waitReasonSyncCondWait:          coir.WaitCond,
+	waitReasonSyncMutexLock:         coir.WaitLock,
+	waitReasonSyncRWMutexRLock:      coir.WaitLock,
+	waitReasonSyncRWMutexLock:       coir.WaitLock,
+	waitReasonSyncWaitGroupWait:     coir.WaitGroup,
+	waitReasonCoroutine:             coir.WaitOther,
+	waitReasonSynctestRun:           coir.WaitOther,
+	waitReasonSynctestWait:          coir.WaitBubble,
+	waitReasonSynctestChanReceive:   coir.WaitRecv,
+	waitReasonSynctestChanSend:      coir.WaitSend,
+	waitReasonSynctestSelect:        coir.WaitSelect,
+	waitReasonSynctestWaitGroupWait: coir.WaitGroup,
+}
+
 // coirGivesUpTurn reports whether a goroutine that parks for the given reason passes the turn on. It keeps the turn if
 // it parks for the runtime's own reasons.
-func coirGivesUpTurn(r waitReason) bool {
-	switch r {
-	case waitReasonIOWait, waitReasonCoirNet, waitReasonSemacquire, waitReasonSleep, waitReasonChanReceiveNilChan,
-		waitReasonChanSendNilChan, waitReasonSelectNoCases, waitReasonSelect, waitReasonChanReceive,
-		waitReasonChanSend, waitReasonSyncCondWait, waitReasonSyncMutexLock, waitReasonSyncRWMutexRLock,
-		waitReasonSyncRWMutexLock, waitReasonSyncWaitGroupWait, waitReasonCoroutine, waitReasonSynctestRun,
-		waitReasonSynctestWait, waitReasonSynctestChanReceive, waitReasonSynctestChanSend,
-		waitReasonSynctestSelect, waitReasonSynctestWaitGroupWait:
-		return true
-	}
-	return false
-}
+func coirGivesUpTurn(r waitReason) bool { return coirWaits[r] != coir.WaitNone }
 
 // coirSwitch switches from gp, which is ready, to the goroutine that has got the turn.
 func coirSwitch(gp *g) {

@@ -124,7 +124,7 @@ func (x *coirExplorer) runTwice(first *coirRun) (a coirRun, ok bool) {
 		return a, false
 	}
 	x.traced = a.touched() || b.touched()
-	x.handed.Store(x.locks().handed)
+	x.handed.Store(x.locks().handed())
 	if x.plainHash = a.Hash; !a.TooBusy {
 		x.plainSteps = max(a.Steps, 1)
 	}

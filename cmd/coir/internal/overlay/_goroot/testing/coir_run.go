@@ -250,7 +250,7 @@ func (x *coirExplorer) leaks(r *coirRun) {
 		return
 	}
 	for i := 1; i <= r.Actors && i < coir.KeptActors; i++ {
-		if _, _, _, state, reason, _, _, _ := coirActorAt(i); state == coir.Waiting && reason != "sleep" {
+		if a := coirActorAt(i); a.State == coir.Waiting && a.Wait != coir.WaitSleep {
 			r.kind = coir.KindLeak
 			return
 		}
@@ -261,8 +261,8 @@ func (x *coirExplorer) leaks(r *coirRun) {
 func (r *coirRun) allDecisions() []replay.Decision {
 	d := make([]replay.Decision, r.Decisions)
 	for i := range d {
-		ways, way, _, _ := coirDecisionAt(i)
-		d[i] = replay.Decision{Way: int(way), Ways: int(ways)}
+		made := coirDecisionAt(i)
+		d[i] = replay.Decision{Way: int(made.Way), Ways: int(made.Ways)}
 	}
 	return d
 }
