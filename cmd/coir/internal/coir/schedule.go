@@ -106,6 +106,9 @@ type Fiber struct {
 // a finalizer frees may have a finalizer itself.
 const Sweeps = 3
 
+// WatchTick is the time between two checks of a schedule by the watcher of package testing, in nanoseconds.
+const WatchTick = 20_000_000
+
 // KernelWait is a wait for a descriptor.
 type KernelWait struct {
 	FD    int32

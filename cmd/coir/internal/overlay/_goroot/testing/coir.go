@@ -90,7 +90,7 @@ func (x *coirExplorer) start() {
 	x.began = time.Now()
 	stop := make(chan bool)
 	// The ticker is not created in watch, so that the process creates its first timer at the same point in each run.
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(coir.WatchTick)
 	defer tick.Stop()
 	hidden := make(chan bool)
 	go x.watch(tick, hidden, stop)

@@ -74,6 +74,20 @@ func (x *coirExplorer) keep(r *coirRun, found int) {
 	x.kept.Store(kept)
 }
 
+// The numbers of ticks, each of coir.WatchTick, after which watch acts. coirSet.patience is the number for a schedule
+// that waits for something outside.
+const (
+	coirNudgeAfter = 2    // the process itself may end the wait: data in the kernel arrives meanwhile
+	coirEndAfter   = 25   // the test has ended, and goroutines that it has left behind wait in the kernel
+	coirKeptAfter  = 2    // a failure is kept, and will be the result
+	coirCallAfter  = 100  // a system call
+	coirBusyAfter  = 1000 // a goroutine computes
+)
+
+// coirStepAfter is the time after which watch gives up a schedule that makes no step, whatever it waits for. It is more
+// than the time of coirBusyAfter. A debugger may stop the schedule for longer.
+const coirStepAfter = 30 * time.Second
+
 // watch watches the schedules in real time. It makes its goroutine quiet, and so hidden from the test, before it closes
 // hidden.
 func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
@@ -98,23 +112,22 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 		if n != begun || now != steps {
 			begun, steps, since = n, now, time.Now()
 		}
-		if time.Since(since) > 30*time.Second && !coirSet.debug {
-			what, same = coir.ForStep, 100
+		if time.Since(since) > coirStepAfter && !coirSet.debug {
+			what = coir.ForStep
 		}
 		patience := coirSet.patience
 		if x.failing.Load() {
-			patience = 2
+			patience = coirKeptAfter
 		}
 		switch {
 		case what == coir.ForKernelNet:
 			coirNudge(true)
-		case what == coir.ForOutside && same >= 2 && x.nudge():
+		case what == coir.ForOutside && same >= coirNudgeAfter && x.nudge():
 			last, same = 0, 0
-		case what == coir.ForOutside && same >= 25 && x.ended.Load():
-			// The test has ended, and goroutines still wait in the kernel.
+		case what == coir.ForOutside && same >= coirEndAfter && x.ended.Load():
 			coirNudge(true)
-		case what == coir.ForOutside && same >= patience, what == coir.ForCall && same == 100,
-			what == coir.ForComputing && same == 1000, what == coir.ForStep:
+		case what == coir.ForOutside && same >= patience, what == coir.ForCall && same == coirCallAfter,
+			what == coir.ForComputing && same == coirBusyAfter, what == coir.ForStep:
 			x.giveUp(what)
 			last, same = 0, 0
 		}
