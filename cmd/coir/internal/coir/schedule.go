@@ -102,9 +102,9 @@ type Fiber struct {
 	Waits func() (text string, holders []uint64) // what it waits for, and the fibers that hold it
 }
 
-// Sweeps is the number of garbage collections before a deadlock is reported. It is more than one because an object that
-// a finalizer frees may have a finalizer itself.
-const Sweeps = 3
+// SweepCount is the number of garbage collections before a deadlock is reported. It is more than one because an object
+// that a finalizer frees may have a finalizer itself.
+const SweepCount = 3
 
 // WatchTick is the time between two checks of a schedule by the watcher of package testing, in nanoseconds.
 const WatchTick = 20_000_000

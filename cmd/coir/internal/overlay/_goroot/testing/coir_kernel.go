@@ -156,7 +156,7 @@ func (x *coirExplorer) nudge() (ok bool) {
 		if tries = 0; !alone || n == 0 || !coirInside(x.waits[:n], x.open[:]) {
 			return ok
 		}
-		if last && x.sweeps < coir.Sweeps {
+		if last && x.sweeps < coir.SweepCount {
 			x.sweeps++
 			runtime.GC()
 			return true
