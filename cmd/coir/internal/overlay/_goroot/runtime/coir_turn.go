@@ -68,14 +68,14 @@ func coirInject(glist *gList) {
 	*glist = rest
 }
 
-// coirQueue adds to, which has the turn, to the runtime's queues.
-func coirQueue(to *g) {
+// coirQueue adds a goroutine, which has the turn, to the runtime's queues.
+func coirQueue(next *g) {
 	if pp := getg().m.p.ptr(); pp != nil {
-		runqput(pp, to, true)
+		runqput(pp, next, true)
 		return
 	}
 	lock(&sched.lock)
-	globrunqput(to)
+	globrunqput(next)
 	unlock(&sched.lock)
 }
 
@@ -204,19 +204,19 @@ func coirChoose(gp *g, kind uint8) *g {
 	return coirPass(gp, s.way(gp, kind, k))
 }
 
-// coirPass passes the turn from gp, which may be nil, to to, which is ready or gp itself. It returns to.
-func coirPass(gp, to *g) *g {
+// coirPass passes the turn from gp, which may be nil, to next, which is ready or gp itself. It returns next.
+func coirPass(gp, next *g) *g {
 	s := &coirSched
-	if to != gp {
-		s.remove(to)
+	if next != gp {
+		s.remove(next)
 		if gp != nil {
 			s.insert(gp)
 		}
 		s.held = 0
 	}
-	s.turn.set(to)
-	coirGoesOn(to)
-	return to
+	s.turn.set(next)
+	coirGoesOn(next)
+	return next
 }
 
 // coirLeave is called when gp has parked or ended.
@@ -252,26 +252,26 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 	}
 }
 
-// coirSwap passes the turn from a goroutine to the coroutine that it switches to. ended says that from has ended. It
-// makes no decision, and does not lock mu: those who do lock mu look for a schedule in which no goroutine has the turn,
-// or for a turn in a system call, and find neither before nor after coirSwap.
-func coirSwap(from, to *g, ended bool) {
+// coirSwap passes the turn from the goroutine prev to the coroutine next, to which prev switches. ended says that prev
+// has ended. coirSwap makes no decision. It need not lock mu: code that locks mu checks whether no goroutine has the
+// turn, or whether the goroutine that has it is in a system call. Neither is true before or after coirSwap.
+func coirSwap(prev, next *g, ended bool) {
 	s := &coirSched
-	if s.turn.ptr() != from {
+	if s.turn.ptr() != prev {
 		return
 	}
-	s.turn.set(to)
-	if a := coirActorOf(from); a != nil {
-		a.reason, a.state, a.step, a.since = waitReasonCoroutine, coir.Waiting, uint32(s.steps), to.bubble.now
+	s.turn.set(next)
+	if a := coirActorOf(prev); a != nil {
+		a.reason, a.state, a.step, a.since = waitReasonCoroutine, coir.Waiting, uint32(s.steps), next.bubble.now
 		if ended {
 			a.state = coir.Ended
 		}
 	}
-	if a := coirActorOf(to); a != nil {
+	if a := coirActorOf(next); a != nil {
 		a.state = coir.Ready
 	}
-	to.coir.woken = int32(s.nevents) - 1
-	coirGoesOn(to)
+	next.coir.woken = int32(s.nevents) - 1
+	coirGoesOn(next)
 }
 
 // coirWaits has the codes of the reasons of waits. The runtime's own reasons have none: their entries are
