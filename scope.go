@@ -399,10 +399,10 @@ func (sc *scope) mark(e *ending) bool {
 		return false
 	}
 	c := sc.cold()
-	for in := c.inner; in != nil; in = in.cold().next {
-		in.cold().scopeMu.Lock()
-		in.mark(e.inside())
-		in.cold().scopeMu.Unlock()
+	for child := c.inner; child != nil; child = child.cold().next {
+		child.cold().scopeMu.Lock()
+		child.mark(e.inside())
+		child.cold().scopeMu.Unlock()
 	}
 	race.Enable()
 	race.Release(unsafe.Pointer(sc)) // only here: a second cancellation orders nothing
@@ -462,15 +462,15 @@ func (sc *scope) wake(w scopeWakes, here *sched.Worker) {
 	}
 	for c := sc.cold(); w.inner; {
 		c.scopeMu.Lock()
-		in := c.inner
-		if in != nil {
-			sc.unlink(in) // whoever removes a scope from the list wakes its waiters
+		child := c.inner
+		if child != nil {
+			sc.unlink(child) // whoever removes a scope from the list wakes its waiters
 		}
 		c.scopeMu.Unlock()
-		if in == nil {
+		if child == nil {
 			return
 		}
-		in.wakeMarked(here)
+		child.wakeMarked(here)
 	}
 }
 
@@ -600,35 +600,35 @@ func (sc *scope) ending() *ending {
 	return c.how
 }
 
-// add adds in to the list of scopes inside sc. sc has not been cancelled. The caller holds scopeMu.
+// add adds child to the list of scopes inside sc. sc has not been cancelled. The caller holds scopeMu.
 //
 //go:norace
-func (sc *scope) add(in *scope) {
-	outer, c := sc.cold(), in.cold()
+func (sc *scope) add(child *scope) {
+	outer, c := sc.cold(), child.cold()
 	c.linked, c.next = true, outer.inner
 	if c.next != nil {
-		c.next.cold().prev = in
+		c.next.cold().prev = child
 	}
-	outer.inner = in
+	outer.inner = child
 }
 
 //go:norace
-func (sc *scope) drop(in *scope) {
+func (sc *scope) drop(child *scope) {
 	c := sc.cold()
 	race.Disable()
 	c.scopeMu.Lock()
-	if in.cold().linked {
-		sc.unlink(in)
+	if child.cold().linked {
+		sc.unlink(child)
 	}
 	c.scopeMu.Unlock()
 	race.Enable()
 }
 
-// unlink removes in from the list of scopes inside sc. The caller holds scopeMu.
+// unlink removes child from the list of scopes inside sc. The caller holds scopeMu.
 //
 //go:norace
-func (sc *scope) unlink(in *scope) {
-	c := in.cold()
+func (sc *scope) unlink(child *scope) {
+	c := child.cold()
 	if c.prev == nil {
 		sc.cold().inner = c.next
 	} else {

@@ -27,7 +27,7 @@ type Collector struct {
 	samples []Sample   // the last samples, which do not change; nil before the first scrape
 	made    time.Time  // when they were complete
 	scrapes int64
-	names   names
+	groups  groups
 	last    kept // the snapshot of the last scrape
 	first   kept // taken just before the snapshot of a scrape
 	next    kept // memory for the next scrape
@@ -36,7 +36,7 @@ type Collector struct {
 // New returns a collector for a runtime. Any number of exporters can share one collector.
 func New(of *coir.Runtime) *Collector { return newCollector(of) }
 
-func newCollector(of source) *Collector { return &Collector{of: of, names: newNames()} }
+func newCollector(of source) *Collector { return &Collector{of: of, groups: newGroups()} }
 
 // Samples returns the metrics. They are less than half a second old. The caller must not change them. If another call
 // is computing them, Samples waits for it.
@@ -78,7 +78,7 @@ func (c *Collector) scrape() []Sample {
 	}})
 	v.stats = c.of.Stats() // after the snapshot, so that fibers that ended meanwhile are included
 	v.rest(s)
-	v.groups = c.names.group(s.Objects, v.began)
+	v.groups = c.groups.count(s.Objects, v.began)
 
 	c.next.keep(s, v.looked+v.omitted)
 	// A deadlock that began after the last scrape is in the snapshot taken just before. Problems that must last for

@@ -240,7 +240,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Every metric has samples with its labels, and the number of samples without a name is within the limit that names.go
+// Every metric has samples with its labels, and the number of samples without a name is within the limit that groups.go
 // assumes.
 func TestSeriesAreCounted(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
@@ -278,7 +278,7 @@ func TestSeriesAreCounted(t *testing.T) {
 	}
 	if fixed > fixedSeries || channels != channelSeries || remotes != remoteSeries || objects != objectSeries {
 		t.Errorf("%d series without a name, %d of a channel, %d of a remote one, %d of another object: correct the "+
-			"constants in names.go", fixed, channels, remotes, objects)
+			"constants in groups.go", fixed, channels, remotes, objects)
 	}
 }
 
@@ -423,8 +423,8 @@ func TestForgottenChannelsAreNotCountedTwice(t *testing.T) {
 		if got := c.again(t)["coir_channel_sent_total{jobs}"]; got != float64(want) {
 			t.Errorf("the total is %v, not %d", got, want)
 		}
-		if len(c.names.channels) > mostChannels {
-			t.Errorf("the counts of %d channels are kept", len(c.names.channels))
+		if len(c.groups.channels) > mostChannels {
+			t.Errorf("the counts of %d channels are kept", len(c.groups.channels))
 		}
 	}
 	channels(1, 6000)
@@ -445,19 +445,19 @@ func TestForgottenChannelsAreNotCountedTwice(t *testing.T) {
 
 // Tickets named after requests are one group.
 func TestTicketsAreOneGroup(t *testing.T) {
-	n := newNames()
-	groups := n.group([]snapshot.Object{
+	gs := newGroups()
+	all := gs.count([]snapshot.Object{
 		{ID: 1, Kind: "ticket", Name: "order 1", Waiters: 1}, {ID: 2, Kind: "ticket", Name: "order 2", Waiters: 1},
 	}, time.Now())
-	if len(groups) != 1 || groups[0].key != (key{"ticket", "unnamed"}) || groups[0].waiting != 2 {
-		t.Errorf("two tickets are in %d groups, the first of which is %+v; want one, with 2 waiters", len(groups), groups[0])
+	if len(all) != 1 || all[0].key != (key{"ticket", "unnamed"}) || all[0].waiting != 2 {
+		t.Errorf("two tickets are in %d groups, the first of which is %+v; want one, with 2 waiters", len(all), all[0])
 	}
 }
 
 // Names get places in the order of appearance, and the numbers of the others are added up. A name for which no fiber
 // has waited for ten minutes loses its place to another one.
 func TestPlacesOfNames(t *testing.T) {
-	n := newNames()
+	gs := newGroups()
 	named := func(from, count int) (all []snapshot.Object) {
 		for i := range count {
 			id := from + i
@@ -466,9 +466,9 @@ func TestPlacesOfNames(t *testing.T) {
 		return all
 	}
 	places := namedSeries / objectSeries
-	waiting := func(groups []*group, k key) int {
+	waiting := func(all []*group, k key) int {
 		t.Helper()
-		for _, g := range groups {
+		for _, g := range all {
 			if g.key == k {
 				return g.waiting
 			}
@@ -476,24 +476,24 @@ func TestPlacesOfNames(t *testing.T) {
 		return -1
 	}
 	rest := key{other, other}
-	groups := n.group(named(1, places+5), noon)
-	if len(groups) != places+1 || waiting(groups, rest) != 5 {
-		t.Fatalf("%d groups, %d wait in the rest", len(groups), waiting(groups, rest))
+	all := gs.count(named(1, places+5), noon)
+	if len(all) != places+1 || waiting(all, rest) != 5 {
+		t.Fatalf("%d groups, %d wait in the rest", len(all), waiting(all, rest))
 	}
 	// All names keep their places when no fiber waits.
-	groups = n.group(named(places+1, 5), noon.Add(placeKept-1))
-	if len(groups) != places+1 || waiting(groups, rest) != 5 || waiting(groups, key{"event", "event 1"}) != 0 {
-		t.Fatalf("%d groups, %d wait in the rest", len(groups), waiting(groups, rest))
+	all = gs.count(named(places+1, 5), noon.Add(placeKept-1))
+	if len(all) != places+1 || waiting(all, rest) != 5 || waiting(all, key{"event", "event 1"}) != 0 {
+		t.Fatalf("%d groups, %d wait in the rest", len(all), waiting(all, rest))
 	}
 	// After ten minutes the names for which fibers wait get the places.
-	groups = n.group(named(places+1, 5), noon.Add(placeKept))
-	if len(groups) != 6 || waiting(groups, rest) != 0 || n.series != 5*objectSeries {
-		t.Fatalf("%d groups, %d wait in the rest", len(groups), waiting(groups, rest))
+	all = gs.count(named(places+1, 5), noon.Add(placeKept))
+	if len(all) != 6 || waiting(all, rest) != 0 || gs.series != 5*objectSeries {
+		t.Fatalf("%d groups, %d wait in the rest", len(all), waiting(all, rest))
 	}
 	// No place is lost while there is room.
-	groups = n.group(named(1, 1), noon.Add(24*time.Hour))
-	if len(groups) != 7 {
-		t.Fatalf("%d groups", len(groups))
+	all = gs.count(named(1, 1), noon.Add(24*time.Hour))
+	if len(all) != 7 {
+		t.Fatalf("%d groups", len(all))
 	}
 }
 

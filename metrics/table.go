@@ -60,7 +60,7 @@ type (
 )
 
 // table has every metric once. If the series of a metric depend on the names of objects, the metric is read from a
-// group: see names.go.
+// group: see groups.go.
 var table = []row{
 	{Metric{"coir_fibers_live", KindUpDown, "{fiber}",
 		"Fibers that were spawned and have not ended.", nil},
@@ -309,7 +309,7 @@ func channel(of func(*view, *group) (float64, bool)) reader {
 
 // channelTotal reads a total of each group of channels.
 func channelTotal(counter string) reader {
-	t := total(counter)
+	t := totalIndex(counter)
 	return channel(func(_ *view, g *group) (float64, bool) { return float64(g.totals[t]), true })
 }
 
@@ -329,7 +329,7 @@ func remote(of func(*group) (int, bool)) reader {
 
 // remoteTotal reads a total of each group of remote channels.
 func remoteTotal(counter string) reader {
-	t := total(counter)
+	t := totalIndex(counter)
 	return func(v *view, add adder) {
 		for _, g := range v.groups {
 			if g.kind == remoteKind {

@@ -178,9 +178,9 @@ func (w *world) abandoned(text string, in *nativeStop) (f *Failure) {
 	return f
 }
 
-// inside calls fn in a fiber of the world, and then closes the world. If a schedule keeps waiting outside coir, inside
-// returns that failure, and abandons fn and the world.
-func (w *world) inside(fn func(ctx context.Context)) *Failure {
+// runInFiber calls fn in a fiber of the world, and then closes the world. If a schedule keeps waiting outside coir,
+// runInFiber returns that failure, and abandons fn and the world.
+func (w *world) runInFiber(fn func(ctx context.Context)) *Failure {
 	bubble.Simulates()
 	done := make(chan struct{})
 	var broken any

@@ -26,11 +26,11 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 	w := newWorld(r.mode, set.limit)
 	w.quit, w.options = set.quit, set.replayed()
 	var f *Failure
-	left := w.inside(func(ctx context.Context) {
+	left := w.runInFiber(func(ctx context.Context) {
 		w.script, w.tells = &search.Script{Ways: r.script}, true
 		s := &Sim{w: w, faults: planFaults(set.faults)}
 		s.faults.asks = true
-		g := w.attended(ctx, s, fn, 0, false)
+		g := w.runChecked(ctx, s, fn, 0, false)
 		if w.left() {
 			return
 		}

@@ -33,7 +33,7 @@ func failing(fn program, opts ...Option) (found, small *Failure) {
 func (w *world) failing(fn program, set *settings) (found, small *Failure) {
 	w.strategy = set.strategy(set.seed)
 	s := &Sim{w: w}
-	_ = w.inside(func(ctx context.Context) {
+	_ = w.runInFiber(func(ctx context.Context) {
 		for i := range set.schedules {
 			if !w.strategy.Begin(i) {
 				return

@@ -358,7 +358,7 @@ func Explore(fn func(ctx context.Context, s *Sim), opts ...Option) Result {
 			set.quit(f)
 		}
 	}
-	if left := w.inside(x.run); left != nil {
+	if left := w.runInFiber(x.run); left != nil {
 		x.found(left, int(w.ran.Load())+1)
 		steps := int(w.did.Load()) + left.Steps
 		return Result{Schedules: left.Schedule, Steps: steps, Failure: left, Elapsed: time.Since(x.began)}
@@ -414,7 +414,7 @@ func (x *exploration) run(ctx context.Context) {
 
 // runOne runs the next schedule, and some schedules twice.
 func (x *exploration) runOne(ctx context.Context) *Failure {
-	f := x.w.attended(ctx, x.s, x.fn, x.res.Schedules, x.schedules == 1)
+	f := x.w.runChecked(ctx, x.s, x.fn, x.res.Schedules, x.schedules == 1)
 	if f == nil && x.res.Schedules%guardEvery == guardEvery-1 {
 		f = x.w.again(ctx, x.s, x.fn)
 	}

@@ -254,7 +254,7 @@ func beginningWith(t *testing.T, script []int, fn func(context.Context, *Sim), s
 	t.Helper()
 	w := newWorld(set.mode, set.limit)
 	s := &Sim{w: w, faults: planFaults(set.faults)}
-	_ = w.inside(func(ctx context.Context) {
+	_ = w.runInFiber(func(ctx context.Context) {
 		for next := slices.Clone(script); next != nil; all++ {
 			f := w.follow(ctx, s, fn, next, nil)
 			if f == nil {

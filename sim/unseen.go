@@ -240,27 +240,27 @@ const (
 // onOne is held while the process has one processor.
 var onOne sync.Mutex
 
-// attended runs schedule number n. If n is one of the schedules to check, it looks for goroutines that the fibers
+// runChecked runs schedule number n. If n is one of the schedules to check, it looks for goroutines that the fibers
 // start, which may run the program several times. If once is true, it runs the program only once and does not look.
-func (w *world) attended(ctx context.Context, s *Sim, fn func(context.Context, *Sim), n int, once bool) *Failure {
+func (w *world) runChecked(ctx context.Context, s *Sim, fn func(context.Context, *Sim), n int, once bool) *Failure {
 	if once || n >= startsFor && n%startEvery != 0 {
 		return w.schedule(ctx, s, fn)
 	}
 	w.born = w.created()
-	return w.strangers(ctx, s, fn, w.schedule(ctx, s, fn))
+	return w.huntGoroutines(ctx, s, fn, w.schedule(ctx, s, fn))
 }
 
-// strangers is called after a schedule, whose result is was. If the schedule passed or was empty, and goroutines were
-// started meanwhile, strangers runs the schedule again. If a fiber has started one of the goroutines, strangers returns
-// a failure, and otherwise was.
+// huntGoroutines is called after a schedule, whose result is was. If the schedule passed or was empty, and goroutines
+// were started meanwhile, huntGoroutines runs the schedule again. If a fiber has started one of the goroutines, it
+// returns a failure, and otherwise was.
 //
-// Other parts of the process may start goroutines at any time. So strangers continues only while there is a step in
-// which each run starts one, except for mayMiss. Such a goroutine may end before the step does, and is then not found.
-// So the last runs use one processor. There the goroutine cannot begin before the fiber stops, so it still runs at the
-// end of the step, unless the fiber has waited for it. A busy machine may interrupt the fiber earlier, so there are
-// several such runs, and more if they take so long that they may have been interrupted. A wait for a mutex is no sign
-// of a goroutine, because package desk waits in this way for its own goroutines.
-func (w *world) strangers(
+// Other parts of the process may start goroutines at any time. So huntGoroutines continues only while there is a step
+// in which each run starts one, except for mayMiss. Such a goroutine may end before the step does, and is then not
+// found. So the last runs use one processor. There the goroutine cannot begin before the fiber stops, so it still runs
+// at the end of the step, unless the fiber has waited for it. A busy machine may interrupt the fiber earlier, so there
+// are several such runs, and more if they take so long that they may have been interrupted. A wait for a mutex is no
+// sign of a goroutine, because package desk waits in this way for its own goroutines.
+func (w *world) huntGoroutines(
 	ctx context.Context, s *Sim, fn func(context.Context, *Sim), was *Failure,
 ) *Failure {
 	if was != nil && was.Kind != KindEmpty || w.hunts == mostHunts || !w.sees {

@@ -123,7 +123,7 @@ func inStandard(via string) bool {
 func (r *record) missSignals() {
 	order := r.inOrder()
 	for id, a := range r.actors {
-		if a.state != coir.Waiting || !strings.Contains(a.reason, "Cond") {
+		if a.state != coir.Waiting || a.wait != coir.WaitCond {
 			continue
 		}
 		var wait, before, after *step

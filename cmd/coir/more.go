@@ -14,8 +14,8 @@ import (
 // A schedule that is not controlled ends its process, because the goroutines that it leaves behind could disturb the
 // next schedule. Another process continues with the remaining schedules.
 
-// patience is the number of checks, one every 20 ms, that must find a schedule waiting for something outside before the
-// process gives up the schedule. For later such schedules of the same test, half as many are enough.
+// patience is the number of checks, one each coir.WatchTick, that must find a schedule waiting for something outside
+// before the process gives up the schedule. For later such schedules of the same test, half as many are enough.
 const patience = 100
 
 // coir test stops exploring a test after fewUncontrolled schedules that were not controlled, if waiting for such
@@ -100,7 +100,7 @@ func (r *result) waited() time.Duration {
 	if r == nil || r.uncontrolled == 0 {
 		return 0
 	}
-	return time.Duration(r.uncontrolled+1) * patience / 2 * 20 * time.Millisecond
+	return time.Duration(r.uncontrolled+1) * patience / 2 * coir.WatchTick
 }
 
 // settled returns the result with its final outcome: a test with some controlled schedules passes if none of

@@ -120,7 +120,7 @@ type left struct {
 func (r *record) leftActors() (all []*actor) {
 	for _, id := range r.ids() {
 		a := r.actors[id]
-		if a.state == coir.Waiting && id != 1 && !coirsOwn(a.at, a.via) && !strings.HasPrefix(a.reason, "sleep") {
+		if a.state == coir.Waiting && id != 1 && !coirsOwn(a.at, a.via) && a.wait != coir.WaitSleep {
 			all = append(all, a)
 		}
 	}

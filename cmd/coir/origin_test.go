@@ -46,9 +46,9 @@ func TestOrigins(t *testing.T) {
 		if c.parent != nil {
 			parent = 3
 			text += fmt.Sprintf("at\t3\t%s\nat\t4\t%s\n", c.parent[0], strings.Join(c.parent, "\t")) +
-				"actor\t3\t2\t1\t2\t\"\"\t0\t1\t0\t3\t0\t\"\"\t0\t\"\"\t\"[]\"\t\"\"\t4\n"
+				"actor\t3\t2\t1\t2\t0\t\"\"\t0\t1\t0\t3\t0\t\"\"\t0\t\"\"\t\"[]\"\t\"\"\t4\n"
 		}
-		text += fmt.Sprintf("actor\t4\t%d\t3\t1\t\"chan receive\"\t0\t1\t0\t1\t0\t\"\"\t0\t\"\"\t\"[]\"\t\"\"\t2\n", parent) +
+		text += fmt.Sprintf("actor\t4\t%d\t3\t1\t9\t\"\"\t0\t1\t0\t1\t0\t\"\"\t0\t\"\"\t\"[]\"\t\"\"\t2\n", parent) +
 			"summary\t\"pass\"\t1\t1\t0\tfalse\t\"\"\n"
 		r := &result{record: record{tested: &tested{
 			test: "TestX", goroot: "/go", path: "example.com/app", modulePath: "example.com/app", moduleDir: "/mine/app",

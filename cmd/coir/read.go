@@ -172,8 +172,8 @@ func (d *reader) step() step {
 
 func (d *reader) actor() *actor {
 	a := &actor{
-		id: d.int(), parent: d.int(), op: d.op(), state: d.int(), reason: d.quoted(), object: d.int(),
-		step: d.int(), since: d.duration(),
+		id: d.int(), parent: d.int(), op: d.op(), state: d.int(), wait: d.int(), reason: d.quoted(),
+		object: d.int(), step: d.int(), since: d.duration(),
 	}
 	a.made, a.madeBy = d.of.own(d.stack())
 	frames := d.stack()

@@ -12,7 +12,7 @@ func TestReadLargeNumbers(t *testing.T) {
 	r := result{record: record{tested: new(tested)}}
 	r.read("failure\t\"fail\"\t\"\"\t1\t18446744073709551615\t0\t\"c1.AA\"\ttrue\t0\t0\t1\t9223372036854775807\n" +
 		"step\t1\t1\t6\t1\t9223372036854775807\t0\t0\t0\t1\t0\t0\tfalse\t0\n" +
-		"actor\t1\t0\t6\t1\t\"\"\t1\t1\t-9223372036854775808\t0\t0\t\"f\"\t18446744073709551615\t\"\"\t" +
+		"actor\t1\t0\t6\t1\t0\t\"\"\t1\t1\t-9223372036854775808\t0\t0\t\"f\"\t18446744073709551615\t\"\"\t" +
 		"\"[18446744073709551614 1]\"\t\"\"\t0\n" +
 		"summary\t\"fail\"\t1\t0\t0\tfalse\t\"0\"\n")
 	if r.broken != "" || r.failure == nil || len(r.known) != 1 || r.actors[1] == nil {

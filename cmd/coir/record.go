@@ -107,7 +107,8 @@ type actor struct {
 	of         int // its goroutine, if it is an earlier request on a connection; 0: it is a goroutine itself
 	op         int // the operation of its last point
 	state      int
-	reason     string
+	wait       int    // what it waits for, such as coir.WaitSend
+	reason     string // the same in the words of package runtime
 	object     int
 	step       int
 	since      time.Duration

@@ -317,7 +317,7 @@ func TestAnotherGo(t *testing.T) {
 func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 	const g, h, k = 3, 4, 5
 	r := &record{tested: new(tested), failure: &failure{}, steps: 10, actors: map[int]*actor{
-		g: {id: g, state: coir.Ended}, h: {id: h, state: coir.Ended}, k: {id: k, state: coir.Waiting, reason: "chan receive"},
+		g: {id: g, state: coir.Ended}, h: {id: h, state: coir.Ended}, k: {id: k, state: coir.Waiting, wait: coir.WaitRecv},
 	}}
 	for i, s := range []step{
 		{g: g, op: coir.OpSend, object: 1, done: 2}, // its point comes first, its send second
@@ -346,7 +346,7 @@ func TestArrowsFollowTheOrderOfOperations(t *testing.T) {
 	if got, want := arrows(), [][2]int{{2, 3}, {1, 4}, {7, 5}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if locks := r.locks(); len(locks[2].holders()) != 0 {
+	if locks := r.locks(); len(locks[2].Holders()) != 0 {
 		t.Errorf("%+v is held, want not held", locks[2])
 	}
 	r.steps = 11 // the first is not known
@@ -396,7 +396,7 @@ func TestGoroutinesThatWaitForTheSame(t *testing.T) {
 	for i := range 5 {
 		r.actors[i+2] = &actor{
 			id: i + 2, at: place{"/p/a_test.go", 7, "p.f"}, made: place{"/p/a_test.go", 3, "p.g"}, state: coir.Waiting,
-			reason: "sync.Mutex.Lock", op: coir.OpLock, object: 1, since: time.Minute - time.Duration(i)*time.Second,
+			wait: coir.WaitLock, op: coir.OpLock, object: 1, since: time.Minute - time.Duration(i)*time.Second,
 		}
 	}
 	r.actors[6].object = 2

@@ -14,7 +14,7 @@ import (
 
 // inKernel reports whether a goroutine waits in the kernel: for a socket, a pipe or a system call.
 func (a *actor) inKernel() bool {
-	return a.state == coir.Calling || a.state == coir.Waiting && a.reason == "IO wait"
+	return a.state == coir.Calling || a.state == coir.Waiting && a.wait == coir.WaitKernel
 }
 
 // kernelCall returns the function that waits in the kernel, such as "net read". It is the outermost of the innermost

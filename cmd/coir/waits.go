@@ -131,7 +131,6 @@ func (r *record) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		op, object, name = last.op, last.object, last.name
 	}
 	called := r.called(op, object, name)
-	is := func(what string) bool { return strings.Contains(a.reason, what) }
 	request, asked := r.request(a)
 	switch {
 	case a.inKernel():
@@ -145,7 +144,7 @@ func (r *record) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		what = "waits to accept a connection from " + called
 	case op == coir.OpNetRead, op == coir.OpPipeRead:
 		what = "waits to read from " + called
-	case a.reason == "network" && (op == coir.OpNetWrite || op == coir.OpPipeWrite):
+	case a.wait == coir.WaitNetwork && (op == coir.OpNetWrite || op == coir.OpPipeWrite):
 		what = "waits to write to " + called + ", whose buffer is full"
 	case op == coir.OpNetWrite, op == coir.OpPipeWrite: // one writes at a time
 		what = "waits to write to " + called
@@ -155,57 +154,76 @@ func (r *record) describe(a *actor, locks map[int]*lock, dir string) (what, how 
 		what = "waits in " + method(a.via)
 	case strings.HasPrefix(a.via, "testing."):
 		what = "waits for a subtest"
-	case is("synctest.Wait") && a.via == "panic.": // see coirPanic
+	case a.wait == coir.WaitBubble && a.via == "panic.": // see coirPanic
 		what = panicsToo
-	case strings.HasPrefix(a.reason, "sleep"):
-		what = "sleeps"
-	case is("nil chan"):
-		what = "waits for a nil channel"
-	case is("select (no cases)"):
-		what = "waits in a select without cases"
-	case is("select"):
+	case a.wait == coir.WaitLock && op == coir.OpOnce: // for its Mutex, which is not the object of the step
+		what = "waits for " + called + " to be done"
+		if l := locks[a.object]; l != nil {
+			by, how = l.steps(l.Holders()), "by"
+		}
+	case a.wait == coir.WaitLock:
+		return locks[object].describe(called, op == coir.OpRLock)
+	default:
+		what = r.describeWait(a, last, object, name, dir)
+	}
+	return what, how, by
+}
+
+// describe is record.describe for a goroutine that waits to lock l, or to read-lock it. l is nil if no step on it is
+// known.
+func (l *lock) describe(called string, read bool) (what, how string, by []*step) {
+	what = "waits to lock " + called
+	if l == nil {
+		return what, "", nil
+	}
+	if read {
+		what = "waits to read-lock " + called
+	}
+	blocking, queued := l.Blocking(read)
+	switch {
+	case queued:
+		how = behind
+	case len(l.Writers) > 0:
+		how = "held by"
+	default:
+		how = "read-locked by"
+	}
+	return what, how, l.steps(blocking)
+}
+
+// describeWait is describe for a goroutine whose wait has a code that says enough. last is its last step, or nil.
+func (r *record) describeWait(a *actor, last *step, object int, name, dir string) (what string) {
+	switch a.wait {
+	case coir.WaitFile:
+		return "waits for another operation on the same file"
+	case coir.WaitSleep:
+		return "sleeps"
+	case coir.WaitNilChan:
+		return "waits for a nil channel"
+	case coir.WaitNoCases:
+		return "waits in a select without cases"
+	case coir.WaitSelect:
 		what = "waits in a select"
 		if last != nil && len(last.cases) > 0 {
 			what += " " + r.wishes(last.cases, dir, true)
 		}
-	case is("chan receive"):
-		what = "waits to receive from " + r.channel(object, name, dir, false)
-	case is("chan send"):
-		what = "waits to send to " + r.channel(object, name, dir, true)
-	case is("WaitGroup"):
-		what = "waits for " + r.called(coir.OpWait, object, name)
-	case is("Cond"):
+		return what
+	case coir.WaitRecv:
+		return "waits to receive from " + r.channel(object, name, dir, false)
+	case coir.WaitSend:
+		return "waits to send to " + r.channel(object, name, dir, true)
+	case coir.WaitGroup:
+		return "waits for " + r.called(coir.OpWait, object, name)
+	case coir.WaitCond:
 		what = "waits for a signal"
 		for _, s := range slices.Backward(r.known) { // its last step is the Unlock within Wait
 			if s.g == a.id && s.op == coir.OpCondWait {
-				what += " of " + r.called(coir.OpCondWait, s.object, s.name)
-				break
+				return what + " of " + r.called(coir.OpCondWait, s.object, s.name)
 			}
 		}
-	case (is("Mutex") || is("semacquire")) && op == coir.OpOnce:
-		what = "waits for " + called + " to be done"
-		if l := locks[a.object]; l != nil {
-			by, how = l.holders(), "by"
-		}
-	case is("Mutex") || is("semacquire"):
-		what = "waits to lock " + called
-		l := locks[object]
-		switch {
-		case l == nil:
-		case op == coir.OpRLock:
-			what = "waits to read-lock " + called
-			if by, how = l.writer, "held by"; len(by) == 0 { // a waiting writer goes first
-				by, how = l.queue, behind
-			}
-		case len(l.writer) > 0:
-			by, how = l.writer, "held by"
-		default:
-			by, how = l.readers, "read-locked by"
-		}
-	default:
-		what = "waits (" + a.reason + ")"
+		return what
 	}
-	return what, how, by
+	return "waits (" + a.reason + ")"
 }
 
 // wishes describes the cases of a select. wait says that the select waits.
@@ -266,66 +284,55 @@ func (r *record) inOrder() (all []*step) {
 	return all
 }
 
-// lock has the holders of a Mutex or an RWMutex.
+// lock is a Mutex or an RWMutex, whose holders are known by their steps in the order of operations.
 type lock struct {
-	writer, readers []*step
-	queue           []*step // writers that wait at the end
-	tried           bool    // there were TryLocks, whose results are not known
+	coir.Lock
+	order []*step
 }
 
-func (l *lock) holders() []*step { return append(slices.Clone(l.writer), l.readers...) }
+// steps returns the steps by which holders lock the lock.
+func (l *lock) steps(holders []coir.Hold) (all []*step) {
+	for _, h := range holders {
+		all = append(all, l.order[h.Step])
+	}
+	return all
+}
 
-// locks returns the holders of each lock at the end, as the steps that locked it. A goroutine holds a lock if it has
-// passed Lock and not Unlock. The result of a TryLock is not known, so it does not count.
+// locks returns the state of each lock at the end.
 //
 // locks also marks the steps that certainly waited for a lock, because another goroutine held it when they began. A
 // goroutine whose Lock waited may get the lock as soon as it is unlocked, or another goroutine may come first. So it
 // certainly holds the lock only from its next step on. If a lock has a TryLock, nothing is certain.
 func (r *record) locks() map[int]*lock {
-	locks, end := map[int]*lock{}, map[int]*step{}
+	end := map[int]*step{}
 	for i := range r.known {
 		if s := &r.known[i]; s.inner != "rwmutex" {
 			end[s.g] = s
 		}
 	}
 	order := slices.DeleteFunc(r.inOrder(), func(s *step) bool { return s.inner == "rwmutex" })
+	locks, tried := map[int]*lock{}, map[int]bool{}
 	for _, s := range order {
 		if locks[s.object] == nil {
-			locks[s.object] = new(lock)
+			locks[s.object] = &lock{order: order}
 		}
 		if s.op == coir.OpTryLock || s.op == coir.OpTryRLock || s.op == coir.OpTryWLock {
-			locks[s.object].tried = true
+			tried[s.object] = true
 		}
-	}
-	drop := func(from []*step, g int) []*step {
-		at := max(0, slices.IndexFunc(from, func(s *step) bool { return s.g == g })) // 0: another goroutine has locked it
-		return slices.Delete(from, min(at, len(from)), min(at+1, len(from)))
 	}
 	latest := map[int]*step{} // the last step of each goroutine
 	sure := map[*step]bool{}  // the steps that certainly got the lock
-	for _, s := range order {
+	for i, s := range order {
 		sure[latest[s.g]], latest[s.g] = true, s
 		l := locks[s.object]
-		switch s.op {
-		case coir.OpLock, coir.OpWLock, coir.OpRLock:
-			others := l.holders()
-			s.waited = r.happened(s) && !l.tried && slices.ContainsFunc(others, func(o *step) bool {
+		if s.op == coir.OpLock || s.op == coir.OpWLock || s.op == coir.OpRLock {
+			others := l.steps(l.Holders())
+			s.waited = r.happened(s) && !tried[s.object] && slices.ContainsFunc(others, func(o *step) bool {
 				return sure[o] && (s.op != coir.OpRLock || o.op != coir.OpRLock)
 			})
 			sure[s] = len(others) == 0
-			switch waits := end[s.g] == s && r.blocked(s.g); {
-			case s.op == coir.OpRLock && !waits:
-				l.readers = append(l.readers, s)
-			case s.op != coir.OpRLock && waits:
-				l.queue = append(l.queue, s)
-			case s.op != coir.OpRLock:
-				l.writer = append(l.writer, s)
-			}
-		case coir.OpUnlock, coir.OpWUnlock:
-			l.writer = drop(l.writer, s.g)
-		case coir.OpRUnlock:
-			l.readers = drop(l.readers, s.g)
 		}
+		l.Do(s.op, coir.Hold{G: uint32(s.g), Step: i}, end[s.g] == s && r.blocked(s.g))
 	}
 	return locks
 }
@@ -333,6 +340,5 @@ func (r *record) locks() map[int]*lock {
 // blocked reports whether a goroutine waits for a lock at the end.
 func (r *record) blocked(g int) bool {
 	a := r.actors[g]
-	return a != nil && a.state == coir.Waiting &&
-		(strings.Contains(a.reason, "Mutex") || strings.Contains(a.reason, "semacquire"))
+	return a != nil && a.state == coir.Waiting && a.wait == coir.WaitLock
 }

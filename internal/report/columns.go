@@ -78,102 +78,136 @@ func (t *Trace) rivals(all []chart.Step, diverges int) (contested []string, acto
 func abs(n int) int { return max(n, -n) }
 
 // columns chooses the actors that get a column, at most most, and none of those in without. Only actors with a row
-// can have one. In this order it chooses: the actors that fail; those at the row where the schedule diverges; the
-// rivals, which use what both schedules use there; the actor of the row before that; the actor of the last step before
-// the failure; the namesakes of an actor that fails; those in which faults happened; those of the decisions in Decided;
-// those that logged the last texts; of the actors that wait at the end, the last at each line; and those with steps
-// that were cut short. Then it adds the other actors that wait, and others by their last step that has a text; if more
-// than mostColumns actors have a row, it adds them only up to fewColumns.
-func (t *Trace) columns(all []chart.Step, diverges int, rivals []int, most int, without map[int]bool) (actors []int) {
-	acts, have, n := make([]bool, len(t.Of)), make([]bool, len(t.Of)), 0
-	for i := range all {
-		if !acts[all[i].Actor] {
-			acts[all[i].Actor] = true
-			n++
-		}
-	}
-	add := func(i int) {
-		if i >= 0 && i < len(acts) && acts[i] && !have[i] && !without[i] && len(actors) < most {
-			have[i] = true
-			actors = append(actors, i)
-		}
-	}
-	for _, i := range t.Failing {
-		add(i)
-	}
+// can have one. First it adds those that a reader needs to understand the failure, the most important first. Then it
+// adds the others; if more than mostColumns actors have a row, it adds them only up to fewColumns.
+func (t *Trace) columns(all []chart.Step, diverges int, rivals []int, most int, without map[int]bool) []int {
+	c := newColumnChoice(all, len(t.Of), most, without)
+	end, waiting := t.failsAt(all), t.waitingActors()
+	c.add(t.Failing...)
 	if diverges >= 0 {
-		add(all[diverges].Actor)
-		add(t.twinActor())
-		for _, i := range rivals {
-			add(i)
-		}
-		add(all[max(diverges-1, 0)].Actor)
+		c.add(all[diverges].Actor, t.twinActor())
+		c.add(rivals...) // they use what both schedules use there
+		c.add(all[max(diverges-1, 0)].Actor)
 	}
-	end := len(all)
-	if t.FailedAt > 0 {
-		if i := slices.IndexFunc(all, func(s chart.Step) bool { return s.Number > t.FailedAt }); i >= 0 {
-			end = i
-		}
-	}
-	for i := end - 1; i >= 0; i-- {
-		if all[i].Number > 0 {
-			add(all[i].Actor)
-			break
-		}
-	}
-	var waiting []int
-	for i := range t.Of {
-		if t.Of[i].Why != "" {
-			waiting = append(waiting, i)
-		}
-	}
+	c.add(lastActor(all[:end])...)
 	for _, i := range t.Failing {
-		for _, k := range t.namesakes(i) {
-			add(k)
-		}
+		c.add(t.namesakes(i)...)
 	}
-	faults, _ := t.Faults(mostFaults)
-	for _, i := range slices.Backward(faults) {
-		add(t.Steps[i].Actor)
-	}
-	for _, i := range t.Decided {
-		add(i)
-	}
+	c.add(t.faulty()...)
+	c.add(t.Decided...)
 	for _, i := range logged(all, lateLogged) {
-		add(all[i].Actor)
+		c.add(all[i].Actor)
 	}
-	waiting = slices.DeleteFunc(waiting, func(i int) bool { return t.Of[i].Idle })
-	slices.SortStableFunc(waiting, func(a, b int) int { return t.Of[b].Since - t.Of[a].Since })
-	told := map[string]bool{}
-	for _, i := range waiting {
-		if since := t.Of[i].Since; since >= 0 && since < len(all) && !told[Place(all[since].Title)] {
-			told[Place(all[since].Title)] = true
-			add(i)
-		}
-	}
-	for _, i := range t.Broken {
+	c.add(t.lastAtEachLine(waiting, all)...)
+	for _, i := range t.Broken { // steps that were cut short
 		if i < end {
-			add(all[i].Actor)
+			c.add(all[i].Actor)
 		}
 	}
-	if n > mostColumns {
-		most = min(most, max(fewColumns, len(actors)))
+	if c.acting > mostColumns {
+		c.most = min(c.most, max(fewColumns, len(c.chosen)))
 	}
-	for _, i := range waiting {
-		add(i)
-	}
-	for _, s := range slices.Backward(all[:end]) {
+	c.add(waiting...)
+	for _, s := range slices.Backward(all[:end]) { // by their last step that has a text
 		if !s.Mute && !s.Timed && s.Number > 0 && !t.Of[s.Actor].Idle {
-			add(s.Actor)
+			c.add(s.Actor)
 		}
 	}
 	for _, s := range slices.Backward(all) {
 		if t.Width == 0 || !t.Of[s.Actor].Idle {
-			add(s.Actor)
+			c.add(s.Actor)
 		}
 	}
-	slices.Sort(actors)
+	slices.Sort(c.chosen)
+	return c.chosen
+}
+
+// columnChoice is the state of columns.
+type columnChoice struct {
+	open   []bool // the actors that may still be chosen
+	acting int    // the number of actors with a row
+	most   int
+	chosen []int
+}
+
+func newColumnChoice(all []chart.Step, actors, most int, without map[int]bool) *columnChoice {
+	c := &columnChoice{open: make([]bool, actors), most: most}
+	for i := range all {
+		if a := all[i].Actor; !c.open[a] {
+			c.open[a] = true
+			c.acting++
+		}
+	}
+	for a := range c.open {
+		c.open[a] = c.open[a] && !without[a]
+	}
+	return c
+}
+
+// add chooses actors. A negative number is no actor.
+func (c *columnChoice) add(actors ...int) {
+	for _, a := range actors {
+		if a >= 0 && a < len(c.open) && c.open[a] && len(c.chosen) < c.most {
+			c.open[a] = false
+			c.chosen = append(c.chosen, a)
+		}
+	}
+}
+
+// failsAt returns the number of rows up to the failure.
+func (t *Trace) failsAt(all []chart.Step) int {
+	if t.FailedAt > 0 {
+		if i := slices.IndexFunc(all, func(s chart.Step) bool { return s.Number > t.FailedAt }); i >= 0 {
+			return i
+		}
+	}
+	return len(all)
+}
+
+// lastActor returns the actor of the last step, if there is one.
+func lastActor(all []chart.Step) []int {
+	for _, s := range slices.Backward(all) {
+		if s.Number > 0 {
+			return []int{s.Actor}
+		}
+	}
+	return nil
+}
+
+// waitingActors returns the actors that wait at the end, the one that has waited least first.
+func (t *Trace) waitingActors() (waiting []int) {
+	for i := range t.Of {
+		if t.Of[i].Why != "" && !t.Of[i].Idle {
+			waiting = append(waiting, i)
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b int) int { return t.Of[b].Since - t.Of[a].Since })
+	return waiting
+}
+
+// faulty returns the actors in which faults happened, the last first.
+func (t *Trace) faulty() (actors []int) {
+	faults, _ := t.Faults(mostFaults)
+	for _, i := range slices.Backward(faults) {
+		actors = append(actors, t.Steps[i].Actor)
+	}
 	return actors
+}
+
+// lastAtEachLine returns those of the waiting actors that are the last at their line.
+func (t *Trace) lastAtEachLine(waiting []int, all []chart.Step) (last []int) {
+	told := map[string]bool{}
+	for _, i := range waiting {
+		since := t.Of[i].Since
+		if since < 0 || since >= len(all) {
+			continue
+		}
+		if at := Place(all[since].Title); !told[at] {
+			told[at] = true
+			last = append(last, i)
+		}
+	}
+	return last
 }
 
 // namesakes returns the actors that wait at the end and whose names differ from the name of an actor only in their

@@ -1,7 +1,7 @@
 package coir
 
 // The operations that a goroutine can be about to perform at a point. Operations of a group stand together, because
-// IsFault, OnNetwork, and coirLocking in package testing test for groups. Add a new operation to its group. Tokens
+// IsFault, OnNetwork and OnLock test for groups. Add a new operation to its group. Tokens
 // depend on the numbers of operations, so a new operation makes older tokens invalid; CHANGELOG.md must say so.
 const (
 	OpNone = iota
@@ -135,4 +135,24 @@ const (
 	Waiting
 	Ended
 	Calling // it is in a system call, and the turn was taken from it
+)
+
+// What a goroutine of a schedule waits for. Package runtime has the table of its reasons: coirWaits. A goroutine that
+// waits for a reason with WaitNone, such as the garbage collector, keeps the turn.
+const (
+	WaitNone    = iota
+	WaitOther   // what has no code here; reports contain the words of package runtime
+	WaitKernel  // a socket or a pipe of the kernel
+	WaitNetwork // a socket or a pipe in memory
+	WaitFile    // the end of another operation on the same file or socket
+	WaitSleep
+	WaitNilChan // to send to a nil channel, or to receive from one
+	WaitNoCases // a select without cases
+	WaitSelect
+	WaitRecv
+	WaitSend
+	WaitGroup // a WaitGroup
+	WaitCond
+	WaitLock   // a Mutex, a RWMutex, or what contains a Mutex, such as a Once
+	WaitBubble // synctest.Wait, or the end of the schedule
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each operation has a name in Ops, and IsFault and OnNetwork agree with the operations' names and objects.
+// Each operation has a name in Ops, and IsFault, OnNetwork and OnLock agree with the operations' names and objects.
 func TestOperationsHaveNames(t *testing.T) {
 	text, err := Source.ReadFile("codes.go")
 	if err != nil {
@@ -37,6 +37,10 @@ func TestOperationsHaveNames(t *testing.T) {
 		fault := strings.HasPrefix(o.Name, "fault")
 		if IsFault(op) != fault {
 			t.Errorf("IsFault says %v of %q", IsFault(op), o.Name)
+		}
+		lock := o.On == "mutex" || o.On == "rwmutex"
+		if OnLock(op) != lock {
+			t.Errorf("OnLock says %v of %q", OnLock(op), o.Name)
 		}
 		network := fault || o.Name == "listen" || o.On == "listener" || o.On == "conn" || o.On == "pipe"
 		if OnNetwork(op) != network {

@@ -56,9 +56,58 @@ const (
 	KeptActors   = 1 << 17 // the oldest
 )
 
-// Sweeps is the number of garbage collections before a deadlock is reported. It is more than one because an object that
-// a finalizer frees may have a finalizer itself.
-const Sweeps = 3
+// Decision is a decision of the strategy.
+type Decision struct {
+	Ways, Way uint16 // their number, and the chosen one
+	Kind      uint8  // Keep, ...
+	Step      uint32 // the number of steps before it
+}
+
+// Step is a step of a schedule: the operation that a goroutine was about to do.
+type Step struct {
+	G, Obj uint32 // the numbers of the goroutine and of the object
+	Op     uint8
+	Second bool   // the operation was on the accepted end of a connection, or the end of a pipe that reads
+	Chose  int16  // what a select took: 1 plus the index of the case, or -1 for the default; 0: none or unknown
+	Done   uint32 // its position in the order in which operations began, from 1; 0: not begun
+	Bytes  int32  // the number of bytes that a read or a write moved
+	On     uint32 // the goroutine on whose behalf the bytes moved, or 0
+	At     int64  // on the virtual clock, in nanoseconds
+}
+
+// SelectCase is a case of a select.
+type SelectCase struct {
+	Step, Obj uint32 // the numbers of the step and of the channel
+	Index     uint16
+	Send      bool
+}
+
+// Actor is a goroutine of a schedule.
+type Actor struct {
+	Parent uint32
+	Go     uintptr // the program counter of the go statement
+	Op     uint8   // the operation of its last point
+	State  uint8   // Ready, ...
+	Wait   uint8   // why it last waited: WaitSend, ...
+	Reason string  // the same in the words of package runtime
+	Obj    uint32
+	Step   uint32
+	Since  int64 // on the virtual clock, in nanoseconds
+}
+
+// Fiber is a fiber of module coir.
+type Fiber struct {
+	Name  string
+	ID    uint64
+	Waits func() (text string, holders []uint64) // what it waits for, and the fibers that hold it
+}
+
+// SweepCount is the number of garbage collections before a deadlock is reported. It is more than one because an object
+// that a finalizer frees may have a finalizer itself.
+const SweepCount = 3
+
+// WatchTick is the time between two checks of a schedule by the watcher of package testing, in nanoseconds.
+const WatchTick = 20_000_000
 
 // KernelWait is a wait for a descriptor.
 type KernelWait struct {

@@ -19,13 +19,7 @@ type coirChoices struct {
 	chose    int32 // the decision that led to the next event, for coirLog; -1 if none did
 }
 
-type coirDecision struct {
-	ways, way uint16
-	kind      uint8
-	step      uint32
-}
-
-var coirDecisions [coirMaxDecisions]coirDecision
+var coirDecisions [coirMaxDecisions]coir.Decision
 
 // coirDecide makes the next decision, among n ways.
 func coirDecide(gp *g, kind uint8, n int) int {
@@ -42,7 +36,7 @@ func coirDecide(gp *g, kind uint8, n int) int {
 		s.chose = int32(s.ndec)
 	}
 	if s.ndec < coirMaxDecisions {
-		coirDecisions[s.ndec] = coirDecision{uint16(n), uint16(k), kind, uint32(s.steps)}
+		coirDecisions[s.ndec] = coir.Decision{Ways: uint16(n), Way: uint16(k), Kind: kind, Step: uint32(s.steps)}
 	} else {
 		s.out.Overflow = true
 		s.out.LostDecision = s.out.LostDecision || k != 0
@@ -106,8 +100,7 @@ func coirSelect(scases []scase, pollorder []uint16, nsends int) {
 		s.mix(uint64(obj))
 		coirNews(gp.coir.id, obj, coir.OpSelect)
 		if a := coirActorOf(gp); s.trace && a != nil {
-			e := &coirCases[s.ncases%coir.KeptCases]
-			e.step, e.obj, e.i, e.send = a.point, obj, i, int(i) < nsends
+			coirCases[s.ncases%coir.KeptCases] = coir.SelectCase{Step: a.point, Obj: obj, Index: i, Send: int(i) < nsends}
 			s.ncases++
 		}
 	}

@@ -153,7 +153,7 @@ func coirOutside(last bool) bool {
 func coirSweep() {
 	s := &coirSched
 	s.sweeping = true
-	for range coir.Sweeps {
+	for range coir.SweepCount {
 		GC()
 		for n := 0; n < 20 && s.nready == 0; n++ { // the goroutine that runs finalizers is outside of the schedule
 			mcall(gosched_m)

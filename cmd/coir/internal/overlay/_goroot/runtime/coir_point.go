@@ -64,7 +64,7 @@ func coirRecordStep(gp *g, op uint8, obj uint32, fp uintptr) {
 	s.mix(uint64(gp.coir.id)<<32 | uint64(obj)<<8 | uint64(op))
 	s.mix(uint64(gp.bubble.now - coirBaseTime))
 	e := s.step(uint32(s.steps))
-	*e = coirStep{g: gp.coir.id, op: op, obj: obj, at: gp.bubble.now}
+	*e = coirStep{Step: coir.Step{G: gp.coir.id, Op: op, Obj: obj, At: gp.bubble.now}}
 	if s.trace {
 		e.npc = uint8(fpTracebackPCs(unsafe.Pointer(fp), coirPlaces[(s.steps-1)%coir.KeptSteps][:]))
 		coirTraced(s.steps)

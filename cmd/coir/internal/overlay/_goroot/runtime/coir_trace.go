@@ -24,16 +24,10 @@ type coirTrace struct {
 	hash      uint64
 }
 
+// coirStep is a step. Its time is that of the bubble, and so begins with coirBaseTime.
 type coirStep struct {
-	g, obj uint32
-	op     uint8
-	npc    uint8
-	chose  int16  // what a select took: 1 plus the index of the case, or -1 for the default; 0: none or unknown
-	done   uint32 // its position in the order in which operations began, from 1; 0: not begun
-	bytes  int32  // the number of bytes that a read or a write moved
-	second bool   // the operation was on the accepted end of a connection, or the end of a pipe that reads
-	on     uint32 // the goroutine on whose behalf the bytes moved, or 0
-	at     int64
+	coir.Step
+	npc uint8 // the length of its stack in coirPlaces
 }
 
 // coirActor is a goroutine of the schedule, for reports.
@@ -67,12 +61,8 @@ var (
 	}
 	// The following are for the schedule whose trace is kept: the stack of each step, the cases of selects, and the stacks
 	// where channels and goroutines were made.
-	coirPlaces [coir.KeptSteps][coirDepth]uintptr
-	coirCases  [coir.KeptCases]struct {
-		step, obj uint32
-		i         uint16
-		send      bool
-	}
+	coirPlaces   [coir.KeptSteps][coirDepth]uintptr
+	coirCases    [coir.KeptCases]coir.SelectCase
 	coirChannels [coir.KeptChannels]struct { // a ring of the newest
 		made  uint32 // its number among all channels, see nchans
 		run   uint32 // the schedule in which it had the number obj
@@ -108,7 +98,7 @@ func (t *coirTrace) step(n uint32) *coirStep {
 func (t *coirTrace) done(step uint32) {
 	t.ndone++
 	if e := t.step(step); e != nil {
-		e.done = t.ndone
+		e.Done = t.ndone
 	}
 }
 
@@ -122,13 +112,13 @@ func coirChose(op uint8, c *hchan, k int) {
 		return
 	}
 	e := s.step(a.point)
-	if e == nil || e.op != op || c != nil && (c.coirRun != s.run || c.coirID != e.obj) {
+	if e == nil || e.Op != op || c != nil && (c.coirRun != s.run || c.coirID != e.Obj) {
 		return // the function of a timer sends
 	}
 	if k >= 0 {
 		k++
 	}
-	e.chose = int16(k)
+	e.Chose = int16(k)
 }
 
 // coirMake records the stack where a channel is made.
@@ -232,26 +222,25 @@ func coirNews(g, obj uint32, op uint8) {
 // Package testing reads a schedule with the functions below.
 
 //go:linkname coirDecisionAt testing.coirDecisionAt
-func coirDecisionAt(i int) (ways, way uint16, kind uint8, step uint32) {
-	d := &coirDecisions[i]
-	return d.ways, d.way, d.kind, d.step
-}
+func coirDecisionAt(i int) coir.Decision { return coirDecisions[i] }
 
 //go:linkname coirStepAt testing.coirStepAt
-func coirStepAt(i int, pcs []uintptr) (
-	g, obj uint32, op uint8, at int64, done uint32, chose int16, bytes int32, second bool, on uint32,
-	npc int,
-) {
-	e := &coirSteps[i%coir.KeptSteps]
-	npc = coirExpand(pcs, coirPlaces[i%coir.KeptSteps][:e.npc])
-	return e.g, e.obj, e.op, e.at - coirBaseTime, e.done, e.chose, e.bytes, e.second, e.on, npc
+func coirStepAt(i int) coir.Step {
+	e := coirSteps[i%coir.KeptSteps].Step
+	e.At -= coirBaseTime
+	return e
+}
+
+// coirStepPCs stores the stack of a step in pcs, and returns its length.
+//
+//go:linkname coirStepPCs testing.coirStepPCs
+func coirStepPCs(i int, pcs []uintptr) int {
+	i %= coir.KeptSteps
+	return coirExpand(pcs, coirPlaces[i][:coirSteps[i].npc])
 }
 
 //go:linkname coirCaseAt testing.coirCaseAt
-func coirCaseAt(i int) (step, obj uint32, k uint16, send bool) {
-	e := &coirCases[i%coir.KeptCases]
-	return e.step, e.obj, e.i, e.send
-}
+func coirCaseAt(i int) coir.SelectCase { return coirCases[i%coir.KeptCases] }
 
 //go:linkname coirChannelAt testing.coirChannelAt
 func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, room uint, npc int) {
@@ -284,9 +273,12 @@ func coirExpand(pcs, frames []uintptr) int {
 }
 
 //go:linkname coirActorAt testing.coirActorAt
-func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason string, obj, step uint32, since int64) {
+func coirActorAt(i int) coir.Actor {
 	a := &coirActors[i]
-	return a.parent, a.gopc, a.op, a.state, a.reason.String(), a.obj, a.step, a.since - coirBaseTime
+	return coir.Actor{
+		Parent: a.parent, Go: a.gopc, Op: a.op, State: a.state, Wait: coirWaits[a.reason], Reason: a.reason.String(),
+		Obj: a.obj, Step: a.step, Since: a.since - coirBaseTime,
+	}
 }
 
 // coirActorPCs stores the stack of a waiting actor in pcs, and returns its length.
@@ -305,26 +297,19 @@ func coirActorPCs(i int, pcs []uintptr) (n int) {
 // coirNames contains the names of goroutines, by number.
 var coirNames [1 << 12]struct {
 	run   uint32
-	fiber coirFiber
+	fiber coir.Fiber
 	role  string // what it does for package net/http
 }
 
-// coirFiber is a fiber of module coir.
-type coirFiber struct {
-	name  string
-	id    uint64
-	waits func() (text string, holders []uint64) // what it waits for, and the fibers that hold it
-}
-
 // coirNamed returns pointers to the names of the calling goroutine, or nil.
-func coirNamed() (fiber *coirFiber, role *string) {
+func coirNamed() (fiber *coir.Fiber, role *string) {
 	gp := getg()
 	if !coirIn(gp) || gp.coir.id >= uint32(len(coirNames)) {
 		return nil, nil
 	}
 	n := &coirNames[gp.coir.id]
 	if n.run != coirSched.run {
-		n.run, n.fiber, n.role = coirSched.run, coirFiber{}, ""
+		n.run, n.fiber, n.role = coirSched.run, coir.Fiber{}, ""
 	}
 	return &n.fiber, &n.role
 }
@@ -333,17 +318,17 @@ func coirNamed() (fiber *coirFiber, role *string) {
 // Module coir calls CoirFiber in the same way as CoirBubble.
 func (*Func) CoirFiber(name string, id uint64, waits func() (text string, holders []uint64)) {
 	if fiber, _ := coirNamed(); fiber != nil {
-		*fiber = coirFiber{name, id, waits}
+		*fiber = coir.Fiber{Name: name, ID: id, Waits: waits}
 	}
 }
 
 //go:linkname coirActorName testing.coirActorName
-func coirActorName(i int) (fiber string, id uint64, waits func() (text string, holders []uint64), role string) {
+func coirActorName(i int) (fiber coir.Fiber, role string) {
 	if i < len(coirNames) && coirNames[i].run == coirSched.run {
 		n := &coirNames[i]
-		return n.fiber.name, n.fiber.id, n.fiber.waits, n.role
+		return n.fiber, n.role
 	}
-	return "", 0, nil, ""
+	return coir.Fiber{}, ""
 }
 
 // coirNotes contains texts that a report shows for steps of the schedule whose trace is kept.
@@ -402,7 +387,7 @@ func http_coirServes(id uint32) {
 	gp.coir.on = id
 	if a := coirActorOf(gp); a != nil && s.trace {
 		if e := s.step(a.point); e != nil {
-			e.on = id
+			e.On = id
 		}
 	}
 }
@@ -448,7 +433,7 @@ func syscall_coirMoved(n int, second bool) {
 	}
 	if a := coirActorOf(gp); a != nil {
 		if e := s.step(a.point); e != nil {
-			e.bytes, e.second, e.on = int32(n), second, gp.coir.on
+			e.Bytes, e.Second, e.On = int32(n), second, gp.coir.on
 		}
 	}
 }

@@ -68,14 +68,14 @@ func coirInject(glist *gList) {
 	*glist = rest
 }
 
-// coirQueue adds to, which has the turn, to the runtime's queues.
-func coirQueue(to *g) {
+// coirQueue adds a goroutine, which has the turn, to the runtime's queues.
+func coirQueue(next *g) {
 	if pp := getg().m.p.ptr(); pp != nil {
-		runqput(pp, to, true)
+		runqput(pp, next, true)
 		return
 	}
 	lock(&sched.lock)
-	globrunqput(to)
+	globrunqput(next)
 	unlock(&sched.lock)
 }
 
@@ -204,19 +204,19 @@ func coirChoose(gp *g, kind uint8) *g {
 	return coirPass(gp, s.way(gp, kind, k))
 }
 
-// coirPass passes the turn from gp, which may be nil, to to, which is ready or gp itself. It returns to.
-func coirPass(gp, to *g) *g {
+// coirPass passes the turn from gp, which may be nil, to next, which is ready or gp itself. It returns next.
+func coirPass(gp, next *g) *g {
 	s := &coirSched
-	if to != gp {
-		s.remove(to)
+	if next != gp {
+		s.remove(next)
 		if gp != nil {
 			s.insert(gp)
 		}
 		s.held = 0
 	}
-	s.turn.set(to)
-	coirGoesOn(to)
-	return to
+	s.turn.set(next)
+	coirGoesOn(next)
+	return next
 }
 
 // coirLeave is called when gp has parked or ended.
@@ -235,7 +235,7 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 				s.out.Now = a.since
 			}
 		}
-		if reason == waitReasonSelect || reason == waitReasonSynctestSelect {
+		if coirWaits[reason] == coir.WaitSelect {
 			gp.coir.selecting = true
 			s.selecting++
 		}
@@ -252,42 +252,59 @@ func coirLeave(gp *g, reason waitReason, state uint8) {
 	}
 }
 
-// coirSwap passes the turn from a goroutine to the coroutine that it switches to. ended says that from has ended. It
-// makes no decision, and does not lock mu: those who do lock mu look for a schedule in which no goroutine has the turn,
-// or for a turn in a system call, and find neither before nor after coirSwap.
-func coirSwap(from, to *g, ended bool) {
+// coirSwap passes the turn from the goroutine prev to the coroutine next, to which prev switches. ended says that prev
+// has ended. coirSwap makes no decision. It need not lock mu: code that locks mu checks whether no goroutine has the
+// turn, or whether the goroutine that has it is in a system call. Neither is true before or after coirSwap.
+func coirSwap(prev, next *g, ended bool) {
 	s := &coirSched
-	if s.turn.ptr() != from {
+	if s.turn.ptr() != prev {
 		return
 	}
-	s.turn.set(to)
-	if a := coirActorOf(from); a != nil {
-		a.reason, a.state, a.step, a.since = waitReasonCoroutine, coir.Waiting, uint32(s.steps), to.bubble.now
+	s.turn.set(next)
+	if a := coirActorOf(prev); a != nil {
+		a.reason, a.state, a.step, a.since = waitReasonCoroutine, coir.Waiting, uint32(s.steps), next.bubble.now
 		if ended {
 			a.state = coir.Ended
 		}
 	}
-	if a := coirActorOf(to); a != nil {
+	if a := coirActorOf(next); a != nil {
 		a.state = coir.Ready
 	}
-	to.coir.woken = int32(s.nevents) - 1
-	coirGoesOn(to)
+	next.coir.woken = int32(s.nevents) - 1
+	coirGoesOn(next)
+}
+
+// coirWaits has the codes of the reasons of waits. The runtime's own reasons have none: their entries are
+// coir.WaitNone. Of the waits with waitReasonSemacquire, only those of package internal/poll belong to a schedule: an
+// edit gives another reason to those of the runtime.
+var coirWaits = [len(waitReasonStrings)]uint8{
+	waitReasonIOWait:                coir.WaitKernel,
+	waitReasonCoirNet:               coir.WaitNetwork,
+	waitReasonSemacquire:            coir.WaitFile,
+	waitReasonSleep:                 coir.WaitSleep,
+	waitReasonChanReceiveNilChan:    coir.WaitNilChan,
+	waitReasonChanSendNilChan:       coir.WaitNilChan,
+	waitReasonSelectNoCases:         coir.WaitNoCases,
+	waitReasonSelect:                coir.WaitSelect,
+	waitReasonChanReceive:           coir.WaitRecv,
+	waitReasonChanSend:              coir.WaitSend,
+	waitReasonSyncCondWait:          coir.WaitCond,
+	waitReasonSyncMutexLock:         coir.WaitLock,
+	waitReasonSyncRWMutexRLock:      coir.WaitLock,
+	waitReasonSyncRWMutexLock:       coir.WaitLock,
+	waitReasonSyncWaitGroupWait:     coir.WaitGroup,
+	waitReasonCoroutine:             coir.WaitOther,
+	waitReasonSynctestRun:           coir.WaitOther,
+	waitReasonSynctestWait:          coir.WaitBubble,
+	waitReasonSynctestChanReceive:   coir.WaitRecv,
+	waitReasonSynctestChanSend:      coir.WaitSend,
+	waitReasonSynctestSelect:        coir.WaitSelect,
+	waitReasonSynctestWaitGroupWait: coir.WaitGroup,
 }
 
 // coirGivesUpTurn reports whether a goroutine that parks for the given reason passes the turn on. It keeps the turn if
 // it parks for the runtime's own reasons.
-func coirGivesUpTurn(r waitReason) bool {
-	switch r {
-	case waitReasonIOWait, waitReasonCoirNet, waitReasonSemacquire, waitReasonSleep, waitReasonChanReceiveNilChan,
-		waitReasonChanSendNilChan, waitReasonSelectNoCases, waitReasonSelect, waitReasonChanReceive,
-		waitReasonChanSend, waitReasonSyncCondWait, waitReasonSyncMutexLock, waitReasonSyncRWMutexRLock,
-		waitReasonSyncRWMutexLock, waitReasonSyncWaitGroupWait, waitReasonCoroutine, waitReasonSynctestRun,
-		waitReasonSynctestWait, waitReasonSynctestChanReceive, waitReasonSynctestChanSend,
-		waitReasonSynctestSelect, waitReasonSynctestWaitGroupWait:
-		return true
-	}
-	return false
-}
+func coirGivesUpTurn(r waitReason) bool { return coirWaits[r] != coir.WaitNone }
 
 // coirSwitch switches from gp, which is ready, to the goroutine that has got the turn.
 func coirSwitch(gp *g) {

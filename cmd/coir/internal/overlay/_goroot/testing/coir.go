@@ -27,6 +27,7 @@ import (
 //	coir_search.go    the strategies, and tokens
 //	coir_kept.go      schedules that outlive the process
 //	coir_kernel.go    schedules that wait in the kernel
+//	coir_locks.go     goroutines that wait for each other's locks
 //	coir_part.go      explore.Test: a part of a test is explored
 //	coir_record.go    what the command reads
 
@@ -89,7 +90,7 @@ func (x *coirExplorer) start() {
 	x.began = time.Now()
 	stop := make(chan bool)
 	// The ticker is not created in watch, so that the process creates its first timer at the same point in each run.
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(coir.WatchTick)
 	defer tick.Stop()
 	hidden := make(chan bool)
 	go x.watch(tick, hidden, stop)
@@ -154,26 +155,28 @@ func coirPoint(op uint8, p unsafe.Pointer)
 func coirQuiet(q uint32) uint32
 
 //go:linkname coirDecisionAt
-func coirDecisionAt(i int) (ways, way uint16, kind uint8, step uint32)
+func coirDecisionAt(i int) coir.Decision
 
 //go:linkname coirStepAt
-func coirStepAt(i int, pcs []uintptr) (g, obj uint32, op uint8, at int64, done uint32, chose int16,
-	bytes int32, second bool, on uint32, npc int)
+func coirStepAt(i int) coir.Step
+
+//go:linkname coirStepPCs
+func coirStepPCs(i int, pcs []uintptr) int
 
 //go:linkname coirCaseAt
-func coirCaseAt(i int) (step, obj uint32, k uint16, send bool)
+func coirCaseAt(i int) coir.SelectCase
 
 //go:linkname coirChannelAt
 func coirChannelAt(i int, pcs []uintptr) (obj uint32, timer bool, room uint, npc int)
 
 //go:linkname coirActorAt
-func coirActorAt(i int) (parent uint32, gopc uintptr, op, state uint8, reason string, obj, step uint32, since int64)
+func coirActorAt(i int) coir.Actor
 
 //go:linkname coirActorPCs
 func coirActorPCs(i int, pcs []uintptr) int
 
 //go:linkname coirActorName
-func coirActorName(i int) (fiber string, id uint64, waits func() (text string, holders []uint64), role string)
+func coirActorName(i int) (fiber coir.Fiber, role string)
 
 //go:linkname coirNoteAt
 func coirNoteAt(i int) (step uint32, text string, ok bool)

@@ -52,6 +52,22 @@ const (
 	coirSeeksTwin                    // of a failure
 )
 
+// sweeps reports whether schedules with the purpose collect garbage before a deadlock. While a failure is made smaller,
+// a schedule that deadlocked does so without that.
+func (p coirPurpose) sweeps() bool { return p == coirSearches || p == coirRepeats }
+
+// awaitsOutside reports whether to wait for goroutines outside before a schedule is a deadlock. That is slow, so a
+// failure is made smaller without it, unless something came from outside when it was found.
+func (x *coirExplorer) awaitsOutside() bool {
+	switch x.purpose {
+	case coirSearches, coirRepeats:
+		return true
+	case coirShrinks:
+		return x.failing.Load()
+	}
+	return false
+}
+
 // during sets the purpose of the following schedules. The function that it returns sets the purpose before.
 func (x *coirExplorer) during(p coirPurpose) (restore func()) {
 	before := x.purpose
@@ -124,7 +140,7 @@ func (x *coirExplorer) runTwice(first *coirRun) (a coirRun, ok bool) {
 		return a, false
 	}
 	x.traced = a.touched() || b.touched()
-	x.handed.Store(x.locks().handed)
+	x.handed.Store(x.locks().handed())
 	if x.plainHash = a.Hash; !a.TooBusy {
 		x.plainSteps = max(a.Steps, 1)
 	}

@@ -4,8 +4,6 @@ import (
 	"internal/coir"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -58,8 +56,7 @@ func (r *coirRun) touched() bool { return r.Outside > 0 || r.UsesKernel }
 // coirInKernel reports whether goroutines of the last schedule wait in the kernel.
 func coirInKernel(r *coirRun) bool {
 	for i := 1; i <= r.Actors && i < coir.KeptActors; i++ {
-		_, _, _, state, reason, _, _, _ := coirActorAt(i)
-		if state == coir.Waiting && reason == "IO wait" || state == coir.Calling {
+		if a := coirActorAt(i); a.State == coir.Waiting && a.Wait == coir.WaitKernel || a.State == coir.Calling {
 			return true
 		}
 	}
@@ -76,6 +73,20 @@ func (x *coirExplorer) keep(r *coirRun, found int) {
 	x.summary(kept, coir.VerdictFail)
 	x.kept.Store(kept)
 }
+
+// The numbers of ticks, each of coir.WatchTick, after which watch acts. coirSet.patience is the number for a schedule
+// that waits for something outside.
+const (
+	coirNudgeAfter = 2    // the process itself may end the wait: data in the kernel arrives meanwhile
+	coirEndAfter   = 25   // the test has ended, and goroutines that it has left behind wait in the kernel
+	coirKeptAfter  = 2    // a failure is kept, and will be the result
+	coirCallAfter  = 100  // a system call
+	coirBusyAfter  = 1000 // a goroutine computes
+)
+
+// coirStepAfter is the time after which watch gives up a schedule that makes no step, whatever it waits for. It is more
+// than the time of coirBusyAfter. A debugger may stop the schedule for longer.
+const coirStepAfter = 30 * time.Second
 
 // watch watches the schedules in real time. It makes its goroutine quiet, and so hidden from the test, before it closes
 // hidden.
@@ -101,23 +112,22 @@ func (x *coirExplorer) watch(tick *time.Ticker, hidden, stop chan bool) {
 		if n != begun || now != steps {
 			begun, steps, since = n, now, time.Now()
 		}
-		if time.Since(since) > 30*time.Second && !coirSet.debug {
-			what, same = coir.ForStep, 100
+		if time.Since(since) > coirStepAfter && !coirSet.debug {
+			what = coir.ForStep
 		}
 		patience := coirSet.patience
 		if x.failing.Load() {
-			patience = 2
+			patience = coirKeptAfter
 		}
 		switch {
 		case what == coir.ForKernelNet:
 			coirNudge(true)
-		case what == coir.ForOutside && same >= 2 && x.nudge():
+		case what == coir.ForOutside && same >= coirNudgeAfter && x.nudge():
 			last, same = 0, 0
-		case what == coir.ForOutside && same >= 25 && x.ended.Load():
-			// The test has ended, and goroutines still wait in the kernel.
+		case what == coir.ForOutside && same >= coirEndAfter && x.ended.Load():
 			coirNudge(true)
-		case what == coir.ForOutside && same >= patience, what == coir.ForCall && same == 100,
-			what == coir.ForComputing && same == 1000, what == coir.ForStep:
+		case what == coir.ForOutside && same >= patience, what == coir.ForCall && same == coirCallAfter,
+			what == coir.ForComputing && same == coirBusyAfter, what == coir.ForStep:
 			x.giveUp(what)
 			last, same = 0, 0
 		}
@@ -146,7 +156,7 @@ func (x *coirExplorer) nudge() (ok bool) {
 		if tries = 0; !alone || n == 0 || !coirInside(x.waits[:n], x.open[:]) {
 			return ok
 		}
-		if last && x.sweeps < coir.Sweeps {
+		if last && x.sweeps < coir.SweepCount {
 			x.sweeps++
 			runtime.GC()
 			return true
@@ -179,146 +189,4 @@ func (x *coirExplorer) giveUp(what int) {
 	coirNow(&r.Outcome)
 	x.recordUncontrolled(&r, what)
 	os.Exit(3)
-}
-
-// inCycle reports whether goroutines of the running or last schedule wait for each other's locks, so that nothing
-// outside can end their waits. It reports false for a test in which one goroutine unlocks what another has locked.
-func (x *coirExplorer) inCycle() bool {
-	l := x.locks()
-	return !x.handed.Load() && !l.handed && l.cycle() != nil
-}
-
-// coirLocks is the state of the locks of a schedule. It is computed from the steps.
-type coirLocks struct {
-	all    map[uint32]*coirLock
-	waits  map[uint32]uint32 // the lock that each goroutine waits for
-	reads  map[uint32]bool   // whether it waits for a read lock
-	handed bool              // a goroutine has unlocked a lock that another one locked
-}
-
-type coirLock struct {
-	rw       bool
-	unknown  bool     // its holder is unknown, because of a TryLock, or because it was locked before the schedule
-	writers  []uint32 // the goroutine that holds it, and goroutines about to take it
-	readers  []uint32 // the same for reading
-	pendings []uint32 // writers that wait
-}
-
-// locks returns the state of the locks of the running or last schedule. A holder may be missing, because only the last
-// steps are kept.
-func (x *coirExplorer) locks() *coirLocks {
-	l := &coirLocks{all: map[uint32]*coirLock{}, waits: map[uint32]uint32{}, reads: map[uint32]bool{}}
-	var now coir.Outcome
-	coirNow(&now)
-	type step struct {
-		g, obj, done uint32
-		op           uint8
-	}
-	var steps []step
-	for i := max(0, int(now.Steps)-coir.KeptSteps); i < int(now.Steps); i++ {
-		if g, obj, op, _, done, _, _, _, _, _ := coirStepAt(i, nil); done > 0 && obj > 0 && coirLocking(op) {
-			steps = append(steps, step{g, obj, done, op})
-			if l.all[obj] == nil {
-				l.all[obj] = new(coirLock)
-			}
-			l.all[obj].rw = l.all[obj].rw || op >= coir.OpRLock
-		}
-	}
-	slices.SortFunc(steps, func(a, b step) int { return int(a.done) - int(b.done) })
-	blocked := map[uint32]int{} // for each goroutine that waits for a lock, the index of its last step on it
-	for i, s := range steps {
-		_, _, op, state, reason, obj, _, _ := coirActorAt(int(s.g))
-		if state == coir.Waiting && obj == s.obj && coirLocking(op) &&
-			(strings.HasPrefix(reason, "sync.Mutex") || strings.HasPrefix(reason, "sync.RWMutex")) &&
-			!(l.all[s.obj].rw && s.op < coir.OpRLock) {
-			blocked[s.g] = i
-		}
-	}
-	for i, s := range steps {
-		m := l.all[s.obj]
-		at, waits := blocked[s.g]
-		waits = waits && at == i
-		switch s.op {
-		case coir.OpTryLock, coir.OpTryRLock, coir.OpTryWLock:
-			m.unknown = m.unknown || !m.rw || s.op != coir.OpTryLock
-		case coir.OpLock, coir.OpWLock:
-			switch {
-			case m.rw && s.op == coir.OpLock: // the Mutex in the RWMutex
-			case waits:
-				m.pendings = append(m.pendings, s.g)
-				l.waits[s.g] = s.obj
-			default:
-				m.writers = append(m.writers, s.g)
-			}
-		case coir.OpUnlock, coir.OpWUnlock:
-			if !m.rw || s.op == coir.OpWUnlock {
-				l.unlock(m, &m.writers, s.g)
-			}
-		case coir.OpRLock:
-			if waits {
-				l.waits[s.g], l.reads[s.g] = s.obj, true
-			} else {
-				m.readers = append(m.readers, s.g)
-			}
-		case coir.OpRUnlock:
-			l.unlock(m, &m.readers, s.g)
-		}
-	}
-	return l
-}
-
-// unlock removes a goroutine from the holders of a lock.
-func (l *coirLocks) unlock(m *coirLock, from *[]uint32, g uint32) {
-	if i := slices.Index(*from, g); i >= 0 {
-		*from = slices.Delete(*from, i, i+1)
-		return
-	}
-	l.handed = l.handed || len(*from) > 0
-	m.unknown = true
-}
-
-// coirLocking reports whether an operation locks or unlocks a lock.
-func coirLocking(op uint8) bool {
-	return op >= coir.OpLock && op <= coir.OpWUnlock || op == coir.OpTryRLock || op == coir.OpTryWLock
-}
-
-// holders returns the goroutines that must all unlock a lock before g can continue.
-func (l *coirLocks) holders(g uint32) []uint32 {
-	m := l.all[l.waits[g]]
-	switch {
-	case m == nil || m.unknown || len(m.writers) > 1 || len(m.writers) == 1 && len(m.readers) > 0:
-		return nil
-	case len(m.writers) == 1:
-		return m.writers
-	case l.reads[g]:
-		return m.pendings // a waiting writer goes before new readers
-	}
-	return m.readers
-}
-
-// cycle returns goroutines each of which waits for a lock that the next one holds, or nil. A goroutine that waits for a
-// lock that it holds itself does not count, because another goroutine may have to unlock it, and that one may wait in
-// the kernel.
-func (l *coirLocks) cycle() (path []uint32) {
-	var follow func(g, to uint32, seen map[uint32]bool) bool
-	follow = func(g, to uint32, seen map[uint32]bool) bool {
-		if seen[g] {
-			return false
-		}
-		seen[g] = true
-		path = append(path, g)
-		for _, next := range l.holders(g) {
-			if next != g && (next == to || follow(next, to, seen)) {
-				return true
-			}
-		}
-		path = path[:len(path)-1]
-		return false
-	}
-	for g := range l.waits {
-		if follow(g, g, map[uint32]bool{}) {
-			return path
-		}
-	}
-	return nil
 }

@@ -153,24 +153,24 @@ func (r *coirRecord) failure(run *coirRun, kind coir.Kind, found int, stable boo
 func (r *coirRecord) schedule(run *coirRun, wait bool) {
 	at, first := 0, max(0, int(run.Steps)-coir.KeptSteps)
 	for ; first > 0 && at < run.Decisions; at++ {
-		if _, _, _, step := coirDecisionAt(at); int(step) > first {
+		if int(coirDecisionAt(at).Step) > first {
 			break
 		}
 	}
 	for i := first; i < int(run.Steps); i++ {
-		var pcs [64]uintptr
-		g, obj, op, when, done, chose, bytes, second, on, npc := coirStepAt(i, pcs[:])
 		switches, kind := 0, uint8(0) // decisions at this step for another way than the first; the kind of the last
 		for ; at < run.Decisions; at++ {
-			_, way, of, step := coirDecisionAt(at)
-			if int(step) > i+1 {
+			d := coirDecisionAt(at)
+			if int(d.Step) > i+1 {
 				break
 			}
-			if way != 0 {
-				switches, kind = switches+1, of
+			if d.Way != 0 {
+				switches, kind = switches+1, d.Kind
 			}
 		}
-		r.add("step", i+1, g, op, obj, when, r.stack(pcs[:npc]), switches, kind, done, chose, bytes, second, on)
+		var pcs [64]uintptr
+		s, stack := coirStepAt(i), r.stack(pcs[:coirStepPCs(i, pcs[:])])
+		r.add("step", i+1, s.G, s.Op, s.Obj, s.At, stack, switches, kind, s.Done, s.Chose, s.Bytes, s.Second, s.On)
 	}
 	for i := 0; ; i++ {
 		step, text, ok := coirNoteAt(i)
@@ -180,8 +180,8 @@ func (r *coirRecord) schedule(run *coirRun, wait bool) {
 		r.add("note", step, text)
 	}
 	for i := max(0, run.Cases-coir.KeptCases); i < run.Cases; i++ {
-		step, obj, k, send := coirCaseAt(i)
-		r.add("case", step, obj, k, send)
+		c := coirCaseAt(i)
+		r.add("case", c.Step, c.Obj, c.Index, c.Send)
 	}
 	for i := max(1, run.Channels-coir.KeptChannels+1); i <= run.Channels; i++ {
 		var pcs [64]uintptr
@@ -196,17 +196,17 @@ func (r *coirRecord) schedule(run *coirRun, wait bool) {
 // wait for. Otherwise a goroutine could hold a lock of module coir, and the call would never return.
 func (r *coirRecord) actors(run *coirRun, wait bool) {
 	for i := 1; i <= run.Actors && i < coir.KeptActors; i++ {
-		parent, gopc, op, state, reason, obj, step, since := coirActorAt(i)
+		a := coirActorAt(i)
 		var pcs [64]uintptr
-		made, at := r.stack([]uintptr{gopc}), r.stack(pcs[:coirActorPCs(i, pcs[:])])
+		made, at := r.stack([]uintptr{a.Go}), r.stack(pcs[:coirActorPCs(i, pcs[:])])
 		var born [128]uintptr
-		fiber, id, waits, role := coirActorName(i)
+		fiber, role := coirActorName(i)
 		text, holders := "", []uint64(nil)
-		if wait && waits != nil {
-			text, holders = waits()
+		if wait && fiber.Waits != nil {
+			text, holders = fiber.Waits()
 		}
-		r.add("actor", i, parent, op, state, reason, obj, step, since, made, at, fiber, id, text, fmt.Sprint(holders), role,
-			r.stack(born[:coirBirth(i, born[:])]))
+		r.add("actor", i, a.Parent, a.Op, a.State, a.Wait, a.Reason, a.Obj, a.Step, a.Since, made, at, fiber.Name, fiber.ID,
+			text, fmt.Sprint(holders), role, r.stack(born[:coirBirth(i, born[:])]))
 	}
 }
 

@@ -114,8 +114,7 @@ func (x *coirExplorer) run(c coirConfig) (r coirRun) {
 func (x *coirExplorer) setLimits(c *coirConfig) {
 	c.MostBusy, c.MostSteps = coirMostBusy, coirMostSteps
 	c.MostTicks, c.TickSpan = coirMostTicks, int64(coirSpan)
-	// While a failure is shrunk, a schedule that deadlocked does so without more garbage collections.
-	c.Atomics, c.Collect, c.Sweeps = coirSet.atomics, coirSet.leaks, x.purpose <= coirRepeats
+	c.Atomics, c.Collect, c.Sweeps = coirSet.atomics, coirSet.leaks, x.purpose.sweeps()
 	c.CountNews, c.InMemory = coirSet.kept != "", !coirSet.kernel
 	if x.onlyTimers {
 		c.MostTicks, c.TickSpan = c.MostTicks/20, 0 // fewer, so that all steps of the deadlock are recorded
@@ -152,7 +151,7 @@ func (x *coirExplorer) inBubble(try *coirTry) func() {
 
 // finish ends the schedule in package runtime, and fills in r. p is the value with which synctest.Run panicked, or nil.
 func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
-	if p != nil && !try.ended && (x.purpose < coirShrinks || x.failing.Load() && x.purpose == coirShrinks) {
+	if p != nil && !try.ended && x.awaitsOutside() {
 		// A goroutine outside of the bubble may still wake a waiting one.
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -250,7 +249,7 @@ func (x *coirExplorer) leaks(r *coirRun) {
 		return
 	}
 	for i := 1; i <= r.Actors && i < coir.KeptActors; i++ {
-		if _, _, _, state, reason, _, _, _ := coirActorAt(i); state == coir.Waiting && reason != "sleep" {
+		if a := coirActorAt(i); a.State == coir.Waiting && a.Wait != coir.WaitSleep {
 			r.kind = coir.KindLeak
 			return
 		}
@@ -261,8 +260,8 @@ func (x *coirExplorer) leaks(r *coirRun) {
 func (r *coirRun) allDecisions() []replay.Decision {
 	d := make([]replay.Decision, r.Decisions)
 	for i := range d {
-		ways, way, _, _ := coirDecisionAt(i)
-		d[i] = replay.Decision{Way: int(way), Ways: int(ways)}
+		made := coirDecisionAt(i)
+		d[i] = replay.Decision{Way: int(made.Way), Ways: int(made.Ways)}
 	}
 	return d
 }

@@ -196,7 +196,7 @@ func (x *coirExplorer) withoutFaults(f *coirFailure) {
 	r := x.run(f.config.by(f.script))
 	var script []int
 	for i, d := range r.allDecisions() {
-		if _, _, of, _ := coirDecisionAt(i); of != coir.Fault {
+		if coirDecisionAt(i).Kind != coir.Fault {
 			script = append(script, d.Way)
 		}
 	}
@@ -219,7 +219,7 @@ func (x *coirExplorer) idleFaults(rec *coirRecord, c coirConfig, kind coir.Kind)
 	r := x.run(c.again())
 	faults := 0
 	for i := range r.Decisions {
-		if _, way, of, _ := coirDecisionAt(i); of == coir.Fault && way != 0 {
+		if d := coirDecisionAt(i); d.Kind == coir.Fault && d.Way != 0 {
 			faults++
 		}
 	}

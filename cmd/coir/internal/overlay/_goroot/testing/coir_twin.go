@@ -44,8 +44,8 @@ func (x *coirExplorer) twin(rec *coirRecord, c coirConfig, kind coir.Kind) {
 	if r.Fails || q.Decisions <= p.At {
 		return
 	}
-	_, _, of, step := coirDecisionAt(p.At)
-	rec.add("twin", step, of, p.Tried, p.Sure, q.Steps)
+	d := coirDecisionAt(p.At)
+	rec.add("twin", d.Step, d.Kind, p.Tried, p.Sure, q.Steps)
 	rec.schedule(&q, false)
 	rec.add("end")
 }

@@ -20,7 +20,7 @@ import (
 // and go. The totals of a group include all of its channels, also those that no longer exist. They must not decrease
 // when a channel is not in a snapshot, and must not count anything twice when it is in a later one. So a group adds the
 // difference since the channel was last seen. It keeps the last counts of at most mostChannels channels. For a
-// forgotten channel it counts too little rather than twice: see names.since.
+// forgotten channel it counts too little rather than twice: see groups.since.
 
 const (
 	mostSeries   = 1000             // in a scrape
@@ -68,7 +68,7 @@ type group struct {
 	// Totals since the first scrape that saw the group.
 	totals
 
-	now
+	gauges
 }
 
 // totals has what a channel counts, in the order of snapshot.Object.Counters, which are no more than it has room for.
@@ -81,8 +81,8 @@ func totalsOf(o *snapshot.Object) (t totals) {
 	return t
 }
 
-// total returns the place of a counter in totals.
-func total(name string) int {
+// totalIndex returns the index of a counter in totals.
+func totalIndex(name string) int {
 	i := slices.IndexFunc(new(snapshot.Object).Counters(), func(c snapshot.Counter) bool { return c.Name == name })
 	if i < 0 {
 		panic("metrics: no counter of an object is called " + name)
@@ -90,8 +90,8 @@ func total(name string) int {
 	return i
 }
 
-// now has the numbers of a group in one scrape.
-type now struct {
+// gauges has the numbers of a group in one scrape.
+type gauges struct {
 	objects                     int
 	length, capacity            int
 	unbounded                   bool // it has no capacity
@@ -106,9 +106,9 @@ type counts struct {
 	scrape int64
 }
 
-// names holds the groups.
-type names struct {
-	groups  map[key]*group
+// groups has the groups of all scrapes so far.
+type groups struct {
+	all     map[key]*group
 	series  int  // of all groups except those called other
 	refused bool // a group did not get a place
 
@@ -117,45 +117,45 @@ type names struct {
 	scrape    int64
 }
 
-func newNames() names { return names{groups: map[key]*group{}, channels: map[uint64]counts{}} }
+func newGroups() groups { return groups{all: map[key]*group{}, channels: map[uint64]counts{}} }
 
-// group counts the objects of a snapshot, and returns the groups in a fixed order.
-func (n *names) group(objects []snapshot.Object, at time.Time) []*group {
-	n.scrape++
-	if n.refused {
-		n.refused = false
-		maps.DeleteFunc(n.groups, func(k key, g *group) bool {
+// count counts the objects of a snapshot, and returns the groups in a fixed order.
+func (gs *groups) count(objects []snapshot.Object, at time.Time) []*group {
+	gs.scrape++
+	if gs.refused {
+		gs.refused = false
+		maps.DeleteFunc(gs.all, func(k key, g *group) bool {
 			idle := k != k.rest() && at.Sub(g.seen) >= placeKept
 			if idle {
-				n.series -= k.series()
+				gs.series -= k.series()
 			}
 			return idle
 		})
 	}
-	for _, g := range n.groups {
-		g.now = now{}
+	for _, g := range gs.all {
+		g.gauges = gauges{}
 	}
 	for i := range objects {
 		o := &objects[i]
-		g := n.place(keyOf(o))
+		g := gs.place(keyOf(o))
 		g.seen = at
 		g.add(o)
 		if g.isChannel() {
-			for i, d := range n.since(o) {
+			for i, d := range gs.since(o) {
 				g.totals[i] += d
 			}
 		}
 	}
-	if len(n.channels) >= mostChannels {
-		maps.DeleteFunc(n.channels, func(id uint64, c counts) bool {
-			gone := c.scrape != n.scrape
+	if len(gs.channels) >= mostChannels {
+		maps.DeleteFunc(gs.channels, func(id uint64, c counts) bool {
+			gone := c.scrape != gs.scrape
 			if gone {
-				n.forgotten = max(n.forgotten, id)
+				gs.forgotten = max(gs.forgotten, id)
 			}
 			return gone
 		})
 	}
-	return slices.SortedFunc(maps.Values(n.groups), func(a, b *group) int {
+	return slices.SortedFunc(maps.Values(gs.all), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
 	})
 }
@@ -170,20 +170,20 @@ func keyOf(o *snapshot.Object) key {
 }
 
 // place returns the group of a key, or the group of the rest if there is no place for it.
-func (n *names) place(k key) *group {
-	if g := n.groups[k]; g != nil {
+func (gs *groups) place(k key) *group {
+	if g := gs.all[k]; g != nil {
 		return g
 	}
 	if k != k.rest() {
-		if n.series+k.series() > namedSeries {
-			n.refused = true
-			return n.place(k.rest())
+		if gs.series+k.series() > namedSeries {
+			gs.refused = true
+			return gs.place(k.rest())
 		}
-		n.series += k.series()
+		gs.series += k.series()
 	}
 	k.kind, k.name = strings.Clone(k.kind), strings.Clone(k.name) // they may be parts of long texts
 	g := &group{key: k}
-	n.groups[k] = g
+	gs.all[k] = g
 	return g
 }
 
@@ -227,17 +227,17 @@ func (g *group) add(o *snapshot.Object) {
 
 // since returns what a channel has counted since it was last seen, or since its creation if it is new. If its counts
 // may have been forgotten, since returns 0.
-func (n *names) since(o *snapshot.Object) (since totals) {
-	now := counts{totalsOf(o), n.scrape}
-	was, known := n.channels[o.ID]
-	if !known && len(n.channels) >= mostChannels {
-		n.forgotten = max(n.forgotten, o.ID)
+func (gs *groups) since(o *snapshot.Object) (since totals) {
+	now := counts{totalsOf(o), gs.scrape}
+	was, known := gs.channels[o.ID]
+	if !known && len(gs.channels) >= mostChannels {
+		gs.forgotten = max(gs.forgotten, o.ID)
 		return since
 	}
-	if !known && o.ID <= n.forgotten {
+	if !known && o.ID <= gs.forgotten {
 		was = now
 	}
-	n.channels[o.ID] = now
+	gs.channels[o.ID] = now
 	for i := range since {
 		since[i] = now.totals[i] - was.totals[i]
 	}
