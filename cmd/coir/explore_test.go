@@ -121,7 +121,7 @@ func TestBugsOnASlowMachine(t *testing.T) {
 	got := explored(t, "-schedules=2000", "./testdata/early")
 	for test, kind := range map[string]string{
 		"TestDeadlock": "deadlock", "TestDeadlockBesideTimeout": "deadlock", "TestPanic": "panic", "TestNoDeadlock": "",
-		"TestFailsAndWaits": "",
+		"TestFailsAndWaits": "", "TestDay": "",
 	} {
 		o := got[test]
 		if o.Failure == nil {

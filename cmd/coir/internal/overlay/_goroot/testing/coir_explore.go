@@ -327,7 +327,8 @@ func (x *coirExplorer) failMild(s *coirSearch) {
 // they do on a slow machine. It reports whether it has recorded a failure. A cycle of locks and a panic are bugs on
 // every machine, because a timer may fire at any moment on a slow one. Other failures of the test and other deadlocks
 // may only mean that the test relies on time: for example, the goroutine that a deadlocked one waits for may have timed
-// out. searchSlowly keeps such a failure, and records it as a note if it finds no bug.
+// out. searchSlowly keeps such a failure, unless it needs a machine that is too slow, and records it as a note if it
+// finds no bug.
 func (x *coirExplorer) searchSlowly() bool {
 	x.slow = true
 	var kept *coirFailure
@@ -340,7 +341,7 @@ func (x *coirExplorer) searchSlowly() bool {
 			}
 			continue
 		case r.kind == coir.KindFail, r.kind == coir.KindDeadlock:
-			if kept != nil {
+			if kept != nil || r.Early > coir.MostSlow {
 				continue
 			}
 			kept = newFailure(&r, x.count)
