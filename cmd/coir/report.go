@@ -46,6 +46,8 @@ var kinds = map[coir.Kind]string{
 	coir.KindLivelock: "livelock: it never ends",
 	coir.KindLeak:     "a goroutine is left behind",
 	coir.KindRace:     "data race",
+
+	coir.KindRecovered: "a handler panics",
 }
 
 // headline returns one line that says what happened.
@@ -63,6 +65,13 @@ func (r *record) headline() string {
 	}
 	if s := r.failStep(); s != nil && r.message != "" {
 		text += ": " + s.place.base() + ": " + r.message + ","
+	}
+	switch x := r.recovered; {
+	case x == nil:
+	case f.kind == coir.KindRecovered:
+		text = fmt.Sprintf("the test passes, but %s panics (%s),", r.handler(), oneLine(x.text))
+	default:
+		text = fmt.Sprintf("%s after %s panicked (%s),", strings.TrimSuffix(text, ","), r.handler(), oneLine(x.text))
 	}
 	if h, _ := readToken(f.token); h.Racing > 0 {
 		if f.kind == coir.KindFail {
@@ -159,6 +168,7 @@ func shortTime(d time.Duration) string {
 // explainFailure describes the operation that failed, and which goroutine waits for what.
 func (r *record) explainFailure(b *strings.Builder, dir string) {
 	f, names := r.failure, r.names()
+	b.WriteString(r.sayRecovered(dir))
 	if a := r.actors[f.panicked]; f.kind == coir.KindPanic && a != nil {
 		fmt.Fprintf(b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
 	}
@@ -292,6 +302,13 @@ func (r *record) traced(dir string) *report.Trace {
 	if i, ok := columns[r.failure.panicked]; ok && r.failure.kind == coir.KindPanic {
 		t.Failing = append(t.Failing, i)
 	}
+	if x := r.recovered; x != nil {
+		if last := r.lastStep(x.g); last != nil {
+			if i, ok := columns[r.by(x.g, last.n)]; ok {
+				t.Failing = append(t.Failing, i)
+			}
+		}
+	}
 	t.Failing = append(append(t.Failing, t.FindCycle()...), t.Holders()...)
 	for _, s := range slices.Backward(t.Steps) {
 		if s.Switches > 0 {
@@ -388,7 +405,9 @@ func (r *record) words(s step) string {
 	if s.waited {
 		text += ": waits"
 	}
-	if name := library(s.via); name != "" && !r.moves(s) {
+	if name := library(s.via); s.via == whilePanicking {
+		text += " while it panics"
+	} else if name != "" && !r.moves(s) {
 		text += " in " + name
 	}
 	return text

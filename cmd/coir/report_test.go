@@ -54,7 +54,7 @@ func TestReports(t *testing.T) {
 		},
 		"TestPanics": {
 			"panic: runtime error: invalid memory address or nil pointer dereference, in schedule 1 (seed 1), in the plain order\n",
-			"reports_test.go:123 panics, at reports_test.go:126\n", " | | close done in panic | :126\n",
+			"reports_test.go:123 panics, at reports_test.go:126\n",
 		},
 		"TestManyDecisions": {", with more than ", "the last 65,536 are known\n", "so it cannot be replayed from a token\n",
 			" steps before\n", " left out\n"},

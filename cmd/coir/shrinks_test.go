@@ -194,7 +194,7 @@ func TestShrinkFlag(t *testing.T) {
 func TestSavedSchedulesAreSaid(t *testing.T) {
 	w := newWriter(io.Discard, &options{})
 	r := &result{record: record{tested: &tested{test: "TestX"}}}
-	r.read("beside\t0\t0\t2\t0\n" + aSummary(coir.VerdictPass))
+	r.read("beside\t0\t0\t2\t0\t0\n" + aSummary(coir.VerdictPass))
 	r.schedules = 5
 	if got := w.ran(r); got != "5 schedules, the first 2 from testdata/coir" {
 		t.Errorf("it is %q", got)

@@ -89,10 +89,14 @@ func (w *writer) few(r *result) bool {
 		!r.complete && w.o.total == 0
 }
 
-// fewText returns the note about tests with few schedules. which names the tests, or is the number of schedules.
-func (w *writer) fewText(which string) string {
-	return fmt.Sprintf("the budget of %v was enough for few schedules: %s; the result of -schedules n does "+
-		"not depend on how busy the machine is", w.o.limit(), which)
+// fewText returns the note about tests with few schedules. many is the number of schedules of a test, or few. tests
+// names the tests, or is empty.
+func (w *writer) fewText(many, tests string) string {
+	if tests != "" {
+		tests = ": " + tests
+	}
+	return fmt.Sprintf("%s was enough for %s of %s schedules%s; -budget sets another time, and the result of -schedules n "+
+		"does not depend on how busy the machine is", shortTime(w.o.limit()), many, chart.Grouped(w.o.schedules), tests)
 }
 
 const atomicsHint = "this package uses sync/atomic: -atomics explores those operations too"

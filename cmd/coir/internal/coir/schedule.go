@@ -56,6 +56,11 @@ type Outcome struct {
 	NeedsKernel  string // if not empty, it was given up for this reason: the test must run on the kernel's network
 	PanicG       uint32 // the goroutine whose panic would have ended the process; 0: none
 	Panic        string
+
+	Recovered     uint32 // how many panics of handlers servers of package net/http recovered
+	RecoveredG    uint32 // the goroutine of the first of these
+	Request       string // what that goroutine handled: GET /pay
+	RecoveredText string // the text of the panic
 }
 
 // The numbers of entries that package runtime keeps of a schedule for package testing.
@@ -114,6 +119,9 @@ const (
 	KindLivelock     Kind = "livelock" // the schedule does not end, although the plain schedule does
 	KindLeak         Kind = "leak"     // the test left goroutines behind
 	KindRace         Kind = "race"     // the race detector reported a data race
+
+	// A handler panicked, net/http recovered that, and the test passes. It counts as a failure only in a replay.
+	KindRecovered Kind = "recovered"
 )
 
 // A Verdict is the result of exploring a test. The summary of the test's record contains it.
