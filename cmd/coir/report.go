@@ -50,8 +50,46 @@ var kinds = map[coir.Kind]string{
 	coir.KindRecovered: "a handler panics",
 }
 
-// headline returns one line that says what happened.
+// headline returns one line that says what happened, in which schedule, and whether that needs faults.
 func (r *record) headline() string {
+	text, faults := r.withoutFaultsText(), r.neededFaults()
+	if faults == "" {
+		return text
+	}
+	if text += ", with " + faults; r.withoutFaults > 0 {
+		text += fmt.Sprintf("; %s without faults passed", report.Count(r.withoutFaults, "schedule"))
+	}
+	return text
+}
+
+// neededFaults says in words what sort of faults the failure needs; empty: none.
+func (r *record) neededFaults() string {
+	ofNet, ofTest := false, false
+	n := 0
+	for _, s := range r.known {
+		if !coir.IsFault(s.op) {
+			continue
+		}
+		if needed := !slices.Contains(r.idle, n); needed && s.op == coir.OpFault {
+			ofTest = true
+		} else if needed {
+			ofNet = true
+		}
+		n++
+	}
+	switch {
+	case ofNet && ofTest:
+		return "faults of the network and of the test"
+	case ofNet:
+		return "faults of the network"
+	case ofTest:
+		return "faults of the test"
+	}
+	return ""
+}
+
+// withoutFaultsText returns the headline without the words about faults.
+func (r *record) withoutFaultsText() string {
 	f := r.failure
 	text := kinds[f.kind]
 	if f.kind == coir.KindLeak {
