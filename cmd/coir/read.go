@@ -66,7 +66,7 @@ func (d *reader) line(what string) {
 	case "beside":
 		r.repeated, r.toShrink, r.ofSaved, r.ofToken, r.ofKept = d.int(), d.int(), d.int(), d.int(), d.int()
 	case "stopped":
-		r.stoppedAt, r.processor, r.goesOn = d.duration(), d.bool(), d.duration()
+		r.stoppedAt, r.processor, r.goesOn, r.foundWith = d.duration(), d.bool(), d.duration(), d.int()
 	case "unshrunk":
 		r.unshrunk = true
 	case "network":

@@ -127,8 +127,10 @@ func (r *record) withoutFaultsText() string {
 		return text + ", in the plain order"
 	case r.saved:
 		return text + ", as it was saved, with " + n
-	case f.replayed || r.unshrunk:
+	case f.replayed:
 		return text + ", with " + n
+	case r.notShrunk():
+		return text + ", with " + n + ", not shrunk"
 	}
 	return text + ", shrunk to " + n
 }
@@ -149,7 +151,11 @@ func (r *record) report(dir string, width int) string {
 	var b strings.Builder
 	t := r.traced(dir)
 	t.Width = width
-	b.WriteString(r.explain(dir) + r.sayDivergence(dir, width))
+	if b.WriteString(r.explain(dir)); r.notShrunk() && r.failure.switches > mostUnshrunk {
+		b.WriteString(r.withoutSteps())
+		return b.String()
+	}
+	b.WriteString(r.sayDivergence(dir, width))
 	t.Table(&b)
 	return b.String()
 }
@@ -182,13 +188,38 @@ func (r *record) explain(dir string) string {
 	return b.String()
 }
 
+// notShrunk reports whether the schedule has as many switches as when it was found, because the user asked for that, or
+// shrinking was stopped too early.
+func (r *record) notShrunk() bool {
+	f := r.failure
+	return !f.replayed && f.switches > 0 && (r.unshrunk || r.stoppedAt > 0 && f.switches >= r.foundWith)
+}
+
+// mostUnshrunk is the number of switches up to which the report of a schedule that was not shrunk has a table. Nobody
+// could follow one with more switches.
+const mostUnshrunk = 10
+
+// withoutSteps says that the report leaves the steps out, and how to see them.
+func (r *record) withoutSteps() string {
+	shorter := "a run without -shrink 0"
+	if !r.unshrunk {
+		shorter = "-shrink " + shortTime(r.goesOn)
+	}
+	return fmt.Sprintf("%s with %s are hard to follow, so they are left out: %s reports fewer; a replay and -html show "+
+		"these\n", report.Count(r.steps, "step"), switchesText(r.failure.switches), shorter)
+}
+
 // notFullyShrunk says that shrinking was stopped, and how to go on.
 func (r *record) notFullyShrunk() string {
 	of := ""
 	if r.processor {
 		of = " of processor time"
 	}
-	return fmt.Sprintf("not fully shrunk: stopped after %s%s; -shrink %s goes on\n", shortTime(r.stoppedAt), of,
+	how := "not fully shrunk"
+	if r.notShrunk() {
+		how = "not shrunk"
+	}
+	return fmt.Sprintf("%s: stopped after %s%s; -shrink %s goes on\n", how, shortTime(r.stoppedAt), of,
 		shortTime(r.goesOn))
 }
 

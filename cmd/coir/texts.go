@@ -38,9 +38,11 @@ func (w *writer) ran(r *result) string {
 	text := w.explored(r)
 	switch {
 	case r.ofSaved == 1:
-		text += ", the first from testdata/coir"
+		text += ", the first of them saved in testdata/coir"
 	case r.ofSaved > 1:
-		text += fmt.Sprintf(", the first %s from testdata/coir", chart.Grouped(r.ofSaved))
+		text += fmt.Sprintf(", the first %s of them saved in testdata/coir", chart.Grouped(r.ofSaved))
+	case r.ofToken > 0:
+		text += ", the first of them that of explore.Replay"
 	}
 	if r.ofKept > 0 {
 		text += fmt.Sprintf(", %s of them kept by -for", chart.Grouped(r.ofKept))
