@@ -294,7 +294,7 @@ func TestNoTwin(t *testing.T) {
 		})
 		s.Errorf("always")
 	})
-	says(t, f, "other schedules that were tried instead fails too\n")
+	says(t, f, "other schedules; none that passes was found\n")
 	saysNot(t, f, "diverges here", "=>")
 }
 

@@ -77,7 +77,7 @@ func underDelve(o *options, dlv string, out, errs io.Writer) error {
 	if tool.overlay, err = overlay.Make(tool.root, tool.version, tool.cache); err != nil {
 		return err
 	}
-	packages, err := tool.list(ctx, o)
+	packages, err := tool.list(ctx, o, errs)
 	if err != nil {
 		return err
 	}

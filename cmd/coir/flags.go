@@ -149,8 +149,14 @@ func explained(err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: "); ok {
 		return fmt.Errorf("unknown flag %s; put the test's own flags after -args", name)
 	}
+	if m := noUnit.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("%[2]s %[1]s has no unit: write %[2]s %[1]ss for %[1]s seconds", m[1], m[2])
+	}
 	return err
 }
+
+// noUnit matches the error of a flag that takes a time, if its value is only a number.
+var noUnit = regexp.MustCompile(`^invalid value "(\d+)" for flag (-\w+): parse error$`)
 
 // changeDir removes -C from the front of the arguments. Like go test, coir test accepts it only there.
 func changeDir(args []string) (dir string, rest []string, err error) {

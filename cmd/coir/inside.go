@@ -41,8 +41,8 @@ func (s *step) call() string {
 }
 
 // setAside marks the steps that a report leaves out if it can. These are locks and Onces inside of the standard
-// library, and all calls of package context except for cancels that others can notice. Not aside is what a goroutine
-// waits for at the end.
+// library, all calls of package context except for cancels that others can notice, and what deferred functions do while
+// their goroutine panics. Not aside is what a goroutine waits for at the end.
 func (r *record) setAside() {
 	type user struct{ g, object int }
 	uses, users := map[user]bool{}, map[int]int{} // the goroutines that use a mutex of a context
@@ -87,7 +87,7 @@ func (r *record) setAside() {
 		case s.inner != "" || s.note != "" || s.last && r.stuck(s.g) || awaited[s.object]:
 		case s.cancels():
 			s.aside = others(s) == 0
-		case s.calls():
+		case s.calls(), s.via == whilePanicking:
 			s.aside = true
 		case s.chose < 0:
 			s.aside = inStandard(s.via)

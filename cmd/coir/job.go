@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type job struct {
 	schedules int           // all processes together run at most so many
 	budget    time.Duration // the processes together take at most this time
 	seed      uint64
+	faults    int      // the faults that may happen, as bits; 0: none
 	saved     []string // the tokens of earlier failures, which run first
 	kept      string   // the file where -for keeps the schedules of the test; empty: none
 }
@@ -34,7 +36,22 @@ func newJob(o *options, p *pkg, binary, test string, n int) *job {
 		options: o, p: p, binary: binary, test: test, n: n, schedules: o.schedules, budget: o.limit(), seed: o.seed,
 	}
 	j.saved, _ = saved(p.Dir, test)
+	j.faults, _ = faultBits(o.faults) // parse has checked them
 	return j
+}
+
+// halves splits a job with faults: half of the schedules, and of the time, is without faults. That half comes first and
+// does what a run without -faults does, so that a test that tolerates no faults does not hide its other bugs.
+func (j *job) halves() (without, with *job) {
+	a, b := *j, *j
+	a.faults, b.saved = 0, nil
+	a.schedules = (j.schedules + 1) / 2
+	b.schedules = j.schedules - a.schedules
+	if j.budget != math.MaxInt64 { // otherwise there is no limit
+		a.budget = j.budget / 2
+		b.budget = j.budget - a.budget
+	}
+	return &a, &b
 }
 
 // inRound returns the job for a round of -for, counted from 0. Each round has twice the budget of the round before, but
@@ -163,13 +180,12 @@ func (proc *process) args() []string {
 // schedule begins.
 func (proc *process) settings(base time.Time) string {
 	o := proc.job.options
-	faults, _ := faultBits(o.faults) // parse has checked them
 	most, processor := o.shrinking()
 	return fmt.Sprintf("strategy=%s,seed=%d,schedules=%d,budget=%s,bound=%d,racing=%v,replay=%s,network=%s,leaks=%v,"+
 		"atomics=%v,only=%d,from=%d,base=%d,patience=%d,faults=%d,debug=%v,"+
 		"shrink=%s,processor=%v",
 		proc.strategy, proc.job.seed, proc.schedules, proc.budget, o.bound, o.racing, proc.replay, proc.network, o.leaks,
-		o.atomicPoints(), proc.only, proc.from, base.Unix(), proc.patience, faults, proc.debug,
+		o.atomicPoints(), proc.only, proc.from, base.Unix(), proc.patience, proc.job.faults, proc.debug,
 		most, processor)
 }
 

@@ -48,7 +48,12 @@ func sameReport(t *testing.T, test string, o *events.Failure) {
 			t.Errorf("%s: a line has %d letters:\n%s", test, n, line)
 		}
 	}
-	path, text := test+".txt", o.Headline+"\n"+o.Report
+	golden(t, test+".txt", o.Headline+"\n"+o.Report)
+}
+
+// golden compares a report with a file. With -update, it writes the file.
+func golden(t *testing.T, path, text string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

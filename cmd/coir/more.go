@@ -63,9 +63,7 @@ func (r *result) mergeProcesses(before *result) {
 	r.mergeRounds(before)
 	r.decided = r.decided || before.decided
 	r.used += before.used
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, before.trace+r.trace)
-	r.trace = strconv.FormatUint(h.Sum64(), 16)
+	r.trace = traceOf(before.trace, r.trace)
 }
 
 // mergeRounds adds the results of earlier rounds of a test: their schedules, their time, and what they found. Each
@@ -77,6 +75,38 @@ func (r *result) mergeRounds(before *result) {
 	if r.failure != nil {
 		r.failure.schedule += before.schedules + before.racing
 	}
+	if r.recoveries != nil {
+		r.recoveries.schedule += before.schedules + before.racing
+	}
+	r.recoveries = cmp.Or(before.recoveries, r.recoveries)
+}
+
+// mergeHalves adds the result of the schedules without faults to that of the schedules with faults.
+func (r *result) mergeHalves(without *result) {
+	for _, of := range []*record{&r.record, r.slow} {
+		if of != nil {
+			of.withoutFaults = without.schedules
+		}
+	}
+	r.mergeRounds(without)
+	if r.failure != nil {
+		r.failure.schedule -= without.racing
+	}
+	r.once = cmp.Or(r.once, without.once)
+	r.decided, r.timeUp = r.decided || without.decided, r.timeUp || without.timeUp
+	if r.complete = r.complete && without.complete; r.all > 0 && without.all > 0 {
+		r.all += without.all
+	} else {
+		r.all = 0
+	}
+	r.trace = traceOf(without.trace, r.trace)
+}
+
+// traceOf returns the hash of what the schedules of two processes did, one after the other.
+func traceOf(first, second string) string {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, first+second)
+	return strconv.FormatUint(h.Sum64(), 16)
 }
 
 // patience returns the patience of the next process.

@@ -151,6 +151,11 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s with %s: %s\n%s", c.test, c.faults, o.Action, o.Output)
 			continue
 		}
+		of := map[bool]string{true: "test", false: "network"}[c.test == "TestOffers"]
+		if passed := ", with faults of the " + of + "; "; !strings.Contains(o.Failure.Headline, passed) ||
+			!strings.HasSuffix(o.Failure.Headline, " schedules without faults passed") || o.Failure.Schedule <= 800 {
+			t.Errorf("%s with %s: the headline is %s", c.test, c.faults, o.Failure.Headline)
+		}
 		again := explored(t, "-run=^"+c.test+"$", "-replay="+o.Failure.Token, dir)[c.test] // the token has the faults
 		if again.Failure == nil || again.Failure.Report != o.Failure.Report ||
 			!strings.Contains(o.Failure.Replay, "-faults "+c.faults) {
@@ -161,7 +166,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := explored(t, "-faults=reset", "-run=^TestChargesTwice$", dir)["TestChargesTwice"]
+	o := explored(t, "-schedules=500", "-faults=reset", "-run=^TestChargesTwice$", dir)["TestChargesTwice"]
 	_, report, _ := strings.Cut(o.Output, "s)\n")
 	if i := strings.Index(report, "    diverges here"); i < 0 || !strings.Contains(string(guide), indent(report[:i])) {
 		t.Errorf("the guide does not show\n%s", o.Output)
@@ -221,7 +226,7 @@ func TestCount(t *testing.T) {
 }
 `
 
-// A report does not name a fault as a cause that has nothing to do with the failure.
+// With -faults, a bug that has nothing to do with faults is found without them, and no fault is named as its cause.
 func TestFaultsThatDoNotMatter(t *testing.T) {
 	onMemory(t)
 	module(t, map[string]string{"m_test.go": countsBesideAConnection})
@@ -235,6 +240,9 @@ func TestFaultsThatDoNotMatter(t *testing.T) {
 			if strings.Contains(line, "fault: ") && !strings.Contains(line, "is not needed for the failure") {
 				t.Errorf("with seed %s it names a fault:\n%s", seed, o.Output)
 			}
+		}
+		if strings.Contains(o.Failure.Headline, "faults") {
+			t.Errorf("with seed %s the headline is %s", seed, o.Failure.Headline)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (o *options) table() []flagOfCoir {
 			"systems other than Linux)"},
 		{&o.faults, "faults", "", "the `kinds` of faults that schedules may have, separated by commas: reset, refused, " +
 			"short, delay and hang of connections in memory, or net for all of these; test for the faults of " +
-			"explore.Fault; or all"},
+			"explore.Fault; or all. The first half of the schedules has none"},
 		{&o.leaks, "leaks", true, "if false, do not fail a test that leaves goroutines behind; -v shows them"},
 		{&o.strict, "strict", false, "fail a test if some of its schedules are not controlled"},
 		{&o.fresh, "fresh", false, "run each schedule in a process of its own; automatic if a test depends on earlier runs"},

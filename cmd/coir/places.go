@@ -58,7 +58,7 @@ func (t *tested) own(stack []place) (at place, via string) {
 		}
 		if !t.standard(p) && !t.ofCoir(p) {
 			if panics {
-				via = "panic."
+				via = whilePanicking
 			}
 			return p, via
 		}
@@ -77,6 +77,9 @@ func (t *tested) own(stack []place) (at place, via string) {
 	}
 	return place{}, via
 }
+
+// whilePanicking stands for the function of the library in an operation of a deferred function during a panic.
+const whilePanicking = "panic."
 
 // library returns the package of a function of the standard library, unless that package implements the operations.
 func library(function string) string {

@@ -14,10 +14,11 @@ import (
 // The first build of a kind (with -race, with -atomics, for a platform) compiles the standard library, which takes
 // about a minute. A message on standard error explains the delay.
 
-// A message appears if a build takes longer than this: slowFirst if it compiles the standard library, else slowOther.
-const slowFirst, slowOther = time.Second, 10 * time.Second
+// On a terminal, a message appears if a build that compiles the standard library takes longer than slowTerminal.
+// Elsewhere, and for everything else that the go command does, it appears after slowOther.
+const slowTerminal, slowOther = time.Second, 5 * time.Second
 
-const firstBuild = "building; the first build compiles the standard library with coir's overlay, which takes about a minute"
+const firstBuild = "building the standard library for coir test (once per Go version, and for each flag such as -race)"
 
 // showBuild prints a message to errs if the build of a package's tests takes long. The caller calls finish when the go
 // command has ended. complete says that it was not interrupted, ok that it built the tests.
@@ -26,7 +27,9 @@ func (t *tool) showBuild(o *options, p *pkg, errs io.Writer) (finish func(comple
 	_, err := os.Stat(mark)
 	what, after := "building the tests of "+p.ImportPath, slowOther
 	if err != nil {
-		what, after = firstBuild, slowFirst
+		if what = firstBuild; isTerminal(errs) {
+			after = slowTerminal
+		}
 	}
 	stop := show(errs, isTerminal(errs), what, after)
 	return func(complete, ok bool) {

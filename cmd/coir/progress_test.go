@@ -32,7 +32,7 @@ func TestProgress(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var errs bytes.Buffer
-			stop := show(&errs, c.terminal, "building", slowFirst)
+			stop := show(&errs, c.terminal, "building", slowTerminal)
 			time.Sleep(c.takes)
 			stop(c.complete)
 			if errs.String() != c.want {

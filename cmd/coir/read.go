@@ -64,9 +64,9 @@ func (d *reader) line(what string) {
 	case "skips":
 		r.skips = d.int()
 	case "beside":
-		r.repeated, r.toShrink, r.ofSaved, r.ofKept = d.int(), d.int(), d.int(), d.int()
+		r.repeated, r.toShrink, r.ofSaved, r.ofToken, r.ofKept = d.int(), d.int(), d.int(), d.int(), d.int()
 	case "stopped":
-		r.stoppedAt, r.processor, r.goesOn = d.duration(), d.bool(), d.duration()
+		r.stoppedAt, r.processor, r.goesOn, r.foundWith = d.duration(), d.bool(), d.duration(), d.int()
 	case "unshrunk":
 		r.unshrunk = true
 	case "network":
@@ -77,6 +77,13 @@ func (d *reader) line(what string) {
 		r.next, r.used = d.int(), d.duration()
 	case "steps":
 		r.steps, r.busy = d.int(), d.bool()
+	case "handlers":
+		r.panicked += d.int()
+		x := recoveries{schedule: d.int(), token: d.quoted()}
+		x.request, x.text, x.at = d.quoted(), d.quoted(), r.panickedAt(d.stack())
+		if r.recoveries == nil {
+			r.recoveries = &x
+		}
 	case "again":
 		r.token, r.found = d.quoted(), d.int()
 	case "part":
@@ -133,6 +140,9 @@ func (d *reader) part(what string) {
 	case "note":
 		s := d.stepNumbered()
 		s.note, s.inner = d.quoted(), ""
+	case "recovered":
+		of.recovered = &recovered{g: d.int(), request: d.quoted(), text: d.quoted()}
+		of.recovered.at = of.panickedAt(d.stack())
 	case "channel":
 		id, c := d.int(), channel{timer: d.bool(), room: d.int()}
 		c.place, c.via = of.own(d.stack())

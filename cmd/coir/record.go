@@ -14,21 +14,24 @@ import (
 // interpret it; report.go writes the report.
 type record struct {
 	*tested
-	part      string        // the name of the explored part of the test; empty: the whole test
-	failure   *failure      // nil: it does not fail
-	idle      []int         // the indexes of its faults that are not needed for the failure
-	unshrunk  bool          // the user asked not to shrink it
-	stoppedAt time.Duration // shrinking it was stopped after this time; 0: it was not
-	processor bool          // stoppedAt is processor time
-	goesOn    time.Duration // the time for -shrink that continues it
-	saved     bool          // it is the schedule of an earlier failure, and was run as it was saved
-	twin      *twin         // nil: none was searched
-	log       string        // what the test has logged
-	shown     string        // what it has printed
-	message   string        // with which the test failed; see findMessage
-	helper    place         // the line of t.Errorf, if that is in a function that calls t.Helper
-	waitsIn   int           // the code of what it waits for outside, such as coir.ForCall
-	steps     int           // the number of its steps, of which only the last may be known
+	part          string        // the name of the explored part of the test; empty: the whole test
+	failure       *failure      // nil: it does not fail
+	idle          []int         // the indexes of its faults that are not needed for the failure
+	unshrunk      bool          // the user asked not to shrink it
+	stoppedAt     time.Duration // shrinking it was stopped after this time; 0: it was not
+	processor     bool          // stoppedAt is processor time
+	goesOn        time.Duration // the time for -shrink that continues it
+	foundWith     int           // the number of its switches before shrinking that was stopped
+	saved         bool          // it is the schedule of an earlier failure, and was run as it was saved
+	twin          *twin         // nil: none was searched
+	log           string        // what the test has logged
+	shown         string        // what it has printed
+	message       string        // with which the test failed; see findMessage
+	helper        place         // the line of t.Errorf, if that is in a function that calls t.Helper
+	withoutFaults int           // the number of schedules without faults that passed before it
+	recovered     *recovered    // nil: no handler panicked
+	waitsIn       int           // the code of what it waits for outside, such as coir.ForCall
+	steps         int           // the number of its steps, of which only the last may be known
 
 	known    []step            // its steps, as far as they are known
 	actors   map[int]*actor    // its goroutines, by number

@@ -46,10 +46,50 @@ var kinds = map[coir.Kind]string{
 	coir.KindLivelock: "livelock: it never ends",
 	coir.KindLeak:     "a goroutine is left behind",
 	coir.KindRace:     "data race",
+
+	coir.KindRecovered: "a handler panics",
 }
 
-// headline returns one line that says what happened.
+// headline returns one line that says what happened, in which schedule, and whether that needs faults.
 func (r *record) headline() string {
+	text, faults := r.withoutFaultsText(), r.neededFaults()
+	if faults == "" {
+		return text
+	}
+	if text += ", with " + faults; r.withoutFaults > 0 {
+		text += fmt.Sprintf("; %s without faults passed", report.Count(r.withoutFaults, "schedule"))
+	}
+	return text
+}
+
+// neededFaults says in words what sort of faults the failure needs; empty: none.
+func (r *record) neededFaults() string {
+	ofNet, ofTest := false, false
+	n := 0
+	for _, s := range r.known {
+		if !coir.IsFault(s.op) {
+			continue
+		}
+		if needed := !slices.Contains(r.idle, n); needed && s.op == coir.OpFault {
+			ofTest = true
+		} else if needed {
+			ofNet = true
+		}
+		n++
+	}
+	switch {
+	case ofNet && ofTest:
+		return "faults of the network and of the test"
+	case ofNet:
+		return "faults of the network"
+	case ofTest:
+		return "faults of the test"
+	}
+	return ""
+}
+
+// withoutFaultsText returns the headline without the words about faults.
+func (r *record) withoutFaultsText() string {
 	f := r.failure
 	text := kinds[f.kind]
 	if f.kind == coir.KindLeak {
@@ -63,6 +103,13 @@ func (r *record) headline() string {
 	}
 	if s := r.failStep(); s != nil && r.message != "" {
 		text += ": " + s.place.base() + ": " + r.message + ","
+	}
+	switch x := r.recovered; {
+	case x == nil:
+	case f.kind == coir.KindRecovered:
+		text = fmt.Sprintf("the test passes, but %s panics (%s),", r.handler(), oneLine(x.text))
+	default:
+		text = fmt.Sprintf("%s after %s panicked (%s),", strings.TrimSuffix(text, ","), r.handler(), oneLine(x.text))
 	}
 	if h, _ := readToken(f.token); h.Racing > 0 {
 		if f.kind == coir.KindFail {
@@ -80,8 +127,10 @@ func (r *record) headline() string {
 		return text + ", in the plain order"
 	case r.saved:
 		return text + ", as it was saved, with " + n
-	case f.replayed || r.unshrunk:
+	case f.replayed:
 		return text + ", with " + n
+	case r.notShrunk():
+		return text + ", with " + n + ", not shrunk"
 	}
 	return text + ", shrunk to " + n
 }
@@ -102,7 +151,11 @@ func (r *record) report(dir string, width int) string {
 	var b strings.Builder
 	t := r.traced(dir)
 	t.Width = width
-	b.WriteString(r.explain(dir) + r.sayDivergence(dir, width))
+	if b.WriteString(r.explain(dir)); r.notShrunk() && r.failure.switches > mostUnshrunk {
+		b.WriteString(r.withoutSteps())
+		return b.String()
+	}
+	b.WriteString(r.sayDivergence(dir, width))
 	t.Table(&b)
 	return b.String()
 }
@@ -135,13 +188,38 @@ func (r *record) explain(dir string) string {
 	return b.String()
 }
 
+// notShrunk reports whether the schedule has as many switches as when it was found, because the user asked for that, or
+// shrinking was stopped too early.
+func (r *record) notShrunk() bool {
+	f := r.failure
+	return !f.replayed && f.switches > 0 && (r.unshrunk || r.stoppedAt > 0 && f.switches >= r.foundWith)
+}
+
+// mostUnshrunk is the number of switches up to which the report of a schedule that was not shrunk has a table: one
+// with more would be hard to follow.
+const mostUnshrunk = 10
+
+// withoutSteps says that the report leaves the steps out, and how to see them.
+func (r *record) withoutSteps() string {
+	shorter := "a run without -shrink 0"
+	if !r.unshrunk {
+		shorter = "-shrink " + shortTime(r.goesOn)
+	}
+	return fmt.Sprintf("%s with %s are hard to follow, so they are left out: %s reports fewer; a replay and -html show "+
+		"these\n", report.Count(r.steps, "step"), switchesText(r.failure.switches), shorter)
+}
+
 // notFullyShrunk says that shrinking was stopped, and how to continue.
 func (r *record) notFullyShrunk() string {
 	of := ""
 	if r.processor {
 		of = " of processor time"
 	}
-	return fmt.Sprintf("not fully shrunk: stopped after %s%s; to continue, use -shrink %s\n", shortTime(r.stoppedAt), of,
+	how := "not fully shrunk"
+	if r.notShrunk() {
+		how = "not shrunk"
+	}
+	return fmt.Sprintf("%s: stopped after %s%s; to continue, use -shrink %s\n", how, shortTime(r.stoppedAt), of,
 		shortTime(r.goesOn))
 }
 
@@ -159,6 +237,7 @@ func shortTime(d time.Duration) string {
 // explainFailure describes the operation that failed, and which goroutine waits for what.
 func (r *record) explainFailure(b *strings.Builder, dir string) {
 	f, names := r.failure, r.names()
+	b.WriteString(r.sayRecovered(dir))
 	if a := r.actors[f.panicked]; f.kind == coir.KindPanic && a != nil {
 		fmt.Fprintf(b, "%s panics%s\n", names[a.id], a.at.said(", at %s", dir)) // go wg.Done() has no place
 	}
@@ -292,6 +371,13 @@ func (r *record) traced(dir string) *report.Trace {
 	if i, ok := columns[r.failure.panicked]; ok && r.failure.kind == coir.KindPanic {
 		t.Failing = append(t.Failing, i)
 	}
+	if x := r.recovered; x != nil {
+		if last := r.lastStep(x.g); last != nil {
+			if i, ok := columns[r.by(x.g, last.n)]; ok {
+				t.Failing = append(t.Failing, i)
+			}
+		}
+	}
 	t.Failing = append(append(t.Failing, t.FindCycle()...), t.Holders()...)
 	for _, s := range slices.Backward(t.Steps) {
 		if s.Switches > 0 {
@@ -388,7 +474,9 @@ func (r *record) words(s step) string {
 	if s.waited {
 		text += ": waits"
 	}
-	if name := library(s.via); name != "" && !r.moves(s) {
+	if name := library(s.via); s.via == whilePanicking {
+		text += " while it panics"
+	} else if name != "" && !r.moves(s) {
 		text += " in " + name
 	}
 	return text

@@ -38,6 +38,8 @@ type result struct {
 	once    *record // a failure that did not happen again, so that the test passes
 	slow    *record // the failure on a slow machine of a test that passes
 
+	recoveries *recoveries // nil: no handler panicked
+
 	// How another process continues, or runs a failure again.
 	next    int           // the schedule with which it continues; negative: each needs its own process
 	used    time.Duration // the used part of the budget, without the schedule that was not controlled
@@ -55,7 +57,9 @@ type tally struct {
 	outside      int // schedules in which something came from outside
 	repeated     int // schedules that repeated an earlier one, shrank a failure, or looked for one to compare it with
 	toShrink     int // of these, those that shrank a failure
+	panicked     int // schedules in which a handler panicked, and net/http recovered that
 	ofSaved      int // schedules of saved failures, as they were saved
+	ofToken      int // schedules of explore.Replay, as they were found
 	ofKept       int // other schedules that -for has kept, as they were kept
 	uncontrolled int // schedules that were not controlled
 }
@@ -69,7 +73,9 @@ func (t *tally) add(earlier tally) {
 	t.outside += earlier.outside
 	t.repeated += earlier.repeated
 	t.toShrink += earlier.toShrink
+	t.panicked += earlier.panicked
 	t.ofSaved += earlier.ofSaved
+	t.ofToken += earlier.ofToken
 	t.ofKept += earlier.ofKept
 	t.uncontrolled += earlier.uncontrolled
 }

@@ -29,13 +29,34 @@ type runner struct {
 func (t *tool) runTest(ctx context.Context, j *job) *result {
 	x := &runner{tool: t, job: j, network: j.options.network}
 	run := x.test
-	if isFuzz(j.test) {
+	switch {
+	case isFuzz(j.test):
 		run = x.seeds
+	case j.faults != 0 && !j.replays():
+		run = x.inHalves
 	}
 	if r := run(ctx); ctx.Err() == nil {
 		return r
 	}
 	return nil
+}
+
+// inHalves explores a test without faults, and then, if it passes, with faults. What must happen in some schedule may
+// happen only with faults.
+func (x *runner) inHalves(ctx context.Context) *result {
+	without, with := x.job.halves()
+	x.job = without
+	r := x.test(ctx)
+	if ctx.Err() != nil || with.schedules == 0 || r.outcome != coir.VerdictPass && r.outcome != coir.VerdictNever {
+		return r
+	}
+	x.job = with
+	all := x.test(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	all.mergeHalves(r)
+	return all
 }
 
 // test explores a test. It begins with one process for all schedules. If the test depends on earlier runs, each
@@ -204,6 +225,8 @@ func (x *runner) run(ctx context.Context, proc process) *result {
 	switch {
 	case r.outcome == "":
 		r.died(err)
+	case r.failure != nil && r.failure.kind == coir.KindRecovered && !x.job.replays():
+		r.outcome, r.failure = coir.VerdictPass, nil
 	case r.outcome == coir.VerdictSlow:
 		slow := r.record
 		r.outcome, r.failure, r.slow = coir.VerdictPass, nil, &slow

@@ -45,7 +45,7 @@ func TestSaved(t *testing.T) {
 		t.Fatalf("%v; the program is\n%s", err, program)
 	}
 	if o := explored(t, "-v", "-schedules=20", ".")["TestTransfer"]; o.Action != "pass" ||
-		!strings.Contains(o.Output, ", the first from testdata/coir, ") {
+		!strings.Contains(o.Output, ", the first of them saved in testdata/coir, ") {
 		t.Errorf("with the bug fixed it is\n%s", o.Output)
 	}
 

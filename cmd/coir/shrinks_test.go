@@ -134,15 +134,20 @@ func TestTimeToShrink(t *testing.T) {
 	if _, err := parse([]string{"-shrink=-1s"}); err == nil {
 		t.Error("-shrink=-1s is accepted")
 	}
+	if _, err := parse([]string{"-shrink", "5"}); err == nil ||
+		err.Error() != "-shrink 5 has no unit: write -shrink 5s for 5 seconds" {
+		t.Errorf("the error of -shrink 5 is %v", err)
+	}
 }
 
 // A report says that shrinking was stopped, and how to go on.
 func TestNotFullyShrunk(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"", ""},
-		{"stopped\t10000000000\tfalse\t60000000000\n", "not fully shrunk: stopped after 10s; to continue, use -shrink 1m\n"},
-		{"stopped\t20000000000\ttrue\t120000000000\n", "not fully shrunk: stopped after 20s of processor time; to continue, use -shrink 2m\n"},
-		{"stopped\t600000000000\tfalse\t3600000000000\n", "not fully shrunk: stopped after 10m; to continue, use -shrink 1h\n"},
+		{"stopped\t10000000000\tfalse\t60000000000\t153\n", "not fully shrunk: stopped after 10s; to continue, use -shrink 1m\n"},
+		{"stopped\t10000000000\tfalse\t60000000000\t152\n", "not shrunk: stopped after 10s; to continue, use -shrink 1m\n"},
+		{"stopped\t20000000000\ttrue\t120000000000\t153\n", "not fully shrunk: stopped after 20s of processor time; to continue, use -shrink 2m\n"},
+		{"stopped\t600000000000\tfalse\t3600000000000\t153\n", "not fully shrunk: stopped after 10m; to continue, use -shrink 1h\n"},
 	} {
 		r := &result{record: record{tested: &tested{test: "TestPay"}}}
 		r.read(c.line + aFound + aSummary(coir.VerdictFail))
@@ -173,19 +178,19 @@ func TestShrinkFlag(t *testing.T) {
 		}
 		return o.Failure.Headline, o.Failure.Report, got[""].Output, o.Failure.Switches
 	}
-	const cut = "not fully shrunk: "
+	const cut = "shrunk: stopped after "
 	headline, report, last, few := of()
 	if !strings.Contains(headline, "shrunk to ") || strings.Contains(report, cut) || few > 3 ||
 		!strings.Contains(last, " to shrink failures, ") {
 		t.Errorf("shrunk to %d switches, it is %s\n%s\n%s", few, headline, report, last)
 	}
 	headline, report, last, all := of("-shrink=0")
-	if !strings.HasSuffix(headline, fmt.Sprintf(", with %d switches", all)) || strings.Contains(report, cut) || all <= few ||
-		!strings.Contains(last, " to compare, ") {
+	if !strings.HasSuffix(headline, fmt.Sprintf(", with %d switches, not shrunk", all)) || strings.Contains(report, cut) || all <= few ||
+		!strings.Contains(last, " to find a similar one that passes, ") {
 		t.Errorf("not shrunk, it is %s\n%s\n%s", headline, report, last)
 	}
 	headline, report, _, some := of("-shrink=1ms")
-	if !strings.Contains(report, cut+"stopped after 1ms; to continue, use -shrink 6ms\n") || some < few || some > all {
+	if !strings.Contains(report, cut+"1ms; to continue, use -shrink 6ms\n") || some < few || some > all {
 		t.Errorf("after a moment, it is %s\n%s", headline, report)
 	}
 }
@@ -194,13 +199,19 @@ func TestShrinkFlag(t *testing.T) {
 func TestSavedSchedulesAreSaid(t *testing.T) {
 	w := newWriter(io.Discard, &options{})
 	r := &result{record: record{tested: &tested{test: "TestX"}}}
-	r.read("beside\t0\t0\t2\t0\n" + aSummary(coir.VerdictPass))
+	r.read("beside\t0\t0\t2\t0\t0\n" + aSummary(coir.VerdictPass))
 	r.schedules = 5
-	if got := w.ran(r); got != "5 schedules, the first 2 from testdata/coir" {
+	if got := w.ran(r); got != "5 schedules, the first 2 of them saved in testdata/coir" {
 		t.Errorf("it is %q", got)
 	}
 	r.tally.add(tally{schedules: 95, ofKept: 7})
-	if got := w.ran(r); got != "100 schedules, the first 2 from testdata/coir, 7 of them kept by -for" {
+	if got := w.ran(r); got != "100 schedules, the first 2 of them saved in testdata/coir, 7 of them kept by -for" {
+		t.Errorf("it is %q", got)
+	}
+	r = &result{record: record{tested: &tested{test: "TestX"}}}
+	r.read("beside\t0\t0\t0\t1\t0\n" + aSummary(coir.VerdictPass))
+	r.schedules = 51
+	if got := w.ran(r); got != "51 schedules, the first of them that of explore.Replay" {
 		t.Errorf("it is %q", got)
 	}
 }

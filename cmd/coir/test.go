@@ -127,7 +127,7 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	if tool.overlay, err = overlay.Make(tool.root, tool.version, tool.cache); err != nil {
 		return false, err
 	}
-	packages, err := tool.list(ctx, o)
+	packages, err := tool.list(ctx, o, errs)
 	if err != nil {
 		return false, err
 	}

@@ -38,9 +38,11 @@ func (w *writer) ran(r *result) string {
 	text := w.explored(r)
 	switch {
 	case r.ofSaved == 1:
-		text += ", the first from testdata/coir"
+		text += ", the first of them saved in testdata/coir"
 	case r.ofSaved > 1:
-		text += fmt.Sprintf(", the first %s from testdata/coir", chart.Grouped(r.ofSaved))
+		text += fmt.Sprintf(", the first %s of them saved in testdata/coir", chart.Grouped(r.ofSaved))
+	case r.ofToken > 0:
+		text += ", the first of them that of explore.Replay"
 	}
 	if r.ofKept > 0 {
 		text += fmt.Sprintf(", %s of them kept by -for", chart.Grouped(r.ofKept))
@@ -89,10 +91,14 @@ func (w *writer) few(r *result) bool {
 		!r.complete && w.o.total == 0
 }
 
-// fewText returns the note about tests with few schedules. which names the tests, or is the number of schedules.
-func (w *writer) fewText(which string) string {
-	return fmt.Sprintf("the budget of %v was enough for few schedules: %s; the result of -schedules n does "+
-		"not depend on how busy the machine is", w.o.limit(), which)
+// fewText returns the note about tests with few schedules. many is the number of schedules of a test, or few. tests
+// names the tests, or is empty.
+func (w *writer) fewText(many, tests string) string {
+	if tests != "" {
+		tests = ": " + tests
+	}
+	return fmt.Sprintf("%s was enough for %s of %s schedules%s; -budget sets another time, and the result of -schedules n "+
+		"does not depend on how busy the machine is", shortTime(w.o.limit()), many, chart.Grouped(w.o.schedules), tests)
 }
 
 const atomicsHint = "this package uses sync/atomic: -atomics explores those operations too"

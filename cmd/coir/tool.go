@@ -46,7 +46,9 @@ func baseTime(now time.Time) time.Time {
 // module cache, so toolchain first copies a toolchain that was downloaded there.
 func toolchain(ctx context.Context, errs io.Writer) (*tool, error) {
 	t := &tool{goCommand: "go", env: os.Environ(), base: baseTime(time.Now()), shrinks: newShrinks(errs)}
+	stop := show(errs, isTerminal(errs), "waiting for go env, which may download a version of Go", slowOther)
 	text, err := t.command(ctx, "", "go", "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE", "GOTMPDIR")
+	stop(ctx.Err() == nil)
 	if err != nil {
 		return nil, fmt.Errorf("go env does not work: %v\n%s", err, text)
 	}
@@ -152,9 +154,11 @@ func (p *pkg) binary() string {
 	return name + ".test"
 }
 
-func (t *tool) list(ctx context.Context, o *options) ([]*pkg, error) {
+func (t *tool) list(ctx context.Context, o *options, errs io.Writer) ([]*pkg, error) {
 	args := append([]string{"list", "-e", "-json=ImportPath,Name,Dir,Module,Imports,TestImports,XTestImports"}, o.listFlags()...)
+	stop := show(errs, isTerminal(errs), "waiting for go list, which may download modules", slowOther)
 	text, err := t.command(ctx, "", t.goCommand, append(args, o.packages...)...)
+	stop(ctx.Err() == nil)
 	if err != nil {
 		return nil, fmt.Errorf("go list: %v\n%s", err, text)
 	}

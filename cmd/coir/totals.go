@@ -125,7 +125,7 @@ func (n *totals) counts(within string) string {
 	case n.shrank:
 		text += ", and " + chart.Grouped(n.beside) + " to shrink failures"
 	default:
-		text += ", and " + chart.Grouped(n.beside) + " to compare"
+		text += ", and " + chart.Grouped(n.beside) + " to find a similar one that passes"
 	}
 	if n.seeds > 0 {
 		text += ", the seeds of " + report.Count(n.seeds, "fuzz test")

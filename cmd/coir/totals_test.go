@@ -36,7 +36,7 @@ func TestTotals(t *testing.T) {
 			"2 tests, all 30 schedules within, 2.5 s"},
 		{[]*result{of("TestA", coir.VerdictFail, 1300, failed, shrunk)}, true,
 			"1 test, 7 schedules, and 1,293 to shrink failures, 2.5 s"},
-		{[]*result{of("TestA", coir.VerdictFail, 1300, failed)}, true, "1 test, 7 schedules, and 1,293 to compare, 2.5 s"},
+		{[]*result{of("TestA", coir.VerdictFail, 1300, failed)}, true, "1 test, 7 schedules, and 1,293 to find a similar one that passes, 2.5 s"},
 		{[]*result{nil}, true, "interrupted, 0 tests, 0 schedules, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds)}, false, "the seeds of 1 fuzz test, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds), pass("TestA", 3)}, false, "1 test, 3 schedules, the seeds of 1 fuzz test, 2.5 s"},

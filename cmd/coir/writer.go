@@ -217,8 +217,16 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 			few = append(few, fmt.Sprintf("%s (%d)", r.test, r.schedules))
 		}
 	}
+	for _, r := range results {
+		if r == nil || r.outcome != coir.VerdictPass {
+			continue
+		}
+		if text := w.recoveredNote(p, r); text != "" {
+			w.line(p, "", "note: %s: %s\n", r.test, text)
+		}
+	}
 	if len(few) > 0 {
-		w.line(p, "", "note: %s\n", w.fewText(report.Names(few, 3)))
+		w.line(p, "", "note: %s\n", w.fewText("few", report.Names(few, 3)))
 	}
 	if !n.fails() && !w.o.atomicPoints() && n.schedules > n.tests && p.usesAtomics() {
 		w.line(p, "", "note: %s\n", atomicsHint)
@@ -242,10 +250,14 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	w.text.Reset()
 	verdict := w.verdict(r)
 	of := w.print(p, r, verdict)
-	note := ""
+	var notes []string
 	if w.few(r) {
-		note = w.fewText(strconv.Itoa(r.schedules))
+		notes = append(notes, w.fewText(strconv.Itoa(r.schedules), ""))
 	}
+	if text := w.recoveredNote(p, r); text != "" && of.action == "pass" {
+		notes = append(notes, text)
+	}
+	note := strings.Join(notes, "\n")
 	if of.action == "pass" && of.slow != nil {
 		w.suites.slow(p, r, of.slow, note)
 	} else {

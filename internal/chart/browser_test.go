@@ -162,6 +162,8 @@ func TestThePageIsDriven(t *testing.T) {
 func (b browser) steps(c *Chart) {
 	b.T.Helper()
 	n := len(c.Steps)
+	b.has(chosen, "diverges here") // a page opens there
+	b.Press("End")
 	b.is(stepAt, "At the end")
 	b.has(state, "2 wait", "worker[0]", "waits to lock stock, at shop/orders.go:62, since step "+Grouped(n-1),
 		"held by worker[1]", "waits to lock: worker[0]")

@@ -946,7 +946,9 @@
   $("twin").hidden = !split;
   paintTheme();
   arrange();
-  view.row = runs[0].rows.length - 1;
+  const splitAt = runs[0].rows.findIndex((r) => r.kind === "split");
+  view.row = splitAt < 0 ? runs[0].rows.length - 1 : splitAt; // where the runs diverge, in the middle of the view
+  scrollTo(0, (view.row + 1) * H - (size.height - size.heads) / 2);
   choose(view.row);
   grid.focus({ preventScroll: true });
 })();

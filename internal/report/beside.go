@@ -128,10 +128,9 @@ func alone(what string, decisions, tried int, sure bool) string {
 	case decisions == 0:
 		return "there was nothing to decide: the " + what + " fails in its only schedule"
 	case sure:
-		return fmt.Sprintf("no schedule passes: all %s were tried", Count(tried+1, "schedule"))
+		return fmt.Sprintf("the %s fails in all its %s", what, Count(tried+1, "schedule"))
 	}
-	return fmt.Sprintf("each of %s that were tried instead fails too",
-		Count(tried, "other schedule"))
+	return fmt.Sprintf("the %s also fails in %s; none that passes was found", what, Count(tried, "other schedule"))
 }
 
 // common returns what both of two schedules operate on where they diverge, which is at their first steps.

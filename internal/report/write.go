@@ -78,11 +78,12 @@ func (c *table) skipsNumbers() bool {
 	return false
 }
 
-// marked returns the number of a row with its mark: one > for each switch, or a mark that the schedule diverges.
+// marked returns the number of a row with its mark: > for a switch, >> for several, or a mark that the schedule
+// diverges.
 func (c *table) marked(i int) string {
 	number := ""
 	if s := &c.all[i]; s.Number > 0 {
-		number = strings.Repeat(">", s.Switches) + fmt.Sprint(s.Number)
+		number = strings.Repeat(">", min(s.Switches, 2)) + fmt.Sprint(s.Number)
 	}
 	if i == c.diverges {
 		return Mark + strings.TrimLeft(number, ">")

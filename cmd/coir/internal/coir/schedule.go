@@ -7,7 +7,7 @@ package coir
 // Config says how to run a schedule. The strategy, which makes the decisions, is passed separately.
 type Config struct {
 	Seed      uint64 // the seed of the program's random numbers
-	Racing    uint64 // the percentage of points at which the clock moves although goroutines can run
+	Racing    uint64 // the percentage of points at which the clock moves although goroutines can run; see RacingBounded
 	MostBusy  uint64 // the schedule is given up after so many steps without a moment at which all goroutines wait
 	MostSteps uint64 // the schedule is given up after so many steps
 	MostTicks uint64 // after so many moves of the clock without progress there will be none: coirTick
@@ -21,6 +21,15 @@ type Config struct {
 	Faults    uint32 // the faults that may happen, as bits in the order of the variable Faults
 	Muted     uint32 // the faults that happen but have no effect, as bits in the order in which they happen
 }
+
+// RacingBounded is added to Config.Racing if the clock moves early by at most MostSlow nanoseconds at a time. A token
+// contains the sum.
+const RacingBounded = 1 << 7
+
+// MostSlow is the longest time limit, in nanoseconds, that may only mean that a test relies on a fast machine. A busy
+// machine stops a process for seconds, and in bad cases for most of a minute. Longer limits are meant for other things,
+// such as a day after which an entry of a cache expires, and no machine is so slow that they end early.
+const MostSlow = 60e9
 
 // Outcome describes a schedule that has ended, or the running one. Package runtime fills it in.
 type Outcome struct {
@@ -39,6 +48,7 @@ type Outcome struct {
 	Channels     int
 	News         uint32 // how many things it did that no earlier schedule had done; see runtime's coirNews
 	Now          int64  // the last moment at which something happened
+	Early        int64  // the longest time by which the clock moved at once although goroutines could run
 	Outside      uint32 // wakes by a goroutine outside, by the network, or after a long system call
 	Foreign      uint32 // the part of Outside that goroutines outside caused
 	Signals      bool   // the program waits for signals
@@ -46,6 +56,11 @@ type Outcome struct {
 	NeedsKernel  string // if not empty, it was given up for this reason: the test must run on the kernel's network
 	PanicG       uint32 // the goroutine whose panic would have ended the process; 0: none
 	Panic        string
+
+	Recovered     uint32 // how many panics of handlers servers of package net/http recovered
+	RecoveredG    uint32 // the goroutine of the first of these
+	Request       string // what that goroutine handled: GET /pay
+	RecoveredText string // the text of the panic
 }
 
 // The numbers of entries that package runtime keeps of a schedule for package testing.
@@ -153,6 +168,9 @@ const (
 	KindLivelock     Kind = "livelock" // the schedule does not end, although the plain schedule does
 	KindLeak         Kind = "leak"     // the test left goroutines behind
 	KindRace         Kind = "race"     // the race detector reported a data race
+
+	// A handler panicked, net/http recovered that, and the test passes. It counts as a failure only in a replay.
+	KindRecovered Kind = "recovered"
 )
 
 // A Verdict is the result of exploring a test. The summary of the test's record contains it.

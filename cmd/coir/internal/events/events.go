@@ -20,7 +20,7 @@ type Event struct {
 	Schedules int    `json:",omitempty"` // the number of schedules, without those of Racing and Shrinking
 	Racing    int    `json:",omitempty"` // the number of schedules in which timers fired early, as on a slow machine
 	Shrinking int    `json:",omitempty"` // the number of schedules that shrank a failure, or found one to compare it with
-	Note      string `json:",omitempty"` // a warning that the test passed after few schedules
+	Note      string `json:",omitempty"` // warnings: it passed after few schedules, or although a handler panicked
 	Complete  bool   `json:",omitempty"` // the strategy has run all its schedules
 	Trace     string `json:",omitempty"` // a hash of what all schedules did
 
@@ -30,7 +30,7 @@ type Event struct {
 
 // Failure describes how a test failed.
 type Failure struct {
-	Kind        string // deadlock, panic, fail, leak, livelock, race
+	Kind        string // deadlock, panic, fail, leak, livelock, race; of a replay also recovered
 	Text        string // the text of a panic
 	Headline    string
 	Waits       []Wait

@@ -68,6 +68,15 @@ func TestPanic(*testing.T) {
 	time.Sleep(2 * time.Second)
 }
 
+// No machine is so slow that a day ends early.
+func TestDay(t *testing.T) {
+	select {
+	case <-time.After(24 * time.Hour):
+		t.Error("too slow")
+	case <-ready():
+	}
+}
+
 // A test that has failed and then waits for good is a test that has failed.
 func TestFailsAndWaits(t *testing.T) {
 	done := make(chan struct{})

@@ -224,6 +224,53 @@ func coirPanic(p *_panic) {
 	gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1)
 }
 
+// coirRecovered is about the first panic of the schedule that a server of package net/http recovers. The outcome refers
+// to its texts.
+var coirRecovered struct {
+	request, text [256]byte
+	pcs           [64]uintptr
+	npc           int
+}
+
+// http_coirPanicking returns the value of the panic of the calling goroutine. It returns nil if the goroutine does not
+// panic, or belongs to no schedule.
+//
+//go:linkname http_coirPanicking net/http.coirPanicking
+func http_coirPanicking() any {
+	gp := getg()
+	if p := gp._panic; p != nil && !p.goexit && coirIn(gp) {
+		return p.arg
+	}
+	return nil
+}
+
+// http_coirRecovers records that the panic of the calling goroutine, which handles a request, will be recovered.
+//
+//go:linkname http_coirRecovers net/http.coirRecovers
+func http_coirRecovers(request, text string) {
+	gp, out, r := getg(), &coirSched.out, &coirRecovered
+	if !coirActs(gp) {
+		return
+	}
+	if out.Recovered++; out.Recovered > 1 {
+		return
+	}
+	out.RecoveredG = gp.coir.id
+	out.Request = unsafe.String(&r.request[0], copy(r.request[:], request))
+	out.RecoveredText = unsafe.String(&r.text[0], copy(r.text[:], text))
+	r.npc = callers(1, r.pcs[:])
+}
+
+// coirRecoveredPCs stores the stack of the first panic that was recovered in pcs, and returns its length.
+//
+//go:linkname coirRecoveredPCs testing.coirRecoveredPCs
+func coirRecoveredPCs(pcs []uintptr) int {
+	if coirSched.out.Recovered == 0 {
+		return 0
+	}
+	return copy(pcs, coirRecovered.pcs[:coirRecovered.npc])
+}
+
 // CoirBubble returns the number of the caller's bubble, or 0. Module coir calls it, because coir has a separate runtime
 // for each bubble. It finds this method by name, through an interface, because a module has no other way to call
 // functions that an overlay adds.

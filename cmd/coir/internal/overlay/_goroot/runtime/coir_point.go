@@ -43,9 +43,7 @@ func coirPointOf(op uint8, p unsafe.Pointer, kind uint8) {
 	if coirOverLimit() {
 		gopark(nil, nil, waitReasonSynctestWait, traceBlockGeneric, 1) // forever
 	}
-	// Whether the clock moves depends only on the seed and the step, and not on the strategy, because a replay repeats the
-	// decisions with another strategy.
-	if s.racing > 0 && coirMix(s.seed^s.steps<<32)>>11%100 < s.racing {
+	if s.racing > 0 && coirMovesEarly(gp.bubble) {
 		coirMoveClock(gp, 0)
 	} else {
 		coirCharge(gp)

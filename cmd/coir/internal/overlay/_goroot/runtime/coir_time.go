@@ -115,6 +115,26 @@ func coirMoveClock(gp *g, d int64) {
 	})
 }
 
+// coirMovesEarly reports whether the clock moves to the next timer now, although goroutines can run. That depends only
+// on the seed, the step and the timer, and not on the strategy, because a replay repeats the decisions with another
+// strategy.
+func coirMovesEarly(bubble *synctestBubble) bool {
+	s := &coirSched
+	if coirMix(s.seed^s.steps<<32)>>11%100 >= s.racing&^coir.RacingBounded {
+		return false
+	}
+	next := coirWakeTime(bubble)
+	if next == 0 {
+		return true
+	}
+	early := next - bubble.now
+	if s.racing&coir.RacingBounded != 0 && early > coir.MostSlow {
+		return false
+	}
+	s.out.Early = max(s.out.Early, early)
+	return true
+}
+
 // coirExactly runs the function of a bubble that the test made. In such a bubble the clock stands still while
 // goroutines run.
 func coirExactly(f func()) {

@@ -28,6 +28,7 @@ import (
 //	coir_kept.go      schedules that outlive the process
 //	coir_kernel.go    schedules that wait in the kernel
 //	coir_locks.go     goroutines that wait for each other's locks
+//	coir_recover.go   panics of handlers, which net/http recovers
 //	coir_part.go      explore.Test: a part of a test is explored
 //	coir_record.go    what the command reads
 
@@ -195,6 +196,9 @@ func coirSetBaseTime(t int64)
 
 //go:linkname coirBirth
 func coirBirth(i int, pcs []uintptr) int
+
+//go:linkname coirRecoveredPCs
+func coirRecoveredPCs(pcs []uintptr) int
 
 //go:linkname coirTakeTurn
 func coirTakeTurn() (what int)

@@ -21,6 +21,7 @@ type coirExplorer struct {
 	repeated   int          // of count, those that repeated an earlier schedule
 	shrinks    int          // of repeated, those that shrank a failure
 	ranSaved   int          // of count, those of earlier failures, as they were saved
+	ranToken   int          // of count, those of explore.Replay, as they were found
 	ranKept    int          // of count, the other ones that -for has kept
 	decided    bool         // a schedule had a decision, so there are other schedules
 	timeUp     bool         // the search ended because the budget was spent
@@ -38,6 +39,10 @@ type coirExplorer struct {
 	slow       bool // searchSlowly runs
 	asNote     bool // the failure that searchSlowly found is only a note
 	once       int  // failures that did not happen again
+	recovers   bool // a schedule that passes fails if a handler panicked in it
+
+	recovered int           // schedules of the search in which a handler panicked
+	recovery  *coirRecovery // the first of them
 
 	coirKernel
 }
@@ -168,7 +173,8 @@ type coirSearch struct {
 // newSearch returns a new search, and restarts the counts of schedules and time.
 func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
 	x.count, x.racing, x.repeated, x.leftBehind, x.touched, x.skips = 0, 0, 0, 0, 0, 0
-	x.shrinks, x.ranSaved, x.ranKept = 0, 0, 0
+	x.shrinks, x.ranSaved, x.ranToken, x.ranKept = 0, 0, 0, 0
+	x.recovered, x.recovery = 0, nil
 	x.began = time.Now()
 	s := &coirSearch{
 		strategy: coirSet.search(), kept: coirReadKept(coirSet.kept, x.failed(), coirSet.seed),
@@ -237,6 +243,8 @@ func (x *coirExplorer) next(s *coirSearch) (c coirConfig, ok bool) {
 func (x *coirExplorer) runNext(s *coirSearch, c coirConfig) coirRun {
 	c.Trace = x.traced
 	switch {
+	case c.saved && x.only != "":
+		x.ranToken++
 	case c.saved:
 		x.ranSaved++
 	case c.kept:
@@ -313,6 +321,7 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 	if s.slowLast && x.searchSlowly() {
 		return
 	}
+	x.shrinkRecovery()
 	if never := coirNever(); never != nil {
 		x.recordNever(never)
 		x.t.Fail()
@@ -343,7 +352,8 @@ func (x *coirExplorer) failMild(s *coirSearch) {
 // they do on a slow machine. It reports whether it has recorded a failure. A cycle of locks and a panic are bugs on
 // every machine, because a timer may fire at any moment on a slow one. Other failures of the test and other deadlocks
 // may only mean that the test relies on time: for example, the goroutine that a deadlocked one waits for may have timed
-// out. searchSlowly keeps such a failure, and records it as a note if it finds no bug.
+// out. searchSlowly keeps such a failure, unless it needs a machine that is too slow, and records it as a note if it
+// finds no bug.
 func (x *coirExplorer) searchSlowly() bool {
 	x.slow = true
 	var kept *coirFailure
@@ -356,7 +366,7 @@ func (x *coirExplorer) searchSlowly() bool {
 			}
 			continue
 		case r.kind == coir.KindFail, r.kind == coir.KindDeadlock:
-			if kept != nil {
+			if kept != nil || r.Early > coir.MostSlow {
 				continue
 			}
 			kept = newFailure(&r, x.count)
@@ -422,6 +432,7 @@ func (x *coirExplorer) replay(token string) {
 		return
 	}
 	var rec coirRecord
+	x.recovers = true
 	if coirSet.only < 0 {
 		r := x.run(c.again())
 		if r.kind == coir.KindKernel {

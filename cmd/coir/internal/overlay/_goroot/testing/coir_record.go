@@ -58,7 +58,8 @@ func (x *coirExplorer) summary(r *coirRecord, verdict coir.Verdict) {
 	r.add("time", coirPart.timeUp || x.timeUp, coirPart.decided || x.decided)
 	r.add("outside", x.touched)
 	r.add("skips", x.skips)
-	r.add("beside", x.repeated, x.shrinks, x.ranSaved, x.ranKept)
+	r.add("beside", x.repeated, x.shrinks, x.ranSaved, x.ranToken, x.ranKept)
+	x.recovery.record(r, x.recovered)
 }
 
 // tally returns the number of schedules, and the number of schedules with a racing clock. If the test has failed, count
@@ -182,6 +183,10 @@ func (r *coirRecord) schedule(run *coirRun, wait bool) {
 	for i := max(0, run.Cases-coir.KeptCases); i < run.Cases; i++ {
 		c := coirCaseAt(i)
 		r.add("case", c.Step, c.Obj, c.Index, c.Send)
+	}
+	if run.Recovered > 0 {
+		var pcs [64]uintptr
+		r.add("recovered", run.RecoveredG, run.Request, run.RecoveredText, r.stack(pcs[:coirRecoveredPCs(pcs[:])]))
 	}
 	for i := max(1, run.Channels-coir.KeptChannels+1); i <= run.Channels; i++ {
 		var pcs [64]uintptr

@@ -158,7 +158,8 @@ func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
 	coirFinish(&r.Outcome)
 	x.trace = (x.trace ^ r.Hash) * 1099511628211
 	x.decided = x.decided || r.Decisions > 0
-	r.Panic = strings.Clone(r.Panic)
+	r.Panic, r.Request = strings.Clone(r.Panic), strings.Clone(r.Request)
+	r.RecoveredText = strings.Clone(r.RecoveredText)
 	race.Acquire(unsafe.Pointer(&coirTest))
 	r.skipped = coirTest != nil && coirTest.Skipped()
 	x.judge(r, try, p)
@@ -171,6 +172,9 @@ func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
 	}
 	if r.inKernel = p != nil && coirInKernel(r); r.touched() && ordinary {
 		x.touched++
+	}
+	if r.Recovered > 0 && x.purpose == coirSearches {
+		x.noteRecovered(r)
 	}
 	r.output = try.output.String()
 }
@@ -242,18 +246,30 @@ func (x *coirExplorer) runShown(c coirConfig) coirRun {
 // coirShown is set while the schedule that the command shows is run. A debugger reads it; see `coir debug`.
 var coirShown bool
 
-// leaks makes a schedule fail if it has left goroutines behind, unless the command disables that. A sleeping goroutine
-// does not count, because it will continue. If the program waits for signals or in the kernel, no goroutine counts.
+// leaks makes a schedule fail if it has left goroutines behind, unless the command disables that. If x.recovers is set,
+// it also makes a schedule fail in which a handler panicked.
 func (x *coirExplorer) leaks(r *coirRun) {
-	if r.kind != coir.KindPass || !r.leftBehind || !coirSet.leaks || r.Signals || r.inKernel || r.skipped {
-		return
+	switch {
+	case r.kind != coir.KindPass:
+	case r.leaves() && coirSet.leaks:
+		r.kind = coir.KindLeak
+	case x.recovers && r.Recovered > 0:
+		r.kind = coir.KindRecovered
+	}
+}
+
+// leaves reports whether a schedule has left goroutines behind. A sleeping goroutine does not count, because it will
+// continue. If the program waits for signals or in the kernel, no goroutine counts.
+func (r *coirRun) leaves() bool {
+	if !r.leftBehind || r.Signals || r.inKernel || r.skipped {
+		return false
 	}
 	for i := 1; i <= r.Actors && i < coir.KeptActors; i++ {
 		if a := coirActorAt(i); a.State == coir.Waiting && a.Wait != coir.WaitSleep {
-			r.kind = coir.KindLeak
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // allDecisions returns the decisions of r, which must be the last schedule.

@@ -56,14 +56,17 @@ func (set *coirSettings) races() bool {
 // slow reports whether to search for failures on a slow machine; see searchSlowly.
 func (set *coirSettings) slow() bool { return set.strategy == "default" && !set.racing }
 
-// racingConfig returns the configuration of the n-th schedule with a racing clock.
+// racingConfig returns the configuration of the n-th schedule with a racing clock. In every second one, long timers do
+// not fire early, so that they do not hide what short ones do.
 func (set *coirSettings) racingConfig(n int) coirConfig {
 	seed := set.seed + 1<<32 + uint64(n)
 	s := search.Random(seed, []int{0, 50, 90}[n%3])
 	s.Begin(0)
-	return coirConfig{
-		strategy: s, Config: coir.Config{Seed: seed, Racing: 5 + uint64(n%3*20), Faults: set.faults},
+	racing := 5 + uint64(n%3*20)
+	if n%2 == 0 {
+		racing |= coir.RacingBounded
 	}
+	return coirConfig{strategy: s, Config: coir.Config{Seed: seed, Racing: racing, Faults: set.faults}}
 }
 
 // The most steps that are run to shrink a failing schedule. They take some seconds. See replay.Shrink.

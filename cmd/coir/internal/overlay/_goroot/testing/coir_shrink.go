@@ -105,7 +105,7 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 const coirShrinkOutside = 3 * time.Second
 
 // shrink searches for a shorter script that fails in the same way. If its time ends first, it adds that to rec. A
-// failure on a slow machine, which is usually only a note, has a fifth of the time.
+// failure on a slow machine, which is usually only a note, has a fifth of the time, and so has a panic of a handler.
 func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 	if coirSet.shrink <= 0 {
 		rec.add("unshrunk")
@@ -113,11 +113,12 @@ func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 	}
 	defer x.during(coirShrinks)()
 	most := coirSet.shrink
-	if x.slow {
+	if x.slow || x.recovers {
 		most /= 5
 	}
-	began, used, stopped := time.Now(), coirUsed(), false
-	told, fewest := began, replay.Switches(f.script)
+	began, used, stopped, told := time.Now(), coirUsed(), false, false
+	shown, first := began, replay.Switches(f.script)
+	fewest := first
 	over := func() bool {
 		spent := time.Since(began)
 		switch {
@@ -125,8 +126,7 @@ func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 		case f.outside && spent > coirShrinkOutside:
 			stopped = true // without a word, because more time would not help
 		case !coirSet.processor && spent > most || coirSet.processor && coirUsed()-used > most:
-			stopped = true
-			rec.add("stopped", int64(most), coirSet.processor, int64(6*coirSet.shrink))
+			stopped, told = true, true
 		}
 		return stopped
 	}
@@ -136,8 +136,8 @@ func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 		if over() {
 			return replay.Run{Steps: coirCutSteps + 4*coirSearchSteps}
 		}
-		if coirSet.record != "" && time.Since(told) > coirTell {
-			told = time.Now()
+		if coirSet.record != "" && time.Since(shown) > coirTell {
+			shown = time.Now()
 			coirTellShrunk(fewest)
 		}
 		c := f.config.by(nil)
@@ -162,6 +162,9 @@ func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 		course.Follow(c.Turns, c.Values)
 		return run()
 	}, coirCutSteps, coirSearchSteps)
+	if told {
+		rec.add("stopped", int64(most), coirSet.processor, int64(6*coirSet.shrink), first)
+	}
 }
 
 // coirTell is the time between two reports on how far shrinking has come.
@@ -211,9 +214,10 @@ func (x *coirExplorer) withoutFaults(f *coirFailure) {
 }
 
 // idleFaults records the faults of a failing schedule that are not needed for the failure: if they happen without an
-// effect, the schedule fails in the same way. c is the configuration of the schedule, which fails with kind.
+// effect, the schedule fails in the same way. It does nothing if failures are not shrunk. c is the configuration of the
+// schedule, which fails with kind.
 func (x *coirExplorer) idleFaults(rec *coirRecord, c coirConfig, kind coir.Kind) {
-	if _, ok := c.strategy.(*search.Script); !ok || c.Faults == 0 {
+	if _, ok := c.strategy.(*search.Script); !ok || c.Faults == 0 || coirSet.shrink <= 0 {
 		return
 	}
 	r := x.run(c.again())

@@ -1,6 +1,9 @@
 package http
 
-import _ "unsafe" // for go:linkname
+import (
+	"fmt"
+	_ "unsafe" // for go:linkname
+)
 
 // coirRun returns the number of the schedule that the caller belongs to, or 0; see package syscall.
 //
@@ -38,6 +41,17 @@ func coirSelf() uint32
 //go:linkname coirServes
 func coirServes(id uint32)
 
+// coirPanicking returns the value of the panic for which the calling deferred function runs, or nil. It returns nil
+// outside of a schedule.
+//
+//go:linkname coirPanicking
+func coirPanicking() any
+
+// coirRecovers records that the server will recover the panic of the calling goroutine, which handles a request.
+//
+//go:linkname coirRecovers
+func coirRecovers(request, text string)
+
 // coirBegins is called when a connection begins to write a request.
 //
 //go:norace
@@ -67,12 +81,19 @@ func (t *Transport) coirRoundTrip(req *Request) (*Response, error) {
 	return resp, err
 }
 
-// coirHandles sets the name of the calling goroutine, which is about to call a handler.
-func coirHandles(req *Request) {
+// coirHandles sets the name of the calling goroutine, which is about to call a handler. A defer statement calls the
+// function that it returns when the handler has returned or panics. The servers of HTTP/1 and HTTP/2 recover a panic of
+// a handler, and log all but ErrAbortHandler.
+func coirHandles(req *Request) (handled func()) {
+	what := req.Method + " " + req.URL.EscapedPath()
 	if coirTraces() {
-		what := req.Method + " " + req.URL.EscapedPath()
 		coirRole("handler " + what)
 		coirNote("handler "+what, false)
+	}
+	return func() {
+		if v := coirPanicking(); v != nil && v != ErrAbortHandler {
+			coirRecovers(what, fmt.Sprint(v))
+		}
 	}
 }
 
