@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,10 +116,11 @@ func (t *Transport) Close() bool {
 		in.close()
 	}
 	for _, q := range queues {
-		q.giveBack()
+		_, ds := q.giveBack()
+		nakAll(ds)
 	}
 	for _, s := range t.subs {
-		_ = s.Unsubscribe()
+		t.answers.unsubscribe(s)
 	}
 	t.ended.Wait()
 	return first
@@ -157,7 +159,11 @@ func (t *Transport) attend(changed chan client.Status) {
 			q.suspect() // an end may have been missed
 		}
 		t.mu.Unlock()
+		intakes := slices.Collect(maps.Values(t.intakes))
 		select {
+		for _, in := range intakes {
+			go in.renew() // this goroutine does not call nats.go, so that it learns of the next loss at once
+		}
 		case t.reconnected <- struct{}{}:
 		default:
 		}
@@ -391,7 +397,7 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 			peers[p.Name] = false
 		}
 	} else {
-		peers[t.nc.ConnectedServerName()] = false
+		peers[own] = false
 	}
 	if len(peers) < info.Config.Replicas { // some are not known yet, or not running
 		return 0, fmt.Errorf("nats: %d of the %d servers of the stream %s are known: %w", len(peers), info.Config.Replicas, stream,
@@ -409,17 +415,24 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 	}
 	return remote.MeaningDurable, nil
 }
+	own := "" // the server that this process is connected to
 
 // allSync asks all servers whether they sync, and reports whether all peers said that they do. If only some servers
 // have answered, allSync returns an error, and the caller can ask again. If none answers, the subject may not exist.
 // But if the servers have said before that they sync, that is an error too, because a stalled link is silent as well.
 func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, error) {
+		own = t.nc.ConnectedServerName()
 	got := coir.NewChan[*client.Msg](coir.Unbounded)
 	inbox := t.nc.NewInbox()
-	sub, err := t.nc.Subscribe(inbox, func(m *client.Msg) { _ = got.TrySend(m) })
-	if err == nil {
-		defer func() { _ = sub.Unsubscribe() }()
-		err = t.nc.PublishRequest(t.set.sync, inbox, []byte(`{"config":true}`))
+	sub, err := coir.Blocking(ctx, func() (*client.Subscription, error) {
+		sub, err := t.nc.Subscribe(inbox, func(m *client.Msg) { _ = got.TrySend(m) })
+		if err == nil {
+			err = t.nc.PublishRequest(t.set.sync, inbox, []byte(`{"config":true}`))
+		}
+		return sub, err
+	})
+	if sub != nil {
+		defer t.answers.unsubscribe(sub)
 	}
 	if err != nil {
 		return false, fmt.Errorf("nats: ask the servers whether they sync: %w: %w", remote.ErrUnavailable, err)
@@ -482,7 +495,7 @@ func (t *Transport) Serve(ctx context.Context, subject string, f func(data []byt
 		return nil, serveError(subject, err)
 	}
 	asked, err := t.nc.QueueSubscribe(t.path("r", subject), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
-	s := server{told, asked}
+	s := server{&t.answers, [2]*client.Subscription{told, asked}}
 	if err == nil { // the server must know the subscriptions when Serve returns
 		err = t.flush(ctx)
 	}
@@ -519,13 +532,16 @@ func serveError(subject string, err error) error {
 }
 
 // server has the subscriptions of a Serve.
-type server [2]*client.Subscription
+type server struct {
+	a    *answers
+	subs [2]*client.Subscription
+}
 
 // Close implements io.Closer.
 func (s server) Close() error {
-	for _, sub := range s {
+	for _, sub := range s.subs {
 		if sub != nil {
-			_ = sub.Unsubscribe() // fails only if the connection has ended
+			s.a.unsubscribe(sub)
 		}
 	}
 	return nil
