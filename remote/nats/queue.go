@@ -34,6 +34,7 @@ type queue struct {
 	t        *Transport
 	name     string
 	capacity int
+	stream   string // the stream of its capacity
 	subject  string
 
 	doubt  atomic.Bool  // the queue may have been ended
@@ -170,7 +171,6 @@ func (q *queue) keep(d *delivery) bool {
 
 // Leave implements [remote.Transport].
 func (t *Transport) Leave(name string) {
-	t.mu.Lock()
 	unused, ds := t.leave(name)
 	nakAll(ds)
 	if unused != nil {
@@ -181,6 +181,7 @@ func (t *Transport) Leave(name string) {
 // leave makes the queue leave its intake. It returns the intake if no queue uses it any more, and the messages to give
 // back.
 func (t *Transport) leave(name string) (unused *intake, ds []*delivery) {
+	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.queues[name]
 	if q == nil {
@@ -193,16 +194,16 @@ func (t *Transport) leave(name string) (unused *intake, ds []*delivery) {
 	if in.queues--; in.queues > 0 {
 		return nil, ds
 	}
-}
 	delete(t.intakes, in.key)
 	return in, ds
+}
 
 // giveBack ends the use of an intake. It returns the intake that the queue had, and the messages that were fetched and
 // not pulled, for nakAll.
 func (q *queue) giveBack() (in *intake, ds []*delivery) {
 	q.cond.Lock()
-	q.forgetOld()
 	defer q.cond.Unlock()
+	q.forgetOld()
 	in, ds = q.in, q.ready
 	if in != nil {
 		in.wanted.Add(-int64(q.asked))
