@@ -36,7 +36,8 @@ type Option func(*settings)
 
 type settings struct {
 	info remote.Info
-	left int // faults that may still happen
+	left int  // faults that may still happen
+	calm bool // no fault may happen yet
 }
 
 // WithLease sets how long a message is leased without progress. The default is 30 seconds.
@@ -53,6 +54,11 @@ func WithMeaning(m remote.Meaning) Option { return func(set *settings) { set.inf
 // network is well, except that a partition may last for a minute, and a late message may take 10 seconds: see
 // [Broker.Heal].
 func WithFaults(n int) Option { return func(set *settings) { set.left = n } }
+
+// WithCalmStart lets no fault happen before the first message has reached the broker: by Publish, Request or Put. So a
+// schedule does not use up its faults while the processes open their channels. The opening of a process that starts
+// later, or again after a crash, has faults.
+func WithCalmStart() Option { return func(set *settings) { set.calm = true } }
 
 // New returns a broker without queues. A simulation makes one in each schedule.
 func New(opts ...Option) *Broker {
@@ -102,7 +108,7 @@ func (b *Broker) now() time.Duration { return coir.Now(b.ctx) }
 
 // fault reports whether a fault happens now.
 func (b *Broker) fault(name string) bool {
-	if b.left == 0 || b.healed || !coir.Simulated(b.ctx).Fault(name) {
+	if b.left == 0 || b.calm || b.healed || !coir.Simulated(b.ctx).Fault(name) {
 		return false
 	}
 	b.left--
@@ -196,6 +202,7 @@ func notOpened(name string) error {
 // publish stores a message.
 func (q *queue) publish(e *effects, m remote.Msg) error {
 	now := q.b.now()
+	q.b.calm = false
 	q.ids = slices.DeleteFunc(q.ids, func(s stored) bool { return s.at+q.b.info.Window <= now })
 	switch {
 	case q.ended:

@@ -28,6 +28,9 @@
 // enough for that: after the last fault, a node may still be cut off for a minute. A test with short time limits calls
 // [Broker.Heal] first, which ends the faults. A message that the broker has stored is never lost.
 //
+// Many schedules use up their faults while the processes open their channels. With [WithCalmStart] the faults begin
+// later, when values pass.
+//
 // Outside of a simulation no fault happens.
 package memory
 

@@ -47,6 +47,40 @@ func TestSimTransport(t *testing.T) {
 	}
 }
 
+// With WithCalmStart, the first opening has no faults, and the node crashes after it. Sends, and later openings, have
+// faults.
+func TestCalmStart(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		b := memory.New(memory.WithCalmStart())
+		runs := 0
+		err := b.Run(ctx, "sender", func(ctx context.Context, node *memory.Node) error {
+			runs++
+			return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				began := s.Now()
+				c, err := remote.Durable[int](ctx, n, node, "orders", 4)
+				failed := err != nil || s.Now() != began || !node.Alive()
+				if runs == 1 && failed {
+					s.Errorf("the first opening takes %v, and returns %v", s.Now()-began, err)
+				}
+				s.Sometimes(failed, "a later opening has a fault")
+				if err != nil {
+					return err
+				}
+				defer c.Leave()
+				short, cancel := coir.WithTimeout(ctx, time.Second)
+				defer cancel()
+				s.Sometimes(c.Send(short, 1) != nil, "a send fails")
+				return nil
+			})
+		})
+		if err != nil {
+			s.Errorf("%v", err)
+		}
+		s.Sometimes(runs > 1, "the node crashes")
+	}, simtest.Schedules(5000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse",
+		"remote partition", "remote crash", "remote restart"))
+}
+
 // After Heal, a send needs no time, whatever has happened before.
 func TestHeal(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {

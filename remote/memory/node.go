@@ -20,6 +20,7 @@ type Node struct {
 
 	// The lock of the broker guards the fields below.
 	dead   bool
+	mortal bool          // it is not decided yet whether the node crashes
 	life   int           // operations until the node crashes; negative if it does not
 	cut    time.Duration // no message passes before this time
 	cancel func(error)   // cancels the process; nil if Run does not run it
@@ -50,17 +51,27 @@ func (b *Broker) Run(ctx context.Context, name string, f func(ctx context.Contex
 func (b *Broker) once(ctx context.Context, t *Node, f func(ctx context.Context, t *Node) error) error {
 	ctx, cancel := coir.WithCancelCause(ctx)
 	defer cancel(nil)
-	t.cancel = cancel
+	t.cancel, t.mortal = cancel, true
 	b.cond.Lock()
-	if b.fault(faultCrash) {
-		t.life = b.choose(8) * [...]int{1, 4, 16}[b.choose(3)] // usually soon, sometimes late
-	}
+	t.decide()
 	b.cond.Unlock()
 	err := f(ctx, t)
 	b.cond.Lock()
 	defer b.cond.Unlock()
 	t.unserve()
 	return err
+}
+
+// decide decides whether the node crashes, as soon as faults may happen.
+func (n *Node) decide() {
+	b := n.b
+	if !n.mortal || b.calm {
+		return
+	}
+	n.mortal = false
+	if b.fault(faultCrash) {
+		n.life = b.choose(8) * [...]int{1, 4, 16}[b.choose(3)] // usually soon, sometimes late
+	}
 }
 
 // Alive reports whether the node has not crashed. If a process changes something that other processes see, except
@@ -96,6 +107,7 @@ func (n *Node) crash(e *effects) {
 
 // step counts an operation of the node, and reports whether the node is still alive.
 func (n *Node) step(e *effects) bool {
+	n.decide()
 	if n.life == 0 && !n.b.healed {
 		n.crash(e)
 	}
@@ -421,7 +433,7 @@ func (n *Node) Request(ctx context.Context, subject string, data []byte) ([]byte
 		if arrived {
 			return
 		}
-		arrived = true
+		arrived, b.calm = true, false
 		all := b.serving(subject)
 		if len(all) == 0 {
 			reply(e, nil, fmt.Errorf("memory: request to %s: no node serves it: %w", subject, remote.ErrUnavailable))
@@ -448,6 +460,7 @@ func (n *Node) Request(ctx context.Context, subject string, data []byte) ([]byte
 func (n *Node) Put(ctx context.Context, key string, data []byte) ([]byte, error) {
 	data = slices.Clone(data)
 	return ask(ctx, n, "put "+key, func(e *effects, reply func(*effects, []byte, error)) {
+		n.b.calm = false
 		if n.b.kept[key] == nil {
 			n.b.kept[key] = data
 		}

@@ -62,16 +62,22 @@ func pull(t *testing.T, tr *nats.Transport, queue string, seq uint64) error {
 	return err
 }
 
-// The longest lease of a group counts, and a warning names both.
+// The longest lease of a group counts. A warning names both, and the command that shortens it.
 func TestDifferentLeases(t *testing.T) {
 	out := logged(t)
 	conn := connect(t, single(t, false))
 	for i, lease := range []time.Duration{20 * time.Second, 50 * time.Second, 30 * time.Second} {
-		if err := pull(t, transport(t, conn, nats.WithReplicas(1), nats.WithLease(lease)), "q", uint64(i)); err != nil {
+		tr := transport(t, conn, nats.WithReplicas(1), nats.WithLease(lease))
+		if err := pull(t, tr, "q", uint64(i)); err != nil {
 			t.Fatal(err)
 		}
+		tr.Close()
 	}
-	for _, want := range []string{"lease=50s other=20s", "lease=30s other=50s"} {
+	for _, want := range []string{
+		"group=default stream=coir-2 consumer=default lease=50s before=20s",
+		"group=default stream=coir-2 consumer=default lease=30s consumerLease=50s " +
+			`shorten="nats consumer edit coir-2 default --wait 30s"`,
+	} {
 		if text := out.String(); strings.Count(text, want) != 1 || !strings.Contains(text, "level=WARN") {
 			t.Errorf("no %q in the log:\n%s", want, text)
 		}
@@ -84,8 +90,20 @@ func TestDifferentLeases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wait := c.CachedInfo().Config.AckWait; wait != 50*time.Second {
-		t.Errorf("the consumer has the lease %v", wait)
+	config := c.CachedInfo().Config
+	if config.AckWait != 50*time.Second {
+		t.Errorf("the consumer has the lease %v", config.AckWait)
+	}
+	config.AckWait = 30 * time.Second // what the command does
+	if _, err := js.UpdateConsumer(t.Context(), "coir-2", config); err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Count(out.String(), "\n")
+	if err := pull(t, transport(t, conn, nats.WithReplicas(1), nats.WithLease(30*time.Second)), "q", 9); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Count(text, "\n") != before {
+		t.Errorf("the leases are equal, and there is a warning:\n%s", text)
 	}
 }
 

@@ -17,6 +17,10 @@ import (
 
 // answers holds the requests of a transport that wait for an answer. They share one subscription. A fiber that waits
 // for an answer leaves its worker; Conn.Request would block the worker.
+//
+// After nats.go has lost its connection, it holds its lock while it connects, for as long as a dial takes, and each
+// call of it waits. So a fiber calls it only while lost is nil, and never under a lock. lost is set a moment after
+// nats.go knows of the loss; the runtime replaces the worker of a fiber that calls nats.go in between.
 type answers struct {
 	nc     *client.Conn
 	prefix string
@@ -60,6 +64,15 @@ func (a *answers) tell(subject string, data []byte) {
 	if a.lost.Load() == nil {
 		_ = a.nc.Publish(subject, data)
 	}
+}
+
+// unsubscribe ends a subscription. While the connection is lost, it does not wait for nats.go.
+func (a *answers) unsubscribe(s *client.Subscription) {
+	if a.lost.Load() == nil {
+		_ = s.Unsubscribe() // fails only if the connection has ended
+		return
+	}
+	go func() { _ = s.Unsubscribe() }()
 }
 
 // ask sends a request, and waits for its answer.

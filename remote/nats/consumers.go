@@ -117,7 +117,7 @@ func (t *Transport) addAll(l *list) {
 //
 // filter leaves out the queues that another group has, and adds them to refused.
 func (t *Transport) filter(ctx context.Context, queues []*queue, refused map[*queue]error) error {
-	stream := t.queueConfig(queues[0].capacity).Name
+	stream := queues[0].stream
 	for conflicts := 0; ; {
 		consumers, err := t.consumers(ctx, stream)
 		if err != nil {
@@ -283,7 +283,7 @@ func (t *Transport) consumers(ctx context.Context, stream string) (all [][]strin
 			return nil, apiError("look at the consumers of "+stream, err)
 		}
 		config := c.CachedInfo().Config
-		if err := t.agree(ctx, stream, config); err != nil {
+		if err := t.agree(ctx, stream, t.consumerName(len(all)), config); err != nil {
 			return nil, apiError("change the lease of a consumer of "+stream, err)
 		}
 		all = append(all, filters(config))
@@ -292,22 +292,27 @@ func (t *Transport) consumers(ctx context.Context, stream string) (all [][]strin
 
 // agree makes the lease of a consumer at least as long as that of this process, which renews its leases in time for its
 // own. A longer lease is safe, so processes of a group may have different ones while an operator changes it. A shorter
-// one would deliver values again while they are held.
-func (t *Transport) agree(ctx context.Context, stream string, config jetstream.ConsumerConfig) error {
-	if config.AckWait == t.set.lease {
+// one would deliver values again while they are held. So agree never makes it shorter: it cannot know whether another
+// process of the group still has the longer lease. The operator knows, and the warning says how. Rejected: to record
+// the lease of each process at the broker, because a process that is cut off for a while would be forgotten.
+func (t *Transport) agree(ctx context.Context, stream, name string, config jetstream.ConsumerConfig) error {
+	is := config.AckWait
+	switch {
+	case is == t.set.lease:
 		return nil
-	}
-	text := "nats: the processes of a group have different leases: the longest one counts for all"
-	attrs := []any{"group", t.set.group, "stream", stream, "lease", t.set.lease.String(), "other", config.AckWait.String()}
-	if config.AckWait > t.set.lease {
-		t.warnOnce(text, attrs...)
+	case is > t.set.lease:
+		t.warnOnce("nats: a consumer has a longer lease than this process, and keeps it: when no process has the longer "+
+			"lease any more, shorten it", "group", t.set.group, "stream", stream, "consumer", name,
+			"lease", t.set.lease.String(), "consumerLease", is.String(),
+			"shorten", fmt.Sprintf("nats consumer edit %s %s --wait %v", stream, name, t.set.lease))
 		return nil
 	}
 	config.AckWait = t.set.lease
 	if _, err := t.js.UpdateConsumer(ctx, stream, config); err != nil {
 		return err
 	}
-	t.warnOnce(text, attrs...)
+	t.warnOnce("nats: a consumer had a shorter lease than this process, and now has that of this process", "group",
+		t.set.group, "stream", stream, "consumer", name, "lease", t.set.lease.String(), "before", is.String())
 	return nil
 }
 

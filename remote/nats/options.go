@@ -57,8 +57,9 @@ func WithReplicas(n int) Option {
 }
 
 // WithLease sets how long a message is leased without progress. The default is 30 seconds. If the processes of a group
-// have different leases, the longest one counts, also after its process has ended, and a warning is logged. d must be
-// positive.
+// have different leases, the longest one counts, also after its process has ended: the consumer of NATS keeps it. A
+// process with a shorter lease logs a warning that names the stream and the consumer, and has the command that shortens
+// the lease of the consumer. d must be positive.
 func WithLease(d time.Duration) Option {
 	if d <= 0 {
 		panic(fmt.Sprintf("nats: WithLease(%v): a lease must be positive, so that it can be renewed in time", d))

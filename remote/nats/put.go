@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -59,10 +60,11 @@ func (t *Transport) Get(ctx context.Context, key string) ([]byte, error) {
 // readyToPut returns an error if the stream cannot be used now, or now promises less than before.
 func (t *Transport) readyToPut(ctx context.Context) error {
 	t.mu.Lock()
-	weak := t.weak[t.putConfig().Name]
+	name := t.putConfig().Name
+	wrong := cmp.Or(t.gone[name], t.weak[name])
 	t.mu.Unlock()
-	if weak != nil {
-		return fmt.Errorf("%w: %w", remote.ErrUnavailable, weak)
+	if wrong != nil {
+		return fmt.Errorf("%w: %w", remote.ErrUnavailable, wrong)
 	}
 	return notSent(t.openStream(ctx, t.putConfig()))
 }

@@ -34,6 +34,7 @@ type queue struct {
 	t        *Transport
 	name     string
 	capacity int
+	stream   string // the stream of its capacity
 	subject  string
 
 	doubt  atomic.Bool  // the queue may have been ended
@@ -170,37 +171,53 @@ func (q *queue) keep(d *delivery) bool {
 
 // Leave implements [remote.Transport].
 func (t *Transport) Leave(name string) {
+	unused, ds := t.leave(name)
+	nakAll(ds)
+	if unused != nil {
+		unused.close() // the server forgets the open request of the intake
+	}
+}
+
+// leave makes the queue leave its intake. It returns the intake if no queue uses it any more, and the messages to give
+// back.
+func (t *Transport) leave(name string) (unused *intake, ds []*delivery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.queues[name]
 	if q == nil {
-		return
+		return nil, nil
 	}
-	in := q.giveBack()
+	in, ds := q.giveBack()
 	if in == nil {
-		return
+		return nil, ds
 	}
-	if in.queues--; in.queues == 0 { // the server forgets the open request of the intake
-		delete(t.intakes, in.key)
-		in.close()
+	if in.queues--; in.queues > 0 {
+		return nil, ds
 	}
+	delete(t.intakes, in.key)
+	return in, ds
 }
 
-// giveBack gives back the messages that were fetched and not pulled. It returns the intake that the queue had.
-func (q *queue) giveBack() *intake {
+// giveBack ends the use of an intake. It returns the intake that the queue had, and the messages that were fetched and
+// not pulled, for nakAll.
+func (q *queue) giveBack() (in *intake, ds []*delivery) {
 	q.cond.Lock()
+	defer q.cond.Unlock()
 	q.forgetOld()
-	in, ds := q.in, q.ready
+	in, ds = q.in, q.ready
 	if in != nil {
 		in.wanted.Add(-int64(q.asked))
 	}
 	q.in, q.asked, q.ready = nil, 0, nil
 	q.cond.Broadcast() // for calls of Pull
-	q.cond.Unlock()
+	return in, ds
+}
+
+// nakAll gives back messages. The caller holds no lock.
+func nakAll(ds []*delivery) {
 	for _, d := range ds {
 		d.Nak(0)
 	}
-	return in
 }
 
 // delivery implements remote.Delivery.

@@ -41,7 +41,10 @@ func (t *Transport) Ready(ctx context.Context) error {
 		if r != nil {
 			errs[i] = r.usable(ctx)
 		}
-		if errs[i] != nil {
+		switch {
+		case errors.Is(errs[i], jetstream.ErrStreamNotFound):
+			errs[i] = errGone(names[i])
+		case errs[i] != nil:
 			errs[i] = fmt.Errorf("nats: the stream %s: %w", names[i], errs[i])
 		}
 	}

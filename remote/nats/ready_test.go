@@ -121,6 +121,55 @@ func TestTheServerIsAway(t *testing.T) {
 	}
 }
 
+// A stream that is deleted while a process runs is not made again by the process: its operations say what is wrong. A
+// process that starts makes it, and then values pass again.
+func TestAStreamIsDeleted(t *testing.T) {
+	out := logged(t)
+	conn := connect(t, single(t, false))
+	tr := transport(t, conn, nats.WithReplicas(1))
+	if err := pull(t, tr, "orders", 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Put(t.Context(), "key", []byte("value")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"coir-2", "coir-put"} {
+		if _, err := conn.Request("$JS.API.STREAM.DELETE."+name, nil, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr.CheckAgain()
+	errPublish := tr.Publish(t.Context(), "orders", remote.Msg{ID: remote.ID{Sender: 2}})
+	_, errPull := tr.Pull(t.Context(), "orders", 1)
+	_, errPut := tr.Put(t.Context(), "another", []byte("value"))
+	for name, errs := range map[string][]error{"coir-2": {errPublish, errPull}, "coir-put": {errPut}} {
+		want := "the stream " + name + " does not exist any more"
+		for _, err := range errs {
+			if !errors.Is(err, remote.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v", err)
+			}
+		}
+		if text := out.String(); strings.Count(text, want) != 1 {
+			t.Errorf("no %q in the log:\n%s", want, text)
+		}
+	}
+	again := transport(t, conn, nats.WithReplicas(1))
+	if err := pull(t, again, "orders", 3); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Put(t.Context(), "key", []byte("another value")); err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	tr.CheckAgain()
+	if err := pull(t, tr, "orders", 4); err != nil {
+		t.Error(err)
+	}
+	if stored, err := tr.Put(t.Context(), "key", []byte("value")); string(stored) != "another value" || err != nil {
+		t.Errorf("%q, %v", stored, err)
+	}
+}
+
 // Ready names a stream that is gone.
 func TestReadyNamesTheStream(t *testing.T) {
 	conn := connect(t, single(t, false))
@@ -134,7 +183,7 @@ func TestReadyNamesTheStream(t *testing.T) {
 	if _, err := conn.Request("$JS.API.STREAM.DELETE.coir-7", nil, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Ready(t.Context(), tr); err == nil || !strings.Contains(err.Error(), "the stream coir-7: ") ||
+	if err := remote.Ready(t.Context(), tr); err == nil || !strings.Contains(err.Error(), "the stream coir-7 does not exist any more") ||
 		strings.Contains(err.Error(), "coir-queues") {
 		t.Errorf("without a stream: %v", err)
 	}

@@ -25,7 +25,11 @@ func (t *Transport) opened(name string) (*queue, error) {
 	if len(t.weak) > 0 { // this may be temporary
 		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, errors.Join(slices.Collect(maps.Values(t.weak))...))
 	}
-	if q := t.queues[name]; q != nil {
+	q := t.queues[name]
+	if q != nil && t.gone[q.stream] != nil {
+		return nil, fmt.Errorf("%w: %w", remote.ErrUnavailable, t.gone[q.stream])
+	}
+	if q != nil {
 		return q, nil
 	}
 	return nil, fmt.Errorf("nats: the queue %s has not been opened: call Open first", name)
@@ -72,7 +76,10 @@ func (t *Transport) listed(name string, capacity int) *client.Msg {
 }
 
 func (t *Transport) newQueue(name string, capacity int) *queue {
-	return &queue{t: t, name: name, capacity: capacity, subject: t.subject("q", strconv.Itoa(capacity), token(name))}
+	return &queue{
+		t: t, name: name, capacity: capacity, stream: t.queueConfig(capacity).Name,
+		subject: t.subject("q", strconv.Itoa(capacity), token(name)),
+	}
 }
 
 // openStream makes a stream, unless it exists, and checks what the stream guarantees.
@@ -95,6 +102,7 @@ func (t *Transport) openStream(ctx context.Context, config jetstream.StreamConfi
 	}
 	t.mu.Lock()
 	t.streams[config.Name] = true
+	delete(t.gone, config.Name)
 	t.mu.Unlock()
 	return nil
 }
@@ -257,7 +265,7 @@ func (t *Transport) Len(ctx context.Context, name string) (int, error) {
 // askCount asks for the number of messages of a queue: see request.count.
 func (t *Transport) askCount(q *queue) (*request, error) {
 	return t.answers.send(&client.Msg{
-		Subject: "$JS.API.STREAM.INFO." + t.queueConfig(q.capacity).Name,
+		Subject: "$JS.API.STREAM.INFO." + q.stream,
 		Data:    fmt.Appendf(nil, `{"subjects_filter":%q}`, q.subject),
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,8 @@ type Transport struct {
 
 	mu       sync.Mutex       // guards the fields below; not held during waits
 	weak     map[string]error // streams that now guarantee less than at first
-	streams  map[string]bool
+	gone     map[string]error // streams that were deleted
+	streams  map[string]bool  // false if the stream was deleted
 	queues   map[string]*queue
 	subjects map[string]*queue // by the subjects of their messages and their ends
 	intakes  map[consumerKey]*intake
@@ -60,8 +62,8 @@ func New(ctx context.Context, nc *client.Conn, opts ...Option) (*Transport, erro
 			prefix: "coir", group: "default", replicas: 3, lease: 30 * time.Second, window: 2 * time.Minute, sync: "coir.sync",
 		},
 		nc: nc, reconnected: make(chan struct{}, 1), lists: map[int]*list{},
-		weak: map[string]error{}, streams: map[string]bool{}, queues: map[string]*queue{}, subjects: map[string]*queue{},
-		intakes: map[consumerKey]*intake{}, warned: map[string]bool{},
+		weak: map[string]error{}, gone: map[string]error{}, streams: map[string]bool{}, queues: map[string]*queue{},
+		subjects: map[string]*queue{}, intakes: map[consumerKey]*intake{}, warned: map[string]bool{},
 	}
 	for _, o := range opts {
 		o(&t.set)
@@ -115,10 +117,11 @@ func (t *Transport) Close() bool {
 		in.close()
 	}
 	for _, q := range queues {
-		q.giveBack()
+		_, ds := q.giveBack()
+		nakAll(ds)
 	}
 	for _, s := range t.subs {
-		_ = s.Unsubscribe()
+		t.answers.unsubscribe(s)
 	}
 	t.ended.Wait()
 	return first
@@ -156,7 +159,11 @@ func (t *Transport) attend(changed chan client.Status) {
 		for _, q := range t.queues {
 			q.suspect() // an end may have been missed
 		}
+		intakes := slices.Collect(maps.Values(t.intakes))
 		t.mu.Unlock()
+		for _, in := range intakes {
+			go in.renew() // this goroutine does not call nats.go, so that it learns of the next loss at once
+		}
 		select {
 		case t.reconnected <- struct{}{}:
 		default:
@@ -220,6 +227,10 @@ func (t *Transport) inspect() {
 // checkAgain checks the lists of consumers, and all streams. While a stream promises less than before, operations of
 // queues and Put return remote.ErrUnavailable. If checkAgain cannot read the promise of a stream, it keeps the last
 // one.
+//
+// Operations return ErrUnavailable too while their stream does not exist. A process does not make such a stream again
+// while it runs, because that would hide that values are lost. It is made again by Open, and so by any process that
+// starts.
 func (t *Transport) checkAgain() {
 	ctx, cancel := context.WithTimeout(t.life, 2*checkEvery)
 	defer cancel()
@@ -232,16 +243,46 @@ func (t *Transport) checkAgain() {
 	t.mu.Unlock()
 	for _, name := range names {
 		m, err := t.check(ctx, name)
-		t.mu.Lock()
 		switch {
-		case err == nil && m < t.meaning:
-			t.weak[name] = fmt.Errorf("nats: the stream %s was %v, and is now only %v: check the settings of its servers",
-				name, t.meaning, m)
 		case err == nil:
-			delete(t.weak, name)
+			t.exists(name, m)
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			t.isGone(name)
 		}
-		t.mu.Unlock()
 	}
+}
+
+// exists records what a stream promises now.
+func (t *Transport) exists(name string, m remote.Meaning) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.streams[name]; ok {
+		t.streams[name] = true
+	}
+	delete(t.gone, name)
+	delete(t.weak, name)
+	if m < t.meaning {
+		t.weak[name] = fmt.Errorf("nats: the stream %s was %v, and is now only %v: check the settings of its servers",
+			name, t.meaning, m)
+	}
+}
+
+// isGone records that a stream was deleted.
+func (t *Transport) isGone(name string) {
+	err := errGone(name)
+	t.mu.Lock()
+	if _, ok := t.streams[name]; ok {
+		t.streams[name] = false
+	}
+	t.gone[name] = err
+	t.mu.Unlock()
+	t.warnOnce(err.Error())
+}
+
+// errGone returns the error of a stream that was deleted.
+func errGone(name string) error {
+	return fmt.Errorf("nats: the stream %s does not exist any more: it was deleted, or its servers have lost it, with the "+
+		"values that it stored: restart a process that uses it, which makes it again", name)
 }
 
 // Info implements [remote.Transport].
@@ -374,11 +415,13 @@ func apiError(what string, err error) error {
 // check reads what a stored message of a stream means: it looks at the number of servers, and at the setting of each
 // server.
 func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, error) {
+	own := "" // the server that this process is connected to
 	info, err := coir.Blocking(ctx, func() (*jetstream.StreamInfo, error) {
 		s, err := t.js.Stream(ctx, stream)
 		if err != nil {
 			return nil, err
 		}
+		own = t.nc.ConnectedServerName()
 		return s.CachedInfo(), nil
 	})
 	if err != nil {
@@ -391,7 +434,7 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 			peers[p.Name] = false
 		}
 	} else {
-		peers[t.nc.ConnectedServerName()] = false
+		peers[own] = false
 	}
 	if len(peers) < info.Config.Replicas { // some are not known yet, or not running
 		return 0, fmt.Errorf("nats: %d of the %d servers of the stream %s are known: %w", len(peers), info.Config.Replicas, stream,
@@ -416,10 +459,15 @@ func (t *Transport) check(ctx context.Context, stream string) (remote.Meaning, e
 func (t *Transport) allSync(ctx context.Context, peers map[string]bool) (bool, error) {
 	got := coir.NewChan[*client.Msg](coir.Unbounded)
 	inbox := t.nc.NewInbox()
-	sub, err := t.nc.Subscribe(inbox, func(m *client.Msg) { _ = got.TrySend(m) })
-	if err == nil {
-		defer func() { _ = sub.Unsubscribe() }()
-		err = t.nc.PublishRequest(t.set.sync, inbox, []byte(`{"config":true}`))
+	sub, err := coir.Blocking(ctx, func() (*client.Subscription, error) {
+		sub, err := t.nc.Subscribe(inbox, func(m *client.Msg) { _ = got.TrySend(m) })
+		if err == nil {
+			err = t.nc.PublishRequest(t.set.sync, inbox, []byte(`{"config":true}`))
+		}
+		return sub, err
+	})
+	if sub != nil {
+		defer t.answers.unsubscribe(sub)
 	}
 	if err != nil {
 		return false, fmt.Errorf("nats: ask the servers whether they sync: %w: %w", remote.ErrUnavailable, err)
@@ -482,7 +530,7 @@ func (t *Transport) Serve(ctx context.Context, subject string, f func(data []byt
 		return nil, serveError(subject, err)
 	}
 	asked, err := t.nc.QueueSubscribe(t.path("r", subject), "one", func(m *client.Msg) { _ = m.Respond(f(m.Data)) })
-	s := server{told, asked}
+	s := server{&t.answers, [2]*client.Subscription{told, asked}}
 	if err == nil { // the server must know the subscriptions when Serve returns
 		err = t.flush(ctx)
 	}
@@ -519,13 +567,16 @@ func serveError(subject string, err error) error {
 }
 
 // server has the subscriptions of a Serve.
-type server [2]*client.Subscription
+type server struct {
+	a    *answers
+	subs [2]*client.Subscription
+}
 
 // Close implements io.Closer.
 func (s server) Close() error {
-	for _, sub := range s {
+	for _, sub := range s.subs {
 		if sub != nil {
-			_ = sub.Unsubscribe() // fails only if the connection has ended
+			s.a.unsubscribe(sub)
 		}
 	}
 	return nil
