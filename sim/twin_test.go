@@ -132,13 +132,13 @@ func TestTwins(t *testing.T) {
 		want string
 		opts []Option
 	}{
-		{"lost update", KindError, readThenWrite, "after step 6 right ran on (lock mu, at sim/twin_test.go:19); " +
-			"in the schedule that passes, left ran (unlock mu, at sim/twin_test.go:21)", nil},
+		{"lost update", KindError, readThenWrite, "after step 6 right ran on (lock mu, at sim/twin_test.go:20); " +
+			"in the schedule that passes, left ran (unlock mu, at sim/twin_test.go:22)", nil},
 		{"deadlock", KindDeadlock, crossed, "after step 8 lock[1] ran on (recv b, at sim/report_test.go:75); " +
 			"in the schedule that passes, lock[0] ran (recv b, at sim/report_test.go:75)", nil},
-		{"select", KindError, dropping, "after step 9 worker received from quit in a select, at sim/twin_test.go:75; " +
-			"in the schedule that passes, worker received from jobs in a select, at sim/twin_test.go:75", nil},
-		{"fault", KindError, aborting, "after step 5 the fault abort happened; " +
+		{"select", KindError, dropping, "after step 9 worker received from quit in a select, at sim/twin_test.go:76; " +
+			"in the schedule that passes, worker received from jobs in a select, at sim/twin_test.go:76", nil},
+		{"fault", KindError, aborting, "after step 4 the fault abort happened; " +
 			"in the schedule that passes, the fault abort did not happen", []Option{WithFaults("abort")}},
 		{"time", KindError, impatient, "after step 5 time went on, to 1s; " +
 			"in the schedule that passes, reader ran (start)", []Option{WithClock(ClockRacing)}},
