@@ -68,7 +68,8 @@ type strategy struct {
 
 // strategies are all values of -strategy. The first is the default.
 var strategies = []strategy{
-	{name: "default", doc: "several of those below in turn"},
+	{name: "default", doc: "several in turn: those below except dpor, and random orders in which a few goroutines stop " +
+		"for long"},
 	{name: "random", doc: "at random: each choice is equally likely"},
 	{name: "uniform", doc: "at random: each order is equally likely"},
 	{name: "pct", doc: "at random: runs the goroutine with the highest random priority, and " +

@@ -73,6 +73,8 @@ func Again(s Strategy) bool {
 		return s.Begin(s.number)
 	case *pct:
 		return s.Begin(s.number)
+	case *delay:
+		return s.Begin(s.number)
 	}
 	return false
 }

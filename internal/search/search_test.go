@@ -194,6 +194,42 @@ func (m model) Events(events []Event[int], end int) []Event[int] {
 	return append(events, m.w.log[:end]...)
 }
 
+// An actor that is stopped once does the rest after the other actor has ended. A random walk almost never does that.
+func TestDelayStopsForLong(t *testing.T) {
+	for _, c := range []struct {
+		strategy Strategy
+		min, max int
+	}{{Random(1, 0), 0, 20}, {Delay(1, 0, 1), 50, 900}} {
+		w, n := new(threads), 0
+		for schedule := range 1000 {
+			c.strategy.Begin(schedule)
+			if order := w.run(c.strategy, 10, 20); order[0] == '0' && order[25:] == "00000" {
+				n++
+			}
+		}
+		if n < c.min || n > c.max {
+			t.Errorf("%s: the actor is stopped in %d of 1000 schedules", c.strategy.Name(), n)
+		}
+	}
+}
+
+// A stopped actor continues when the only other one yields.
+func TestDelayGivesWay(t *testing.T) {
+	s := Delay(1, 0, 16)
+	s.Begin(0)
+	w := &threads{ways: []int{0, 1}}
+	for range 40 { // one of them is stopped
+		s.Choose(&Fork{N: 2, Keep: true, World: w})
+	}
+	chosen := map[int]bool{}
+	for range 40 {
+		chosen[s.Choose(&Fork{N: 2, Yields: true, World: w})] = true
+	}
+	if len(chosen) != 2 {
+		t.Errorf("it chose only %v", chosen)
+	}
+}
+
 func TestPCTGivesWay(t *testing.T) {
 	s := PCT(1, 1)
 	s.Begin(0)

@@ -104,58 +104,40 @@ func (s *random) Choose(f *Fork) int {
 // PCT gives actors random priorities and always lets the actor with the highest continue, except at depth-1 random
 // places, where the running actor falls below all others. It finds bugs that need few switches at the right places, and
 // starvation.
-func PCT(seed uint64, depth int) Strategy { return &pct{seed: seed, depth: max(depth, 1), length: 32} }
+func PCT(seed uint64, depth int) Strategy { return &pct{seed: seed, places: newPlaces(depth - 1)} }
 
 type pct struct {
 	seed   uint64
-	depth  int
-	length int // the longest schedule so far: changes are spread over it
 	rng    RNG
+	places places
 	prio   [1024]uint64
-	change [16]int
 	low    uint64
-	asked  int
 	number int // of the schedule
 }
-
-// An actor that polls could keep the highest priority forever. So priorities end after fairAfter decisions, and longer
-// schedules do not count when the places of changes are drawn.
-const fairAfter = 20000
 
 func (s *pct) Name() string { return "pct" }
 
 func (s *pct) Begin(schedule int) bool {
-	if s.asked < fairAfter && schedule != s.number {
-		s.length = max(s.length, s.asked)
-	}
-	s.asked, s.number = 0, schedule
 	s.rng.Of(s.seed, schedule)
 	for i := range s.prio {
 		s.prio[i] = s.rng.Next() | 1<<63
 	}
-	for i := range min(s.depth-1, len(s.change)) {
-		s.change[i] = s.rng.Below(s.length)
-	}
-	s.low = 1 << 62
+	s.places.draw(&s.rng, schedule == s.number)
+	s.number, s.low = schedule, 1<<62
 	return true
 }
 
 //go:norace
 func (s *pct) Choose(f *Fork) int {
-	if s.asked >= fairAfter || f.World.Actor(0) == Value {
+	if s.places.isLong() || f.World.Actor(0) == Value {
 		return s.rng.Below(f.N)
 	}
 	if f.Yields {
 		s.lower(f.World.Actor(f.N - 1))
 	}
-	if f.Keep {
-		for _, at := range s.change[:min(s.depth-1, len(s.change))] {
-			if at == s.asked {
-				s.lower(f.World.Actor(0))
-			}
-		}
+	if s.places.meet(f) {
+		s.lower(f.World.Actor(0))
 	}
-	s.asked++
 	best, high := 0, uint64(0)
 	for i := range f.N {
 		a := f.World.Actor(i)
@@ -173,6 +155,126 @@ func (s *pct) Choose(f *Fork) int {
 func (s *pct) lower(actor int) {
 	s.low--
 	s.prio[actor%len(s.prio)] = s.low
+}
+
+// Delay is like Random, but stops the running actor at each of n random places, until no other actor can continue, or
+// until one yields. It finds bugs that need an actor to stop at one place while others do much.
+func Delay(seed uint64, keep, n int) Strategy {
+	return &delay{random: random{seed: seed, keep: keep}, places: newPlaces(n)}
+}
+
+type delay struct {
+	random
+	places  places
+	stopped [1024]bool
+}
+
+func (*delay) Name() string { return "delay" }
+
+func (s *delay) Begin(schedule int) bool {
+	again := schedule == s.number
+	s.random.Begin(schedule)
+	s.places.draw(&s.rng, again)
+	s.stopped = [1024]bool{}
+	return true
+}
+
+//go:norace
+func (s *delay) Choose(f *Fork) int {
+	if s.places.isLong() || f.World.Actor(0) == Value {
+		return s.rng.Below(f.N)
+	}
+	if f.Yields {
+		for i := range f.N {
+			s.stop(f.World.Actor(i), false)
+		}
+	}
+	if s.places.meet(f) {
+		s.stop(f.World.Actor(0), true)
+	}
+	ways, actors := 0, 0 // those that are not stopped
+	for i := range f.N {
+		if a := f.World.Actor(i); !s.isStopped(a) {
+			if ways++; a >= 0 {
+				actors++
+			}
+		}
+	}
+	if ways == f.N {
+		return s.random.Choose(f)
+	}
+	if actors == 0 {
+		k := s.rng.Below(f.N)
+		s.stop(f.World.Actor(k), false)
+		return k
+	}
+	if f.Keep && !s.isStopped(f.World.Actor(0)) && s.rng.Below(100) < s.keep {
+		return 0
+	}
+	i := 0
+	for k := s.rng.Below(ways); ; i++ {
+		if !s.isStopped(f.World.Actor(i)) {
+			if k == 0 {
+				return i
+			}
+			k--
+		}
+	}
+}
+
+//go:norace
+func (s *delay) stop(actor int, on bool) {
+	if actor >= 0 {
+		s.stopped[actor%len(s.stopped)] = on
+	}
+}
+
+//go:norace
+func (s *delay) isStopped(actor int) bool { return actor >= 0 && s.stopped[actor%len(s.stopped)] }
+
+// places are random places of a schedule. Only forks at which the running actor could continue count: at others it has
+// stopped anyway, and programs with many goroutines that wait for each other, such as servers, have many of these.
+type places struct {
+	n      int
+	at     [16]int
+	length int // of the longest schedule so far: places are spread over it
+	met    int // forks that count
+	asked  int // all forks
+}
+
+func newPlaces(n int) places { return places{n: min(max(n, 0), 16), length: 32} }
+
+// An actor that polls could have the highest priority, or poll for what an actor does that is stopped. So a schedule is
+// random after fairAfter forks, and such a schedule does not count when places are drawn.
+const fairAfter = 20000
+
+// draw draws the places of the next schedule, or of the same one again.
+func (p *places) draw(rng *RNG, again bool) {
+	if !p.isLong() && !again {
+		p.length = max(p.length, p.met)
+	}
+	p.met, p.asked = 0, 0
+	for i := range p.n {
+		p.at[i] = rng.Below(p.length)
+	}
+}
+
+//go:norace
+func (p *places) isLong() bool { return p.asked >= fairAfter }
+
+// meet counts a fork, and reports whether it is one of the places.
+//
+//go:norace
+func (p *places) meet(f *Fork) (is bool) {
+	p.asked++
+	if !f.Keep {
+		return false
+	}
+	for i := range p.n {
+		is = is || p.at[i] == p.met
+	}
+	p.met++
+	return is
 }
 
 // Turns takes turns among strategies, of any type.

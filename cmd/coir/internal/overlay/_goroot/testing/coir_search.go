@@ -28,8 +28,8 @@ func (set *coirSettings) search() search.Strategy {
 	set.all = search.Exhaustive(set.bound)
 	return search.Portfolio(
 		search.Plain(),
-		search.Random(seed, 0), set.all, search.PCT(seed, 2), search.Random(seed+1, 50), search.PCT(seed+1, 3),
-		search.Random(seed+2, 90), search.Random(seed+3, 0), search.PCT(seed+2, 1), search.Random(seed+4, 50),
+		search.Random(seed, 0), set.all, search.Delay(seed, 0, 2), search.Uniform(seed), search.Delay(seed+1, 50, 2),
+		search.PCT(seed, 3), search.Random(seed+1, 50), search.Delay(seed+2, 50, 2), search.PCT(seed+1, 4),
 	)
 }
 
