@@ -106,7 +106,7 @@ func onGitHub(t *testing.T, workspace string) string {
 }
 
 const bankOnGitHub = `::error file=cmd/coir/testdata/bank/bank_test.go,line=16,title=TestTransfer (bank)::` +
-	`deadlock in schedule 17 (seed 17), shrunk to 1 switch%0A` +
+	`deadlock in schedule 4 (seed 4), shrunk to 1 switch%0A` +
 	`TestTransfer waits for wg, at bank_test.go:28%0A` +
 	`bank_test.go:26 waits to lock to.mu (mutex#2), held by bank_test.go:27 since step 7 ` +
 	`(at bank_test.go:14, as from.mu), at bank_test.go:16%0A` +
@@ -119,12 +119,12 @@ const bankOnGitHub = `::error file=cmd/coir/testdata/bank/bank_test.go,line=16,t
 const bankSummary = "## coir test\n" + `
 | package | tests | schedules | verdict |
 |---|--:|--:|---|
-| bank | 1 | 17 | FAIL |
+| bank | 1 | 4 | FAIL |
 
 ### TestTransfer (bank)
 
 FENCE
-deadlock in schedule 17 (seed 17), shrunk to 1 switch
+deadlock in schedule 4 (seed 4), shrunk to 1 switch
 TestTransfer waits for wg, at bank_test.go:28
 bank_test.go:26 waits to lock to.mu (mutex#2), held by bank_test.go:27 since step 7 (at bank_test.go:14, as from.mu), at bank_test.go:16
 bank_test.go:27 waits to lock to.mu (mutex#1), held by bank_test.go:26 since step 5 (at bank_test.go:14, as from.mu), at bank_test.go:16

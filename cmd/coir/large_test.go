@@ -39,7 +39,7 @@ func TestLargeReports(t *testing.T) {
 // sameReport compares the report of a test with its golden file.
 func sameReport(t *testing.T, test string, o *events.Failure) {
 	t.Helper()
-	if o.Steps < 300 {
+	if o.Steps < 200 {
 		t.Errorf("%s: %d steps", test, o.Steps)
 	}
 	for line := range strings.Lines(o.Report) {
