@@ -162,8 +162,8 @@ func TestPoolsHaveTheirOwnWords(t *testing.T) {
 	}
 }
 
-// Objects without names are one line, and so are the fibers that wait for them. One that a problem is about has a line of
-// its own, and the text of a problem is not cut.
+// Objects without names are one line, and so are the fibers that wait for them. One that a problem is about has a line
+// of its own, and the text of a problem is not cut.
 func TestTextOfObjectsWithoutNames(t *testing.T) {
 	s, why := unnamed()
 	var b strings.Builder

@@ -172,9 +172,8 @@ func stuck(t *testing.T, bug string) string {
 	return at
 }
 
-// steady replaces the parts of a screen that differ from run to run. Times become T, and numbers N. A fiber that holds
-// its worker becomes busy, because the snapshot shows it as running or as blocking, depending on other fibers. Columns
-// become two spaces apart, because the lengths of numbers differ, and the explanations are wrapped again.
+// steady replaces the parts of a screen that differ from run to run. Times become T, and numbers N. Columns become two
+// spaces apart, because the lengths of numbers differ, and the explanations are wrapped again.
 func steady(screen string) string {
 	table := false
 	var lines []string
@@ -213,8 +212,7 @@ func replace(text string) string {
 		{`process \d+`, "process N"}, {`localhost:\d+`, "localhost:N"}, {`\d\d:\d\d:\d\d`, "T"},
 		{`; \d+ workers?, .*`, "; N workers"},
 		{`\b\d+(\.\d+)?(ms|s|m\d+s|m)\b`, "T"}, {`\.go:\d+`, ".go:N"}, {`#\d+`, "#N"}, {`fiber \d+,`, "fiber N,"},
-		{`worker\[\d\]`, "worker[N]"}, {`order\[\d+\]`, "order[N]"}, {`(\S) {2,}`, "$1  "}, {`\b(running|blocking)\b`, "busy"},
-		{`(, \d busy)+`, ", N busy"},
+		{`worker\[\d\]`, "worker[N]"}, {`order\[\d+\]`, "order[N]"}, {`(\S) {2,}`, "$1  "},
 	} {
 		text = regexp.MustCompile(r.from).ReplaceAllString(text, r.to)
 	}
