@@ -22,6 +22,9 @@ func outcome(what string, err error) error {
 		return nil
 	case errors.As(err, &refused) && refused.Code == "42P01", errors.As(err, &refused) && refused.Code == "3F000":
 		return fmt.Errorf("postgres: %s: the tables are not there: run the statements of postgres.SQL: %w", what, err)
+	case errors.As(err, &refused) && refused.Code == "P0002":
+		return fmt.Errorf("postgres: %s: the queue is not in the tables any more: somebody has deleted it, or made the "+
+			"tables again: restart the process, which opens it again: %w", what, err)
 	case errors.As(err, &refused) && !canPass(refused.Code):
 		return fmt.Errorf("postgres: %s: %w", what, err)
 	case errors.Is(err, pgx.ErrTxCommitRollback):

@@ -61,6 +61,10 @@ func TestReady(t *testing.T) {
 			t.Errorf("without the table of messages: %v", err)
 		}
 		exec(t, pool, "alter table coir.gone rename to message")
+		exec(t, pool, "delete from coir.queue where name = 'orders'")
+		if err := c.Send(ctx, 8); err == nil || !strings.Contains(err.Error(), "the queue is not in the tables any more") {
+			t.Errorf("without its row: %v", err)
+		}
 		return nil
 	})
 	if err != nil {
