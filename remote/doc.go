@@ -1,6 +1,7 @@
 // Package remote provides channels whose ends are in different processes, and promises whose results are stored under a
-// key. The values go through a [Transport]: package remote/nats has one on NATS, and package memory has one for tests.
-// Package remote/ticket has tickets that any replica of a service can complete.
+// key. The values go through a [Transport]: package remote/nats has one on NATS, package remote/postgres one on
+// PostgreSQL, and package memory one for tests. Package remote/ticket has tickets that any replica of a service can
+// complete.
 //
 //	orders, err := remote.Durable[Order](ctx, n, transport, "orders", 64)
 //	...

@@ -314,7 +314,8 @@ var quoted = map[string][]string{
 	"guide/production.md": {"production_test.go"},
 	"guide/remote.md": {
 		"../../remote/guide_test.go", "../../remote/postgres/guide_test.go",
-		"../../remote/nats/examples/orders/main.go", "../../remote/nats/examples/orders/orders_test.go",
+		"../../remote/nats/examples/orders/first/main.go", "../../remote/nats/examples/orders/main.go",
+		"../../remote/nats/examples/orders/orders_test.go",
 		"../../remote/postgres/internal/guide/guide_test.go",
 	},
 	"guide/reports.md": {"reports_test.go", "../../cmd/coir/testdata/three/three_test.go"},

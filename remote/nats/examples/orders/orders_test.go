@@ -17,7 +17,7 @@ import (
 // twice. If one were lost, the test would fail with a deadlock.
 func TestOrders(t *testing.T) {
 	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
-		broker := memory.New()
+		broker := memory.New(memory.WithCalmStart()) // no faults before the first order
 		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
 			received := coir.NewChan[string](coir.Unbounded, coir.WithName("received"))
 			n.Go("receiver", func(ctx context.Context) error {
