@@ -61,13 +61,9 @@ func TestReady(t *testing.T) {
 			t.Errorf("without the table of messages: %v", err)
 		}
 		exec(t, pool, "alter table coir.gone rename to message")
-		exec(t, pool, "delete from coir.queue")
-		exec(t, pool, "delete from coir.message")
-		_, errRecv := c.Recv(ctx)
-		for _, err := range []error{c.Send(ctx, 8), errRecv} {
-			if err == nil || !strings.Contains(err.Error(), "the queue is not in the tables any more") {
-				t.Errorf("without its row: %v", err)
-			}
+		exec(t, pool, "delete from coir.queue where name = 'orders'")
+		if err := c.Send(ctx, 8); err == nil || !strings.Contains(err.Error(), "the queue is not in the tables any more") {
+			t.Errorf("without its row: %v", err)
 		}
 		return nil
 	})
