@@ -208,7 +208,10 @@ func (g *glimpse) look(t *sched.Task, rt *Runtime, stacks bool) bool {
 	place, since := t.Place()
 	switch place {
 	case sched.OnWorker, sched.Held:
-		g.state, g.call = snapshot.StateRunning, callText(t.Activity())
+		g.state = snapshot.StateRunning
+		if rt.policy == nil { // a policy lets one fiber run at a time, which is the caller or stands still
+			g.call = callText(t.Activity())
+		}
 		if g.call != "" && g.call != computing || g.call == "" && place == sched.Held {
 			g.state = snapshot.StateBlocking
 		}
