@@ -9,9 +9,9 @@ import (
 	"github.com/coir-go/coir/internal/report"
 )
 
-// A server of net/http recovers a panic of a handler. The client then gets an error such as EOF, which does not say what
-// happened, and a test that ignores the error passes. So the report of a schedule that fails names the panic, and a test
-// that passes has a note.
+// A server of net/http recovers a panic of a handler. The client then gets an error such as EOF, which does not say
+// what happened, and a test that ignores the error passes. So the report of a schedule that fails names the panic, and
+// a test that passes has a note.
 
 // recovered is the first panic of a schedule that net/http recovered.
 type recovered struct {
