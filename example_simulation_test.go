@@ -57,7 +57,7 @@ func ExampleSimulation() {
 	fmt.Println("with jams:", sim.Explore(program, sim.WithFaults("printer jam")).Failure.Text)
 	// Output:
 	// without faults: true
-	// with jams: 0 pages of 2
+	// with jams: 1 pages of 2
 }
 
 // Outside of a simulation, Simulated returns nil.

@@ -191,7 +191,7 @@ func (l Listing) lines(end string, contested []string, width int) (all []string)
 			add("...", name+" "+chart.Texts(steps, r.Steps)+": "+Times(r.Again))
 			continue
 		}
-		add(number, name+" "+s.Text+placeIn(s.Title, name))
+		add(number, said(name, s.Text)+placeIn(s.Title, name))
 	}
 	last := -1
 	if len(shown) > 0 {
@@ -207,6 +207,14 @@ func (l Listing) lines(end string, contested []string, width int) (all []string)
 		add("", end)
 	}
 	return all
+}
+
+// said returns the line of a step: who takes it, and its text. A handler is called what its first step says.
+func said(name, text string) string {
+	if name == text || strings.HasPrefix(name, text+" (") {
+		return name + " begins"
+	}
+	return name + " " + text
 }
 
 // shown returns the indexes of the rows to show, and how many actors without a row use a contested object.

@@ -134,7 +134,7 @@ func (c *table) write() {
 		case !slices.Contains(c.shown, s.Actor):
 			c.skip(&gap, s.Number-1)
 			gap.told = s.Number
-			text := c.Of[s.Actor].Label() + " " + s.Text
+			text := said(c.Of[s.Actor].Label(), s.Text)
 			if at := Place(s.Title); at != "" {
 				text += ", at " + at
 			}
