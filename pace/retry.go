@@ -55,16 +55,14 @@ func Retry(
 // pause waits for d before the call with the given number. Reports and snapshots show that, and err.
 func pause(ctx context.Context, d time.Duration, number int, err error) error {
 	now := coir.Now(ctx)
-	next := &attempt{number: number, at: now + min(d, maxTime-now)}
-	_, ended := coir.NewTimer(next, coir.WithName(brief(err.Error()))).Wait(ctx, 1)
+	next := &attempt{now + min(d, maxTime-now)}
+	// Snapshots read the name. The race detector does not see Sprintf write it.
+	_, ended := coir.NewTimer(next, coir.WithName(fmt.Sprintf("attempt %d, after: %s", number, brief(err)))).Wait(ctx, 1)
 	return ended
 }
 
 // attempt is the schedule of one wait of Retry.
-type attempt struct {
-	number int
-	at     time.Duration
-}
+type attempt struct{ at time.Duration }
 
 // Due implements coir.Schedule.
 //
@@ -76,24 +74,20 @@ func (a *attempt) Due(int, time.Duration) time.Duration { return a.at }
 //go:norace
 func (a *attempt) Take(int, time.Duration) int { return 0 }
 
-// Words implements coir.Schedule. A snapshot calls it, and only hidden synchronisation orders it after the call of
-// pause.
-//
-//go:norace
-func (a *attempt) Words(int) string { return fmt.Sprintf("before attempt %d, after:", a.number) }
+// Words implements coir.Schedule.
+func (a *attempt) Words(int) string { return "before" }
 
 // brief returns the first line of the text of an error, cut to a length that fits into a report.
-func brief(text string) string {
+func brief(err error) string {
 	const most = 80
-	line, _, more := strings.Cut(text, "\n")
+	line, _, more := strings.Cut(err.Error(), "\n")
 	if runes := []rune(line); len(runes) > most {
 		line, more = string(runes[:most]), true
 	}
 	if more {
 		line += "..."
 	}
-	// Sprint makes a copy that the race detector does not see being written, because snapshots read it.
-	return fmt.Sprint(cmp.Or(line, "an error without a text"))
+	return cmp.Or(line, "an error without a text")
 }
 
 // Permanent returns an error with the text of err, which [Retry] does not retry. It wraps err. Permanent(nil) is nil.

@@ -225,7 +225,7 @@ func (x *runner) run(ctx context.Context, proc process) *result {
 	switch {
 	case r.outcome == "":
 		r.died(err)
-	case r.failure != nil && r.failure.kind == coir.KindRecovered && !x.job.replays():
+	case r.failure != nil && r.failure.kind == coir.KindRecovered && proc.replay != "" && !x.job.replays():
 		r.outcome, r.failure = coir.VerdictPass, nil
 	case r.outcome == coir.VerdictSlow:
 		slow := r.record

@@ -158,6 +158,7 @@ func price(ctx context.Context, p purchase) (purchase, error) {
 func sell(next func(ctx context.Context) (purchase, error), store func(ctx context.Context, p purchase) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop)                        // so that a second signal ends the process
 	work, cancel := coir.WithGrace(ctx, 10*time.Second) // ends 10 s after the signal
 	defer cancel()
 	orders := stream.Until(ctx, stream.FromFunc(next)) // ends at the signal

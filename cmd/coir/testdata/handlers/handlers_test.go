@@ -47,6 +47,8 @@ func TestPay(t *testing.T) {
 }
 
 // The test ignores the errors.
+//
+// Expect: recovered
 func TestIgnores(*testing.T) {
 	_, handler := newShop()
 	server := httptest.NewServer(handler)
@@ -55,6 +57,8 @@ func TestIgnores(*testing.T) {
 }
 
 // A server of HTTP/2 recovers the panic, too.
+//
+// Expect: recovered
 func TestHTTP2(*testing.T) {
 	_, handler := newShop()
 	server := httptest.NewUnstartedServer(handler)
@@ -62,6 +66,17 @@ func TestHTTP2(*testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	_, _ = errs(server)
+}
+
+// The handler panics in each order.
+func TestAlways(*testing.T) {
+	s, handler := newShop()
+	close(s.payments)
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	if resp, err := server.Client().Get(server.URL + "/pay"); err == nil {
+		_ = resp.Body.Close()
+	}
 }
 
 // A handler may end a request in this way, and net/http does not log it.

@@ -95,6 +95,7 @@ func (p *pipeline) each(ctx context.Context, from *coir.Chan[order], do func(ord
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // so that a second signal ends the process
 	var acked, stored, kept atomic.Int64
 	p := pipeline{
 		next: func(ctx context.Context) (order, error) {

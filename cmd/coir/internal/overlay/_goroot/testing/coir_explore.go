@@ -174,7 +174,7 @@ type coirSearch struct {
 func (x *coirExplorer) newSearch(plain *coirRun) *coirSearch {
 	x.count, x.racing, x.repeated, x.leftBehind, x.touched, x.skips = 0, 0, 0, 0, 0, 0
 	x.shrinks, x.ranSaved, x.ranToken, x.ranKept = 0, 0, 0, 0
-	x.recovered, x.recovery = 0, nil
+	x.recovered, x.recovery, x.recovers = 0, nil, plain.Recovered == 0
 	x.began = time.Now()
 	s := &coirSearch{
 		strategy: coirSet.search(), kept: coirReadKept(coirSet.kept, x.failed(), coirSet.seed),
@@ -321,7 +321,6 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 	if s.slowLast && x.searchSlowly() {
 		return
 	}
-	x.shrinkRecovery()
 	if never := coirNever(); never != nil {
 		x.recordNever(never)
 		x.t.Fail()

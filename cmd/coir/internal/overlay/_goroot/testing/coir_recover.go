@@ -1,12 +1,12 @@
 package testing
 
-import (
-	"internal/coir"
-	"internal/replay"
-)
+import "internal/replay"
 
-// coirRecovery describes the first schedule of a search in which a handler panicked, and net/http recovered that. The
-// command prints it as a note if the test passes.
+// A schedule in which a handler panics, and net/http recovers that, fails, unless the handler panics in the plain
+// schedule too: such a test probably wants the panic, and gets a note.
+
+// coirRecovery describes the first schedule of a search in which a handler panicked. The command prints it as a note if
+// the test passes.
 type coirRecovery struct {
 	config        coirConfig
 	script        []int
@@ -32,32 +32,6 @@ func (x *coirExplorer) noteRecovered(r *coirRun) {
 		f.token = coirEncode(f.config, f.script, r.Hash)
 	}
 	x.recovery = f
-}
-
-// shrinkRecovery shrinks the schedule of the note about a panic of a handler, which makes its token shorter.
-func (x *coirExplorer) shrinkRecovery() {
-	f := x.recovery
-	if f == nil || f.token == "" || replay.Switches(f.script) == 0 || coirSet.shrink <= 0 {
-		return
-	}
-	defer x.during(coirRepeats)()
-	x.recovers = true
-	defer func() { x.recovers = false }()
-	again := func(script []int) (r coirRun) {
-		r = x.run(f.config.by(script))
-		x.leaks(&r)
-		return r
-	}
-	r := again(f.script)
-	if r.kind != coir.KindRecovered || r.touched() {
-		return
-	}
-	shrunk := newFailure(&r, f.found)
-	x.shrink(new(coirRecord), shrunk)
-	f.config = shrunk.config
-	if r = again(shrunk.script); r.kind == coir.KindRecovered && !r.LostDecision {
-		f.token = coirEncode(r.config, shrunk.script, r.Hash)
-	}
 }
 
 // record adds the note to a record.

@@ -105,7 +105,7 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 const coirShrinkOutside = 3 * time.Second
 
 // shrink searches for a shorter script that fails in the same way. If its time ends first, it adds that to rec. A
-// failure on a slow machine, which is usually only a note, has a fifth of the time, and so has a panic of a handler.
+// failure on a slow machine, which is usually only a note, has a fifth of the time.
 func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 	if coirSet.shrink <= 0 {
 		rec.add("unshrunk")
@@ -113,7 +113,7 @@ func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 	}
 	defer x.during(coirShrinks)()
 	most := coirSet.shrink
-	if x.slow || x.recovers {
+	if x.slow {
 		most /= 5
 	}
 	began, used, stopped, told := time.Now(), coirUsed(), false, false
