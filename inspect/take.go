@@ -255,8 +255,7 @@ type kept struct {
 	before, after room
 	now           room // for the snapshot that is being taken
 
-	kept   time.Time // when the newest of the two was kept
-	paired bool      // next was taken just now, because last is stale
+	kept time.Time // when the newest of the two was kept
 }
 
 // prepare makes room for a snapshot. A problem is explained by two snapshots that both show it. If those that are kept
@@ -265,12 +264,11 @@ type kept struct {
 // not look stuck, and Explain reports neither.
 func (k *kept) prepare(ctx context.Context, source Source, first time.Duration) error {
 	k.begin()
-	k.paired = false
 	if k.last != nil && time.Since(k.kept) < stale {
 		return nil
 	}
 	pause := first
-	if k.paired = k.last != nil; k.paired {
+	if k.last != nil {
 		pause = brief
 	}
 	s := (&collect{most: mostShown, room: &k.now}).from(source, false)
@@ -286,14 +284,18 @@ func (k *kept) prepare(ctx context.Context, source Source, first time.Duration) 
 	return nil
 }
 
-// explain explains a snapshot by the snapshots that are kept.
+// explain explains a snapshot by the snapshots that are kept. If last is stale, next shows what began after last was
+// taken. It may be too young to show that a fiber holds its worker.
 func (k *kept) explain(later *snapshot.Snapshot,
 	explain func(earlier, later *snapshot.Snapshot) []snapshot.Explanation) []snapshot.Explanation {
 	why := explain(k.last, later)
-	if !k.paired || k.next == nil {
+	if k.next == nil || later.Taken.Sub(k.last.Taken) < stale {
 		return why
 	}
-	why = append(why, unlike(explain(k.next, later), why)...)
+	since := slices.DeleteFunc(unlike(explain(k.next, later), why), func(e snapshot.Explanation) bool {
+		return slices.Contains(holdsWorker, e.Kind)
+	})
+	why = append(why, since...)
 	rank := func(e snapshot.Explanation) int {
 		if e.Certain {
 			return 0
@@ -302,6 +304,10 @@ func (k *kept) explain(later *snapshot.Snapshot,
 	}
 	slices.SortStableFunc(why, func(a, b snapshot.Explanation) int { return rank(a) - rank(b) })
 	return why
+}
+
+var holdsWorker = []snapshot.Problem{
+	snapshot.ProblemNeverYields, snapshot.ProblemStarved, snapshot.ProblemBlockingCalls,
 }
 
 // begin makes room for a snapshot.

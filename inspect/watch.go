@@ -185,17 +185,30 @@ func (w *watcher) look(ctx context.Context, of *watched) {
 	}
 }
 
-// reword gives explanations the texts of those of a later snapshot that are of the same kind, and have a fiber or an
-// object in common with them.
+// reword gives explanations the texts of those of a later snapshot: of the same kind, and with the most fibers and
+// objects in common.
 func reword(why, later []snapshot.Explanation) {
 	for i := range why {
+		one, most := &why[i], 0
 		for _, e := range later {
-			if len(unlike([]snapshot.Explanation{e}, why[i:i+1])) == 0 {
-				why[i].Text = e.Text
-				break
+			if e.Kind != one.Kind {
+				continue
+			}
+			if n := 2*common(one.Objects, e.Objects) + common(one.Fibers, e.Fibers); n > most {
+				one.Text, most = e.Text, n
 			}
 		}
 	}
+}
+
+// common returns how many numbers of a are in b.
+func common(a, b []uint64) (n int) {
+	for _, x := range a {
+		if slices.Contains(b, x) {
+			n++
+		}
+	}
+	return n
 }
 
 // log logs an explanation of a snapshot.
@@ -259,8 +272,9 @@ func each(ids []uint64, text func(uint64) string) []string {
 }
 
 // unlike returns the explanations not reported last time. An explanation was reported if one of the same kind had a
-// fiber or an object in common with it. For the kinds in passing it is enough that the texts differ only in numbers. An
-// explanation that has become certain is new.
+// fiber or an object in common with it; if the kind is about one object, such as a full channel, it must be the object.
+// For the kinds in passing it is enough that the texts differ only in numbers. An explanation that has become certain
+// is new.
 func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
 	type marks struct {
 		fibers, objects map[uint64]bool // true: of a certain explanation
@@ -284,7 +298,8 @@ func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
 	}
 	for _, e := range why {
 		m := known[e.Kind]
-		if m == nil || !knows(m.fibers, e.Certain, e.Fibers...) && !knows(m.objects, e.Certain, e.Objects...) &&
+		ofFibers := !slices.Contains(ofObject, e.Kind) || len(e.Objects) == 0
+		if m == nil || !(ofFibers && knows(m.fibers, e.Certain, e.Fibers...)) && !knows(m.objects, e.Certain, e.Objects...) &&
 			!(slices.Contains(passing, e.Kind) && knows(m.texts, e.Certain, withoutNumbers(e.Text))) {
 			news = append(news, e)
 		}
@@ -294,6 +309,11 @@ func unlike(why, told []snapshot.Explanation) (news []snapshot.Explanation) {
 
 // passing lists the kinds that concern other fibers and objects each time, although the cause is the same.
 var passing = []snapshot.Problem{snapshot.ProblemStarved, snapshot.ProblemBlockingCalls, snapshot.ProblemTicketOld}
+
+// ofObject lists the kinds that are about one object: a fiber may have a part in several such problems.
+var ofObject = []snapshot.Problem{
+	snapshot.ProblemChannelFull, snapshot.ProblemExhausted, snapshot.ProblemLockHeld, snapshot.ProblemTrouble,
+}
 
 // knows reports whether one of the keys is in a map of marks. If certain is set, only marks of certain explanations
 // count.

@@ -215,16 +215,17 @@ func TestWatchLogsAShortDeadlock(t *testing.T) {
 	})
 }
 
-// Who asks for the text every five seconds sees such a deadlock, too.
+// A text that is requested every five seconds shows such a deadlock, too, and so does a dump right after it.
 func TestTheTextShowsAShortDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := coir.NewRuntime()
 		h := inspect.Handler(inspect.WithSource(rt))
-		ask := func() string {
+		get := func(path string) string {
 			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/text", nil))
+			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, nil))
 			return w.Body.String()
 		}
+		ask := func() string { return get("/text") }
 		for round := range 3 {
 			if text := ask(); strings.Contains(text, "deadlock") {
 				t.Errorf("round %d: before the deadlock the text has\n%s", round, text)
@@ -238,6 +239,12 @@ func TestTheTextShowsAShortDeadlock(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			if text := ask(); !strings.Contains(text, "[deadlock] transfer[") {
 				t.Errorf("round %d: the text has\n%s", round, text)
+			}
+			for range 10 {
+				time.Sleep(70 * time.Millisecond)
+				if dump := get("/dump?stacks=1"); !strings.Contains(dump, `"deadlock"`) {
+					t.Errorf("round %d: the dump has\n%s", round, dump)
+				}
 			}
 			<-done
 			time.Sleep(3 * time.Second)

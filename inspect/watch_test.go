@@ -83,6 +83,9 @@ func TestWhatIsNewIsLogged(t *testing.T) {
 		{[]snapshot.Explanation{certain, full("it is still full", 3)}, "deadlock"}, // it is certain now
 		{[]snapshot.Explanation{cycle}, ""},
 		{nil, ""},
+		{[]snapshot.Explanation{{Kind: snapshot.ProblemChannelFull, Fibers: []uint64{1, 2}, Objects: []uint64{9}}}, "channel-full"},
+		{[]snapshot.Explanation{full("1 receives from the other full channel", 1)}, "channel-full"},
+		{nil, ""},
 		{[]snapshot.Explanation{certain, full("again", 3)}, "deadlock channel-full"},
 		{[]snapshot.Explanation{calls(10)}, "blocking-calls"},
 		{[]snapshot.Explanation{calls(11)}, ""}, // the text differs in numbers only
@@ -103,6 +106,18 @@ func TestWhatIsNewIsLogged(t *testing.T) {
 		if strings.Join(got, " ") != look.want {
 			t.Errorf("look %d logs %v, want %s", i, got, look.want)
 		}
+	}
+}
+
+// A problem gets the text with lines that is about it, although another problem has a fiber in common with it.
+func TestTextsOfTheSameProblem(t *testing.T) {
+	full := func(text string, object uint64, fibers ...uint64) snapshot.Explanation {
+		return snapshot.Explanation{Kind: snapshot.ProblemChannelFull, Text: text, Fibers: fibers, Objects: []uint64{object}}
+	}
+	why := []snapshot.Explanation{full("priced", 3, 1, 2), full("stored", 4, 2, 5), full("gone", 6, 7)}
+	reword(why, []snapshot.Explanation{full("stored, at main.go:9", 4, 2, 5), full("priced, at main.go:7", 3, 1, 2)})
+	if why[0].Text != "priced, at main.go:7" || why[1].Text != "stored, at main.go:9" || why[2].Text != "gone" {
+		t.Errorf("the texts are %+v", why)
 	}
 }
 
