@@ -370,7 +370,7 @@ func (p *pair) findChannelFull() {
 	gone := p.reported(ProblemReceiverGone, ProblemTrouble)
 	full := func(o *thing) bool {
 		return o.Cap > 0 && o.Len == o.Cap && o.before.Len == o.before.Cap && o.Received == o.before.Received &&
-			!gone[o.ID] && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastFull
+			!gone[o.ID] && !o.Oldest.IsZero() && (p.since(o.Oldest).d >= leastFull || p.stands(o))
 	}
 	if p.gap < leastGap {
 		return
@@ -382,6 +382,9 @@ func (p *pair) findChannelFull() {
 		text := fmt.Sprintf("%s %s to send to %s (full, %d of %d)%s%s", p.who(o.waiters),
 			pick(o.waiters, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
 		who, receivers := p.receivers(o)
+		if !strings.HasPrefix(who, "nothing") {
+			text += p.stood(o, "received")
+		}
 		p.tell(ProblemChannelFull, o.like(), text+"; "+who, append(slices.Clip(o.waiters), receivers...), o.Oldest, o.ID)
 	}
 }
@@ -420,7 +423,9 @@ func (p *pair) receivers(o *thing) (text string, all []int) {
 // deadlocks.
 func (p *pair) findExhausted() {
 	lent := func(o *thing) bool {
-		return o.Kind == pool && o.Len >= o.Cap && o.before.Len >= o.before.Cap && !o.Closed && p.stays(o)
+		moved := o.Received != o.before.Received || o.Sent != o.before.Sent
+		return o.Kind == pool && o.Len >= o.Cap && o.before.Len >= o.before.Cap && !o.Closed &&
+			(p.stays(o) || !moved && p.stands(o))
 	}
 	for _, o := range p.gather(WaitRecv, lent) {
 		p.tellExhausted(o, fmt.Sprintf("for a value of %s (%d of %d lent)", o.name(), o.Len, o.Cap), p.borrowers(o))
@@ -437,7 +442,7 @@ func (p *pair) tellExhausted(o *thing, want, who string) {
 		return
 	}
 	text := fmt.Sprintf("%s %s %s%s%s; %s", p.crowd(o.waiters), pick(o.waiters, "waits", "wait"), want,
-		p.line(o.waiters), p.lasts(o.Oldest, o.waiters), who)
+		p.line(o.waiters), p.lasts(o.Oldest, o.waiters)+p.stood(o, "given back"), who)
 	p.tell(ProblemExhausted, o.like(), text, o.waiters, o.Oldest, o.ID)
 }
 
@@ -506,6 +511,20 @@ func (p *pair) waitFor(o *thing) Wait {
 func (p *pair) stays(o *thing) bool {
 	return !o.Oldest.IsZero() && o.Oldest.Equal(o.before.Oldest) && o.Received == o.before.Received &&
 		o.Sent == o.before.Sent && p.since(o.Oldest).d >= leastFull
+}
+
+// stands reports whether fibers waited for an object in both snapshots, which are so far apart that an object from which
+// nothing was received between them is stuck. If waits have time limits, none of them need be a long one.
+func (p *pair) stands(o *thing) bool {
+	return p.gap >= leastFull && !o.Oldest.IsZero() && !o.before.Oldest.IsZero()
+}
+
+// stood says for how long nothing was done with an object, if its waits do not say so.
+func (p *pair) stood(o *thing, done string) string {
+	if p.since(o.Oldest).d >= leastFull {
+		return ""
+	}
+	return fmt.Sprintf("; nothing was %s for %s", done, span{p.gap, true})
 }
 
 // reported returns the objects that problems of these kinds were reported of.

@@ -827,6 +827,11 @@ func TestFullChannelsAreExplained(t *testing.T) {
 			edit(func(s *Snapshot) { s.Objects[0].Receiver, s.Objects[0].ReceiverBefore = 99, 2 }), []string{
 				"channel-full: producer waits to send to orders (full, 64 of 64) for 12s; fiber 99, which was the last to " +
 					"receive from it, has ended; consumer, which was the last but one to receive from it, runs (at shop/db.go:7)"}},
+		{"a channel that is full, with waits that time out", full, func(earlier, later *Snapshot) {
+			earlier.Taken = ago(8 * time.Second)
+			earlier.Objects[0].Oldest, later.Objects[0].Oldest = ago(9*time.Second), ago(time.Second)
+		}, []string{"channel-full: producer waits to send to orders (full, 64 of 64) for 1s; nothing was received for at " +
+			"least 8s; consumer, which was the last to receive from it, runs (at shop/db.go:7)"}},
 		{"a channel that is full, too soon to say", full, func(earlier, _ *Snapshot) { earlier.Taken = ago(99 * time.Millisecond) },
 			nil},
 		{"a channel that is full, and moves", full, func(_, later *Snapshot) { later.Objects[0].Received++ }, nil},
@@ -867,6 +872,15 @@ func TestExhaustedPoolsAndHeldLocksAreExplained(t *testing.T) {
 		{"a pool that was not exhausted", lent, func(earlier, _ *Snapshot) { earlier.Objects[0].Len-- }, nil},
 		{"a pool whose values are lent, not for long", lent,
 			edit(func(s *Snapshot) { s.Objects[0].Oldest = ago(4 * time.Second) }), nil},
+		{"a pool whose values are lent, with waits that time out", lent, func(earlier, later *Snapshot) {
+			earlier.Taken, later.Fibers = ago(8*time.Second), later.Fibers[11:]
+			earlier.Objects[0].Oldest, later.Objects[0].Oldest = ago(9*time.Second), ago(time.Second)
+		}, []string{"exhausted: get[11] waits for a value of connections (4 of 4 lent) for 1s; nothing was given back for at " +
+			"least 8s; coir does not know who has the values"}},
+		{"a pool that moves, with waits that time out", lent, func(earlier, later *Snapshot) {
+			earlier.Taken, later.Objects[0].Oldest = ago(8*time.Second), ago(time.Second)
+			later.Objects[0].Sent, later.Objects[0].Received = later.Objects[0].Sent+1, later.Objects[0].Received+1
+		}, nil},
 		{"a pool that is closed", lent, edit(func(s *Snapshot) { s.Objects[0].Closed = true }), nil},
 		{"a semaphore without permits", permits, nil, []string{"exhausted: load[0], load[1] wait to acquire limit, the oldest " +
 			"for 9s; coir does not know who has the permits"}},
