@@ -277,7 +277,7 @@ func beginningWith(t *testing.T, script []int, fn func(context.Context, *Sim), s
 
 func TestNoTwin(t *testing.T) {
 	f := found(t, KindError, doomed)
-	says(t, f, "  no schedule passes: all ")
+	says(t, f, "  the program fails in all its ")
 	saysNot(t, f, "diverges here", "=>")
 	f = found(t, KindError, func(_ context.Context, s *Sim) { s.Errorf("always") })
 	says(t, f, "  there was nothing to decide: the program fails in its only schedule\n")

@@ -513,8 +513,8 @@ func (p *pair) stays(o *thing) bool {
 		o.Sent == o.before.Sent && p.since(o.Oldest).d >= leastFull
 }
 
-// stands reports whether fibers waited for an object in both snapshots, which are so far apart that an object from which
-// nothing was received between them is stuck. If waits have time limits, none of them need be a long one.
+// stands reports whether fibers waited for an object in both snapshots, which are so far apart that an object from
+// which nothing was received between them is stuck. If waits have time limits, none of them need be a long one.
 func (p *pair) stands(o *thing) bool {
 	return p.gap >= leastFull && !o.Oldest.IsZero() && !o.before.Oldest.IsZero()
 }

@@ -61,7 +61,7 @@ func lines(t *testing.T, name string) []string {
 // With sockets in memory, nothing comes from outside. A test that needs the kernel's network says why.
 func TestTheNetwork(t *testing.T) {
 	onMemory(t)
-	got := explored(t, "-v", "-schedules=100", "-skip=Race", "./testdata/network")
+	got := explored(t, "-v", "-schedules=200", "-skip=Race", "./testdata/network")
 	want := coirtest.Expected(t, "testdata/network")
 	delete(want, "TestBugRace")
 	coirtest.Compare(t, got, want)

@@ -8,9 +8,9 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coirtest"
 )
 
-// A report names the panic of a handler, which net/http recovers, and which fails a test that ignores it. If the handler
-// panics in the plain order too, there is a note, whose command shows the panic. A panic with ErrAbortHandler, or one
-// that the handler recovers itself, is not mentioned.
+// A report names the panic of a handler, which net/http recovers, and which fails a test that ignores it. If the
+// handler panics in the plain order too, there is a note, whose command shows the panic. A panic with ErrAbortHandler,
+// or one that the handler recovers itself, is not mentioned.
 func TestHandlersThatPanic(t *testing.T) {
 	onMemory(t)
 	const dir = "./testdata/handlers"
