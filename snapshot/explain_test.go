@@ -881,7 +881,8 @@ func TestExhaustedPoolsAndHeldLocksAreExplained(t *testing.T) {
 			s.Objects = append(s.Objects, Object{ID: 12, Kind: "channel", Name: "orders", Receivers: 1})
 		}), []string{"lock-held: a waits to lock mu for 6s; copy, which holds it, waits to receive from orders"}},
 		{"a lock that is held by a goroutine", locked, edit(func(s *Snapshot) { s.Objects[0].Holders[0] = FirstGoroutine + 7 }),
-			[]string{"lock-held: a waits to lock mu for 6s; goroutine[7], which holds it, waits for nothing of coir"}},
+			[]string{"lock-held: a waits to lock mu for 6s; goroutine[7], which holds it, does not wait in coir: it computes, " +
+				"waits for something else, or has ended"}},
 		{"a lock whose holder is not known", locked, edit(func(s *Snapshot) { s.Objects[0].Holders = nil }), []string{
 			"lock-held: a waits to lock mu for 6s; coir does not know who holds it"}},
 		{"a lock that is held, not for long", locked,
