@@ -156,3 +156,30 @@ func TestOrderedLocksAreNeverExplainedAsADeadlock(t *testing.T) {
 	stop.Store(true)
 	_ = end()
 }
+
+// A call in Blocking is no problem, however long it lasts. The same call outside of Blocking is one.
+func TestACallInBlockingIsNoProblem(t *testing.T) {
+	rt := coir.NewRuntime(coir.WithWorkers(2))
+	answer := make(chan int)
+	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("serve", func(ctx context.Context) error {
+			_, err := coir.Blocking(ctx, func() (int, error) { return <-answer, nil })
+			return err
+		})
+		n.Go("native", func(context.Context) error { <-answer; return nil })
+		return nil
+	})
+	blocks := func(f *snapshot.Fiber) bool { return f != nil && f.State == snapshot.StateBlocking }
+	earlier := snapshotWhen(t, rt, "both block", func(s *snapshot.Snapshot) bool {
+		return blocks(fiberIn(s, "serve")) && blocks(fiberIn(s, "native"))
+	})
+	time.Sleep(150 * time.Millisecond) // without this time Explain says nothing of calls
+	later := rt.Snapshot(snapshot.Options{})
+	told := snapshot.Explain(earlier, later)
+	native := fiberIn(later, "native").ID
+	if len(told) != 1 || len(told[0].Fibers) != 1 || told[0].Fibers[0] != native {
+		t.Errorf("told %+v", told)
+	}
+	close(answer)
+	_ = end()
+}

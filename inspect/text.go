@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,8 +163,8 @@ func (t *tree) explanations(why []snapshot.Explanation) {
 		}
 		t.line(1, "%s [%s] %s", how, clean(string(e.Kind), nameRunes), clean(e.Text, problemBytes))
 		var more []string
-		if !e.Since.IsZero() {
-			more = append(more, "for "+t.since(e.Since))
+		if lasts := t.since(e.Since); !e.Since.IsZero() && !saysHowLong(e.Text, lasts) {
+			more = append(more, "for "+lasts)
 		}
 		if !t.saysAll(&e) {
 			more = append(more, "fibers "+t.list(e.Fibers))
@@ -176,6 +177,14 @@ func (t *tree) explanations(why []snapshot.Explanation) {
 		t.line(1, "and %s more", grouped(more))
 	}
 }
+
+// saysHowLong reports whether the text of an explanation has the time that it lasts, or another exact time: that of the
+// oldest wait.
+func saysHowLong(text, lasts string) bool {
+	return exactTime.MatchString(text) || strings.Contains(text, "for at least "+lasts)
+}
+
+var exactTime = regexp.MustCompile(`\bfor [0-9]+(\.[0-9])?(ms|s|m|h|d)`)
 
 // saysAll reports whether the text of an explanation has the names of all its fibers.
 func (t *tree) saysAll(e *snapshot.Explanation) bool {

@@ -109,6 +109,24 @@ func TestTextOfABlockingCall(t *testing.T) {
 	}
 }
 
+// The text says once how long a problem lasts.
+func TestTextSaysOnceHowLongAProblemLasts(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want bool
+	}{
+		{"a waits to lock mu for 12s; b runs", true},
+		{"a, b wait to lock mu, the oldest for 1m58s", true},
+		{"scan computes for at least 3.1s without yielding", true},
+		{"scan likely has not run for at least 2s", false}, // it has been ready for longer
+		{"1 fiber has not ended: flush waits for the event drained", false},
+	} {
+		if got := saysHowLong(test.text, "3.1s"); got != test.want {
+			t.Errorf("%v for %q", got, test.text)
+		}
+	}
+}
+
 // Goroutines that are not fibers are a part of their own, and are no fibers in any count.
 func TestTextOfGoroutines(t *testing.T) {
 	s := deadlock()

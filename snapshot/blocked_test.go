@@ -39,6 +39,7 @@ func TestExplanationsSayWhatACallWaitsFor(t *testing.T) {
 		At: "/src/app/main.go:8", Stack: "goroutine 7 [chan receive]:\nmain.work(...)\n\t/src/app/main.go:8 +0x1c"}
 	earlier, later := pairOf(t, Snapshot{
 		Fibers: []Fiber{f}, Nurseries: []Nursery{{ID: 100, Ended: true, Cause: "stop"}},
+		Workers: []Worker{{ID: 1, State: WorkerStateHeld, Fiber: 1, Since: f.Since}},
 	})
 	want := []string{
 		"cancel-ignored: nursery 100 was cancelled (stop), and 1 fiber has not ended: upload is in a call that blocks " +

@@ -68,8 +68,8 @@ const (
 	ProblemExhausted Problem = "exhausted"
 	// ProblemLockHeld: fibers have waited for a lock for a long time, and it has not been unlocked.
 	ProblemLockHeld Problem = "lock-held"
-	// ProblemBlockingCalls: fibers occupy their workers in calls that block, inside or outside of coir.Blocking. There is
-	// one explanation for each spawn site.
+	// ProblemBlockingCalls: fibers occupy their workers in calls that block, outside of coir.Blocking. There is one
+	// explanation for each spawn site.
 	ProblemBlockingCalls Problem = "blocking-calls"
 	// ProblemTicketOld: fibers have waited for the answer of a ticket for a long time.
 	ProblemTicketOld Problem = "ticket-old"
@@ -114,7 +114,7 @@ func Explain(earlier, later *Snapshot) []Explanation {
 	p.findCancelIgnored()
 	p.findHolderGone()
 	p.findReceiverGone()
-	p.findNeverYields() // before findStarved, which names these fibers, and findBlockingCalls, which omits them
+	p.findNeverYields() // before findStarved and findBlockingCalls, which use what it finds
 	p.findStarved()
 	p.findTrouble() // before findChannelFull, which omits these objects
 	p.findChannelFull()

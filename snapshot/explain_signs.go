@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -166,11 +167,11 @@ func (p *pair) gone(o *thing) bool {
 // hog is a fiber that has occupied its worker all the time between the snapshots.
 type hog struct {
 	began time.Time // since when; zero if that is not known
-	calls bool      // it was in calls that block, in both snapshots
+	calls bool      // it was in a call that blocks, in one of the snapshots at least
 }
 
-// findNeverYields reports fibers that have occupied their workers all the time between the snapshots, and were not in
-// calls that block.
+// findNeverYields reports fibers that have occupied their workers all the time between the snapshots, and were in calls
+// that block in neither of them.
 func (p *pair) findNeverYields() {
 	if p.gap < leastGap {
 		return
@@ -190,7 +191,7 @@ func (p *pair) findNeverYields() {
 		k, ok := p.fiber(w.Fiber)
 		if ok && busy(w) && busy(b) && p.holds(&p.fibers[k]) {
 			f := &p.fibers[k]
-			p.hogs[k] = hog{first(w.Since, b.Since), f.Blocked() != "" && f.before.Blocked() != ""}
+			p.hogs[k] = hog{first(w.Since, b.Since), f.blockedIn() != ""}
 		}
 	}
 	computes := func(i int) bool { return p.fibers[i].computes() && p.fibers[i].before.computes() }
@@ -543,47 +544,41 @@ func (p *pair) isNews(o *thing) bool {
 	return slices.ContainsFunc(o.waiters, func(i int) bool { return !p.stuck[i] })
 }
 
-// findBlockingCalls reports fibers that occupy their workers in calls that block.
+// findBlockingCalls reports fibers that occupy their workers in calls that block. It omits those in coir.Blocking,
+// because another worker has taken over for them, and such a call may last as long as the program.
 func (p *pair) findBlockingCalls() {
-	if p.gap < leastGap {
-		return
-	}
-	beats := map[uint64]uint64{} // the beats of the worker of each fiber, in the earlier snapshot
-	for _, w := range p.earlier.Workers {
-		beats[w.Fiber] = w.Beats
-	}
-	moved := map[uint64]bool{} // the fibers that have left their worker between the snapshots
-	for _, w := range p.later.Workers {
-		if b, ok := beats[w.Fiber]; ok && b != w.Beats {
-			moved[w.Fiber] = true
-		}
-	}
-	blocks := func(i int) bool {
-		f := &p.fibers[i]
-		h, hogs := p.hogs[i]
-		return f.State == StateBlocking && f.before != nil && f.before.State == StateBlocking && f.Waits == f.before.Waits &&
-			(!hogs || h.calls) && !moved[f.ID]
-	}
-	for _, same := range p.bySite(blocks) {
-		f := &p.fibers[same[0]]
+	calls := func(i int) bool { return p.hogs[i].calls }
+	for _, same := range p.bySite(calls) {
 		var since time.Time
 		for _, i := range same {
-			since = first(since, first(p.fibers[i].Since, p.hogs[i].began))
+			since = first(since, p.hogs[i].began)
 		}
 		lasts := " for " + p.since(since).String()
 		if !since.IsZero() {
 			lasts = p.lasts(since, same)
 		}
-		does, at := pick(same, "is in a call that blocks", "are in calls that block"), f.isAt()
-		in := f.Blocked()
-		other := func(i int) bool { return p.fibers[i].Blocked() != in }
-		if in != "" && !slices.ContainsFunc(same, other) {
-			does, at = pick(same, "is blocked in ", "are blocked in ")+callWords(in), f.at()
+		f := &p.fibers[same[0]]
+		is, at := pick(same, "is", "are"), f.at()
+		in := f.blockedIn()
+		other := func(i int) bool { return p.fibers[i].blockedIn() != in }
+		between := func(i int) bool { return !p.fibers[i].blockedInBoth() }
+		does := is + " blocked in " + callWords(in)
+		switch {
+		case slices.ContainsFunc(same, other):
+			does, at = pick(same, "is in a call that blocks", "are in calls that block"), f.isAt()
+		case slices.ContainsFunc(same, between):
+			does = is + " again and again blocked in " + callWords(in)
 		}
 		text := fmt.Sprintf("%s%s %s%s", p.names(same), spawned(f.Spawned), does, lasts)
 		p.tell(ProblemBlockingCalls, f.like(), text+at, same, since)
 	}
 }
+
+// blockedIn returns the result of Blocked in the later snapshot, or else in the earlier one.
+func (f *both) blockedIn() string { return cmp.Or(f.Blocked(), f.before.Blocked()) }
+
+// blockedInBoth reports whether a fiber is blocked in Go in both snapshots.
+func (f *both) blockedInBoth() bool { return f.Blocked() != "" && f.before.Blocked() != "" }
 
 // findTicketOld reports fibers that have waited for the answers of tickets for a long time.
 func (p *pair) findTicketOld() {

@@ -746,8 +746,8 @@ func TestStarvedFibersAreExplained(t *testing.T) {
 		{"a fiber that computes and calls", busyPool, func(earlier, later *Snapshot) {
 			hogs("syscall", ago(12*time.Second))(earlier, later)
 			earlier.Fibers[0].State, earlier.Fibers[0].Call = StateRunning, "running"
-		}, []string{"never-yields: crunch, spawned at app/main.go:10, likely has not yielded its worker for 12s; crunch is " +
-			"at app/sum.go:4 in syscall"}},
+		}, []string{"blocking-calls: crunch, spawned at app/main.go:10, is again and again blocked in a system call for 12s; " +
+			"crunch is at app/sum.go:4"}},
 		{"a fiber that has not begun", busyPool, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:2]
 			s.Fibers[1].State, s.Fibers[1].Nursery, s.Nurseries = StatePending, 100, []Nursery{{ID: 100}}
@@ -895,7 +895,8 @@ func TestExhaustedPoolsAndHeldLocksAreExplained(t *testing.T) {
 			s.Objects = append(s.Objects, Object{ID: 12, Kind: "channel", Name: "orders", Receivers: 1})
 		}), []string{"lock-held: a waits to lock mu for 6s; copy, which holds it, waits to receive from orders"}},
 		{"a lock that is held by a goroutine", locked, edit(func(s *Snapshot) { s.Objects[0].Holders[0] = FirstGoroutine + 7 }),
-			[]string{"lock-held: a waits to lock mu for 6s; goroutine[7], which holds it, waits for nothing of coir"}},
+			[]string{"lock-held: a waits to lock mu for 6s; goroutine[7], which holds it, does not wait in coir: it computes, " +
+				"waits for something else, or has ended"}},
 		{"a lock whose holder is not known", locked, edit(func(s *Snapshot) { s.Objects[0].Holders = nil }), []string{
 			"lock-held: a waits to lock mu for 6s; coir does not know who holds it"}},
 		{"a lock that is held, not for long", locked,
@@ -1015,25 +1016,47 @@ func TestGoneHoldersAreExplained(t *testing.T) {
 }
 
 func TestBlockingCallsAreExplained(t *testing.T) {
+	only := func(s *Snapshot) { s.Fibers, s.Workers = s.Fibers[3:4], s.Workers[3:4] }
 	testExplain(t, []explainTest{
 		{"calls that block", blocked, nil, []string{
-			"blocking-calls: scan[0..2] (3 fibers), spawned at app/main.go:8, are in calls that block for at least 2s",
-			"blocking-calls: dial, spawned at app/main.go:9, is in a call that blocks for at least 2s; dial is at " +
+			"blocking-calls: scan[0..2] (3 fibers), spawned at app/main.go:8, are blocked in a native wait (such as for a " +
+				"native channel) for at least 2s",
+			"blocking-calls: dial, spawned at app/main.go:9, is blocked in a system call for at least 2s; dial is at " +
 				"net/dial.go:1"}},
-		{"calls that block, not before", blocked, func(earlier, _ *Snapshot) {
-			for k := range earlier.Fibers {
-				earlier.Fibers[k].State = StateRunning
+		{"several calls that block", blocked, edit(func(s *Snapshot) { s.Fibers[1].Call = "syscall" }, func(s *Snapshot) {
+			s.Fibers, s.Workers = s.Fibers[:2], s.Workers[:2]
+		}), []string{"blocking-calls: scan[0], scan[1], spawned at app/main.go:8, are in calls that block for at least 2s"}},
+		{"calls in coir.Blocking", blocked, edit(func(s *Snapshot) {
+			for k := range s.Workers {
+				s.Workers[k].State, s.Fibers[k].Since = WorkerStateBlocking, ago(time.Hour)
 			}
+		}), nil},
+		{"a call in coir.Blocking, not before", blocked, func(earlier, later *Snapshot) {
+			edit(only)(earlier, later)
+			later.Workers[0].State = WorkerStateBlocking
 		}, nil},
+		{"a call in coir.Blocking, before", blocked, func(earlier, later *Snapshot) {
+			edit(only)(earlier, later)
+			earlier.Workers[0].State = WorkerStateBlocking
+		}, nil},
+		{"calls that block, again and again", blocked, func(earlier, later *Snapshot) {
+			edit(only)(earlier, later)
+			earlier.Fibers[0].State, earlier.Fibers[0].Call = StateRunning, computing
+		}, []string{"blocking-calls: dial, spawned at app/main.go:9, is again and again blocked in a system call for at " +
+			"least 2s; dial is at net/dial.go:1"}},
+		{"calls that block, not at the moment", blocked, func(earlier, later *Snapshot) {
+			edit(only)(earlier, later)
+			later.Fibers[0].State, later.Fibers[0].Call = StateRunning, computing
+		}, []string{"blocking-calls: dial, spawned at app/main.go:9, is again and again blocked in a system call for at " +
+			"least 2s; dial is at net/dial.go:1"}},
 		{"calls that block, others", blocked, func(_, later *Snapshot) {
 			for k := range later.Fibers {
 				later.Fibers[k].Waits++
 			}
 		}, nil},
 		{"calls that block, by beats others", blocked, func(earlier, later *Snapshot) {
-			earlier.Fibers, later.Fibers = earlier.Fibers[3:], later.Fibers[3:]
-			earlier.Workers = []Worker{{ID: 1, State: "blocking", Fiber: 4, Beats: 1}}
-			later.Workers = []Worker{{ID: 1, State: "blocking", Fiber: 4, Beats: 2}}
+			edit(only)(earlier, later)
+			later.Workers[0].Beats++
 		}, nil},
 		{"calls that block, too soon to say", blocked,
 			func(earlier, _ *Snapshot) { earlier.Taken = ago(time.Millisecond) }, nil},
@@ -1044,8 +1067,7 @@ func TestIgnoredCancelsAreExplained(t *testing.T) {
 	testExplain(t, []explainTest{
 		{"a cancel that is ignored", cancelled, nil, []string{
 			"cancel-ignored: the nursery of main was cancelled (signal: interrupt), " +
-				"and 3 fibers have not ended: flush is in a call that blocks, or computes; poll[0], poll[1] run",
-			"blocking-calls: flush is in a call that blocks for at least 2s"}},
+				"and 3 fibers have not ended: flush is in a call that blocks, or computes; poll[0], poll[1] run"}},
 		{"a cancel, and the fiber that waits for the others is of the nursery", cancelled, edit(func(s *Snapshot) {
 			s.Fibers = s.Fibers[:3]
 			s.Fibers[0].Nursery = 101
@@ -1107,13 +1129,20 @@ var lonely = Snapshot{
 	Objects: []Object{{ID: 11, Kind: "channel", Name: "a"}, {ID: 12, Kind: "channel", Name: "b"}},
 }
 
-var blocked = Snapshot{Fibers: []Fiber{
-	{ID: 1, Name: "scan[0]", State: StateBlocking, Spawned: "/src/app/main.go:8"},
-	{ID: 2, Name: "scan[1]", State: StateBlocking, Spawned: "/src/app/main.go:8"},
-	{ID: 3, Name: "scan[2]", State: StateBlocking, Spawned: "/src/app/main.go:8"},
-	{ID: 4, Name: "dial", State: StateBlocking, Spawned: "/src/app/main.go:9", At: "/go/net/dial.go:1"},
-	{ID: 5, Name: "poller", State: StateBlocking, System: true},
-}}
+var blocked = Snapshot{
+	Fibers: []Fiber{
+		{ID: 1, Name: "scan[0]", State: StateBlocking, Call: "native wait", Spawned: "/src/app/main.go:8"},
+		{ID: 2, Name: "scan[1]", State: StateBlocking, Call: "native wait", Spawned: "/src/app/main.go:8"},
+		{ID: 3, Name: "scan[2]", State: StateBlocking, Call: "native wait", Spawned: "/src/app/main.go:8"},
+		{ID: 4, Name: "dial", State: StateBlocking, Call: "syscall", Spawned: "/src/app/main.go:9", At: "/go/net/dial.go:1"},
+		{ID: 5, Name: "poller", State: StateBlocking, Call: "syscall", System: true},
+	},
+	Workers: []Worker{
+		{ID: 1, State: WorkerStateHeld, Fiber: 1}, {ID: 2, State: WorkerStateHeld, Fiber: 2},
+		{ID: 3, State: WorkerStateHeld, Fiber: 3}, {ID: 4, State: WorkerStateHeld, Fiber: 4},
+		{ID: 5, State: WorkerStateHeld, Fiber: 5},
+	},
+}
 
 // circle returns a snapshot with a cycle of n fibers.
 func circle(n int) (s Snapshot) {
@@ -1211,7 +1240,7 @@ func TestTheWorstComesFirst(t *testing.T) {
 	}
 	want := []Problem{
 		ProblemDeadlock, ProblemDeadlock, ProblemCancelIgnored, ProblemStarved, ProblemNeverYields, ProblemChannelFull,
-		ProblemBlockingCalls, ProblemBlockingCalls, ProblemBlockingCalls, ProblemTicketOld,
+		ProblemBlockingCalls, ProblemBlockingCalls, ProblemTicketOld,
 	}
 	if !slices.Equal(kinds, want) || !all[0].Certain || all[1].Certain {
 		t.Errorf("Explain returned\n\t%s", strings.Join(lines(all), "\n\t"))

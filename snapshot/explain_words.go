@@ -290,7 +290,7 @@ func (p *pair) chainOf(id uint64) string {
 	case ok:
 		return p.chain(i)
 	case id >= FirstGoroutine:
-		return "waits for nothing of coir"
+		return "does not wait in coir: it computes, waits for something else, or has ended"
 	case p.later.Omitted > 0:
 		return "is not in the snapshot"
 	}
