@@ -206,6 +206,9 @@ func (x *coirExplorer) search(s *coirSearch) bool {
 		s.exact = s.exact && !r.touched() && !r.Overflow
 		x.leaks(&r)
 		s.kept.saw(&r)
+		if x.needsTooSlow(&r) {
+			r.kind = coir.KindPass
+		}
 		if r.isMild() {
 			x.noteMild(s, &r)
 			r.kind = coir.KindPass
@@ -365,7 +368,7 @@ func (x *coirExplorer) searchSlowly() bool {
 			}
 			continue
 		case r.kind == coir.KindFail, r.kind == coir.KindDeadlock:
-			if kept != nil || r.Early > coir.MostSlow {
+			if kept != nil || x.needsTooSlow(&r) {
 				continue
 			}
 			kept = newFailure(&r, x.count)
@@ -384,6 +387,15 @@ func (x *coirExplorer) searchSlowly() bool {
 		}
 	}
 	return x.reportNote(kept)
+}
+
+// needsTooSlow reports whether a failure may only mean that the test relies on time, and needs a machine that is too
+// slow for that. r must be the last schedule.
+func (x *coirExplorer) needsTooSlow(r *coirRun) bool {
+	if r.config.Racing == 0 || r.Early <= coir.MostSlow {
+		return false
+	}
+	return r.kind == coir.KindFail || r.kind == coir.KindLeak || r.kind == coir.KindDeadlock && !x.inCycle()
 }
 
 // logsLate reports whether a schedule panicked because a test logged after its end.

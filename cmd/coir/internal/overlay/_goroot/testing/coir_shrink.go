@@ -144,7 +144,8 @@ func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 		c.strategy = &course
 		q := x.run(c)
 		x.leaks(&q)
-		p := replay.Run{Fails: q.kind == f.kind, Decisions: q.allDecisions(), Steps: int(q.Steps)}
+		fails := q.kind == f.kind && !(x.needsTooSlow(&q) && f.Early <= coir.MostSlow)
+		p := replay.Run{Fails: fails, Decisions: q.allDecisions(), Steps: int(q.Steps)}
 		if !p.Fails {
 			return p
 		}
