@@ -139,6 +139,9 @@ func TestBugsOnASlowMachine(t *testing.T) {
 			t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again.Output, o.Output)
 		}
 	}
+	if o := got[""]; strings.Contains(o.Output, "left behind") { // only TestFailsAndWaits does so, when it fails
+		t.Errorf("the last line counts goroutines left behind:\n%s", o.Output)
+	}
 }
 
 // With -racing, no limit ends early that is so long that no machine is too slow for it.

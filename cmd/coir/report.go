@@ -504,12 +504,17 @@ func (r *record) choices(cases []selectCase) string {
 	return strings.Join(texts, ", ")
 }
 
-// leftBehind describes goroutines that every schedule leaves behind.
+// leftBehind describes the goroutines that a schedule of a test that passes has left behind.
 func (r *record) leftBehind(dir string) string {
 	var b, lines strings.Builder
 	r.waiters(&lines, dir)
 	for line := range strings.Lines(lines.String()) {
 		b.WriteString("left behind: " + line)
+	}
+	for _, id := range r.ids() {
+		if a := r.actors[id]; lines.Len() == 0 && id != 1 && a.state != coir.Ended {
+			fmt.Fprintf(&b, "left behind: %s%s\n", r.names()[id], r.origin(a).at.said(", started at %s", dir))
+		}
 	}
 	return b.String()
 }

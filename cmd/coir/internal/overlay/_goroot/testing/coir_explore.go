@@ -27,7 +27,8 @@ type coirExplorer struct {
 	timeUp     bool         // the search ended because the budget was spent
 	begun      atomic.Int64 // all schedules, including those not in count; watch uses it
 	skips      int          // ordinary schedules in which the test skips the rest
-	leftBehind int          // schedules that left goroutines behind
+	leftBehind int          // schedules of the search that left goroutines behind
+	left       coirConfig   // the first of them
 	trace      uint64       // a hash of the hashes of all schedules
 	complete   bool         // the strategy has run all its schedules
 	all        int          // the number of schedules within the bound, if all were run
@@ -263,9 +264,6 @@ func (x *coirExplorer) runNext(s *coirSearch, c coirConfig) coirRun {
 	if racing.kind == coir.KindRace && !coirFailed {
 		return racing
 	}
-	if racing.leftBehind {
-		x.leftBehind--
-	}
 	return r
 }
 
@@ -331,7 +329,9 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 	}
 	if x.leftBehind > 0 { // the note says where they wait
 		x.purpose = coirRepeats
-		r := x.runPlain()
+		c := x.left
+		c.Trace = true
+		r := x.run(c)
 		x.recordLeft(&r)
 		return
 	}
@@ -381,9 +381,6 @@ func (x *coirExplorer) searchSlowly() bool {
 		case r.kind == coir.KindKernel, r.kind == coir.KindUncontrolled, r.kind == coir.KindLong,
 			r.kind == coir.KindSimulates:
 			return x.reportNote(kept)
-		}
-		if r.leftBehind {
-			x.leftBehind-- // a timer that fires early may be why goroutines are left behind
 		}
 	}
 	return x.reportNote(kept)
