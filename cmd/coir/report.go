@@ -130,7 +130,7 @@ func (r *record) withoutFaultsText() string {
 	case f.replayed:
 		return text + ", with " + n
 	case r.notShrunk():
-		return text + ", with " + n + ", not shrunk"
+		return text + ", with " + n + ", " + asFound
 	}
 	return text + ", shrunk to " + n
 }
@@ -188,6 +188,9 @@ func (r *record) explain(dir string) string {
 	return b.String()
 }
 
+// asFound says that a schedule was not shrunk.
+const asFound = "not shrunk"
+
 // notShrunk reports whether the schedule has as many switches as when it was found, because the user asked for that, or
 // shrinking was stopped too early.
 func (r *record) notShrunk() bool {
@@ -217,7 +220,7 @@ func (r *record) notFullyShrunk() string {
 	}
 	how := "not fully shrunk"
 	if r.notShrunk() {
-		how = "not shrunk"
+		how = asFound
 	}
 	return fmt.Sprintf("%s: stopped after %s%s; to continue, use -shrink %s\n", how, shortTime(r.stoppedAt), of,
 		shortTime(r.goesOn))

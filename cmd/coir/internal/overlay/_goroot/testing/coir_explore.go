@@ -42,6 +42,8 @@ type coirExplorer struct {
 	once       int  // failures that did not happen again
 	recovers   bool // a schedule that passes fails if a handler panicked in it
 
+	spent func() time.Duration // the time spent on the failure that is reported
+
 	recovered int           // schedules of the search in which a handler panicked
 	recovery  *coirRecovery // the first of them
 
