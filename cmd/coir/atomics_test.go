@@ -262,7 +262,7 @@ func (op atomicOp) replacer(name string) *strings.Replacer {
 		"TYPE", op.typ, "NAME", name)
 }
 
-// If a package that uses sync/atomic passes without -atomics, a note recommends -atomics.
+// If a package uses sync/atomic, a note recommends -atomics, also if it fails.
 func TestAtomicsAreHintedAt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the standard library")
@@ -281,11 +281,22 @@ func TestAdd(t *testing.T) {
 	n.Add(1)
 	<-done
 }
+
+func TestFails(t *testing.T) { // in some schedules
+	c := make(chan int, 2)
+	go func() { c <- 1 }()
+	go func() { c <- 2 }()
+	if <-c == 1 {
+		t.Error("1")
+	}
+}
 `})
-	for _, flags := range [][]string{nil, {"-atomics"}} {
-		o := explored(t, append(flags, "-schedules=10", ".")...)[""]
-		if strings.Contains(o.Output, "note: "+atomicsHint+"\n") != (flags == nil) {
-			t.Errorf("%q: %s", flags, o.Output)
+	for _, run := range []string{"-run=TestAdd", "-run=Test"} {
+		for _, flags := range [][]string{nil, {"-atomics"}} {
+			o := explored(t, append(flags, "-schedules=10", run, ".")...)[""]
+			if strings.Contains(o.Output, "note: "+atomicsHint+"\n") != (flags == nil) {
+				t.Errorf("%s %q: %s", run, flags, o.Output)
+			}
 		}
 	}
 }

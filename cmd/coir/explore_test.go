@@ -122,7 +122,7 @@ func TestBugsOnASlowMachine(t *testing.T) {
 	got := explored(t, "-schedules=2000", "./testdata/early")
 	for test, kind := range map[string]string{
 		"TestDeadlock": "deadlock", "TestDeadlockBesideTimeout": "deadlock", "TestPanic": "panic", "TestNoDeadlock": "",
-		"TestFailsAndWaits": "", "TestDay": "",
+		"TestFailsAndWaits": "", "TestDay": "", "TestDials": "",
 	} {
 		o := got[test]
 		if o.Failure == nil {
@@ -137,6 +137,22 @@ func TestBugsOnASlowMachine(t *testing.T) {
 		again := explored(t, "-run=^"+test+"$", "-replay="+o.Failure.Token, "./testdata/early")[test]
 		if again.Failure == nil || again.Failure.Report != o.Failure.Report {
 			t.Errorf("%s: replayed, it is\n%s\nand was\n%s", test, again.Output, o.Output)
+		}
+	}
+	if o := got[""]; strings.Contains(o.Output, "left behind") { // only TestFailsAndWaits does so, when it fails
+		t.Errorf("the last line counts goroutines left behind:\n%s", o.Output)
+	}
+}
+
+// With -racing, no limit ends early that is so long that no machine is too slow for it.
+func TestRacingKeepsLongLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	got := explored(t, "-schedules=500", "-racing", "-run=TestDials|TestDay", "./testdata/early")
+	for _, test := range []string{"TestDials", "TestDay"} {
+		if o := got[test]; o.Action != "pass" || o.Racing < 100 {
+			t.Errorf("%s: %s, %d schedules with a racing clock\n%s", test, o.Action, o.Racing, o.Output)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (r *record) withoutFaultsText() string {
 	case f.replayed:
 		return text + ", with " + n
 	case r.notShrunk():
-		return text + ", with " + n + ", not shrunk"
+		return text + ", with " + n + ", " + asFound
 	}
 	return text + ", shrunk to " + n
 }
@@ -188,6 +188,9 @@ func (r *record) explain(dir string) string {
 	return b.String()
 }
 
+// asFound says that a schedule was not shrunk.
+const asFound = "not shrunk"
+
 // notShrunk reports whether the schedule has as many switches as when it was found, because the user asked for that, or
 // shrinking was stopped too early.
 func (r *record) notShrunk() bool {
@@ -217,7 +220,7 @@ func (r *record) notFullyShrunk() string {
 	}
 	how := "not fully shrunk"
 	if r.notShrunk() {
-		how = "not shrunk"
+		how = asFound
 	}
 	return fmt.Sprintf("%s: stopped after %s%s; to continue, use -shrink %s\n", how, shortTime(r.stoppedAt), of,
 		shortTime(r.goesOn))
@@ -504,12 +507,17 @@ func (r *record) choices(cases []selectCase) string {
 	return strings.Join(texts, ", ")
 }
 
-// leftBehind describes goroutines that every schedule leaves behind.
+// leftBehind describes the goroutines that a schedule of a test that passes has left behind.
 func (r *record) leftBehind(dir string) string {
 	var b, lines strings.Builder
 	r.waiters(&lines, dir)
 	for line := range strings.Lines(lines.String()) {
 		b.WriteString("left behind: " + line)
+	}
+	for _, id := range r.ids() {
+		if a := r.actors[id]; lines.Len() == 0 && id != 1 && a.state != coir.Ended {
+			fmt.Fprintf(&b, "left behind: %s%s\n", r.names()[id], r.origin(a).at.said(", started at %s", dir))
+		}
 	}
 	return b.String()
 }

@@ -212,5 +212,13 @@ func tail(text string, n int) string {
 
 // slowNote returns the note about a test that passes, but may fail on a slow machine as f describes.
 func slowNote(f *events.Failure) string {
-	return "note: " + f.Headline + "\nto see how: " + f.Replay + "\n"
+	how := f.Replay
+	if command, token, ok := strings.Cut(how, " -replay "); ok && len(token) > mostToken &&
+		strings.HasSuffix(f.Headline, ", "+asFound) {
+		how = command + " -racing, which fails with a report"
+	}
+	return "note: " + f.Headline + "\nto see how: " + how + "\n"
 }
+
+// mostToken is the length up to which a note has the token of a schedule that was not shrunk.
+const mostToken = 200

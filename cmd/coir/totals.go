@@ -16,6 +16,7 @@ type totals struct {
 	failed       int
 
 	schedules int  // that searched for a failure
+	racing    int  // that searched for a failure as on a slow machine
 	beside    int  // that shrank one, or found one that passes to compare it with
 	shrank    bool // some of them shrank one
 	all       int  // of the tests that ran all their schedules
@@ -49,6 +50,7 @@ func (n *totals) add(r *result) {
 	}
 	explored := r.explored()
 	n.schedules += explored
+	n.racing += r.racing
 	n.beside += r.schedules - explored
 	n.shrank = n.shrank || r.toShrink > 0
 	n.all += r.all
@@ -119,6 +121,9 @@ func (n *totals) counts(within string) string {
 	text := report.Count(n.tests, "test") + ", " + report.Count(n.schedules, "schedule")
 	if n.schedules > 0 && n.all == n.schedules {
 		text = report.Count(n.tests, "test") + ", all " + report.Count(n.schedules, "schedule") + within
+	}
+	if n.racing > 0 {
+		text += ", and " + chart.Grouped(n.racing) + " as on a slow machine"
 	}
 	switch {
 	case n.beside == 0:

@@ -2,10 +2,12 @@ package main
 
 import (
 	"io"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
+	"github.com/coir-go/coir/cmd/coir/internal/events"
 )
 
 // The last line of a package counts its tests and schedules.
@@ -37,6 +39,8 @@ func TestTotals(t *testing.T) {
 		{[]*result{of("TestA", coir.VerdictFail, 1300, failed, shrunk)}, true,
 			"1 test, 7 schedules, and 1,293 to shrink failures, 2.5 s"},
 		{[]*result{of("TestA", coir.VerdictFail, 1300, failed)}, true, "1 test, 7 schedules, and 1,293 to find a similar one that passes, 2.5 s"},
+		{[]*result{pass("TestA", 800, func(r *result) { r.racing = 200 })}, false,
+			"1 test, 800 schedules, and 200 as on a slow machine, 2.5 s"},
 		{[]*result{nil}, true, "interrupted, 0 tests, 0 schedules, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds)}, false, "the seeds of 1 fuzz test, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds), pass("TestA", 3)}, false, "1 test, 3 schedules, the seeds of 1 fuzz test, 2.5 s"},
@@ -50,6 +54,21 @@ func TestTotals(t *testing.T) {
 		n := totalsOf(c.results)
 		if got := n.text(" within", 2500*time.Millisecond); got != c.want || n.fails() != c.fails {
 			t.Errorf("%q, fails %v; want %q, fails %v", got, n.fails(), c.want, c.fails)
+		}
+	}
+}
+
+// The note about a failure on a slow machine leaves out a long token of a schedule that was not shrunk.
+func TestSlowNote(t *testing.T) {
+	long := strings.Repeat("A", mostToken+1)
+	for _, c := range []struct{ headline, token, want string }{
+		{"with 2 switches, not shrunk", "c1.AA", "coir test -replay c1.AA"},
+		{"shrunk to 90 switches", long, "coir test -replay " + long},
+		{"with 375 switches, not shrunk", long, "coir test -racing, which fails with a report"},
+	} {
+		got := slowNote(&events.Failure{Headline: c.headline, Replay: "coir test -replay " + c.token})
+		if want := "note: " + c.headline + "\nto see how: " + c.want + "\n"; got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -228,7 +228,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	if len(few) > 0 {
 		w.line(p, "", "note: %s\n", w.fewText("few", report.Names(few, 3)))
 	}
-	if !n.fails() && !w.o.atomicPoints() && n.schedules > n.tests && p.usesAtomics() {
+	if !w.o.atomicPoints() && n.schedules > n.tests && p.usesAtomics() {
 		w.line(p, "", "note: %s\n", atomicsHint)
 	}
 	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, n.text(w.within(), took))

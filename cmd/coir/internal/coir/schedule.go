@@ -22,14 +22,15 @@ type Config struct {
 	Muted     uint32 // the faults that happen but have no effect, as bits in the order in which they happen
 }
 
-// RacingBounded is added to Config.Racing if the clock moves early by at most MostSlow nanoseconds at a time. A token
-// contains the sum.
+// RacingBounded is added to Config.Racing if the clock moves early by at most MostSlow nanoseconds in all, from one
+// moment at which all goroutines wait to the next. A token contains the sum of both.
 const RacingBounded = 1 << 7
 
-// MostSlow is the longest time limit, in nanoseconds, that may only mean that a test relies on a fast machine. A busy
-// machine stops a process for seconds, and in bad cases for most of a minute. Longer limits are meant for other things,
-// such as a day after which an entry of a cache expires, and no machine is so slow that they end early.
-const MostSlow = 60e9
+// MostSlow is the longest delay, in nanoseconds, that may only mean that a test relies on a fast machine. A busy
+// machine stops a process for seconds. Longer limits are meant for other things, such as lost packets (net/http dials
+// for at most 30 seconds, and waits 10 for a TLS handshake) or a day after which an entry of a cache expires. In memory
+// no machine is so slow that they end early.
+const MostSlow = 9e9
 
 // Outcome describes a schedule that has ended, or the running one. Package runtime fills it in.
 type Outcome struct {
@@ -48,7 +49,7 @@ type Outcome struct {
 	Channels     int
 	News         uint32 // how many things it did that no earlier schedule had done; see runtime's coirNews
 	Now          int64  // the last moment at which something happened
-	Early        int64  // the longest time by which the clock moved at once although goroutines could run
+	Early        int64  // the longest time by which the clock moved while goroutines could run, until all waited
 	Outside      uint32 // wakes by a goroutine outside, by the network, or after a long system call
 	Foreign      uint32 // the part of Outside that goroutines outside caused
 	Signals      bool   // the program waits for signals

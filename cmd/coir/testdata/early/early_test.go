@@ -2,6 +2,8 @@
 package early
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -86,6 +88,25 @@ func TestFailsAndWaits(t *testing.T) {
 		<-done
 	case <-ready():
 	}
+}
+
+// net/http dials for at most 30 seconds, and in memory that never takes so long. With -racing neither.
+func TestDials(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			resp, err := http.Get(s.URL)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = resp.Body.Close()
+		})
+	}
+	wg.Wait()
 }
 
 func ready() chan struct{} {

@@ -18,6 +18,7 @@ type coirTime struct {
 	idle    uint64 // the step at which all goroutines last waited
 	charged uint64 // the step up to which the clock has been charged for steps
 	parks   uint64 // how often goroutines have begun to wait since step idle
+	early   int64  // how far the clock has moved since step idle by coirMovesEarly
 	ended   int    // ticks of the clock since the test ended
 
 	progress  uint64 // counts steps of the test's main goroutine unless it polls, and starts and ends of goroutines
@@ -127,10 +128,11 @@ func coirMovesEarly(bubble *synctestBubble) bool {
 	if next == 0 {
 		return true
 	}
-	early := next - bubble.now
+	early := s.early + max(next-bubble.now, 0)
 	if s.racing&coir.RacingBounded != 0 && early > coir.MostSlow {
 		return false
 	}
+	s.early = early
 	s.out.Early = max(s.out.Early, early)
 	return true
 }
@@ -177,7 +179,7 @@ func coirTick(bubble *synctestBubble) bool {
 	if s.givenUp {
 		return true
 	}
-	s.idle, s.parks = s.steps, 0
+	s.idle, s.parks, s.early = s.steps, 0, 0
 	s.happens(coirEvent{t: coirTransition{clock: true}, actor: search.Clock, fork: -1, wake: -1})
 	if s.last != s.progress {
 		s.last, s.ticked, s.until, s.hashThen, s.lastTime = s.progress, 0, 0, s.hash, bubble.now

@@ -27,7 +27,8 @@ type coirExplorer struct {
 	timeUp     bool         // the search ended because the budget was spent
 	begun      atomic.Int64 // all schedules, including those not in count; watch uses it
 	skips      int          // ordinary schedules in which the test skips the rest
-	leftBehind int          // schedules that left goroutines behind
+	leftBehind int          // schedules of the search that left goroutines behind
+	left       coirConfig   // the first of them
 	trace      uint64       // a hash of the hashes of all schedules
 	complete   bool         // the strategy has run all its schedules
 	all        int          // the number of schedules within the bound, if all were run
@@ -40,6 +41,8 @@ type coirExplorer struct {
 	asNote     bool // the failure that searchSlowly found is only a note
 	once       int  // failures that did not happen again
 	recovers   bool // a schedule that passes fails if a handler panicked in it
+
+	spent func() time.Duration // the time spent on the failure that is reported
 
 	recovered int           // schedules of the search in which a handler panicked
 	recovery  *coirRecovery // the first of them
@@ -206,6 +209,9 @@ func (x *coirExplorer) search(s *coirSearch) bool {
 		s.exact = s.exact && !r.touched() && !r.Overflow
 		x.leaks(&r)
 		s.kept.saw(&r)
+		if x.needsTooSlow(&r) {
+			r.kind = coir.KindPass
+		}
 		if r.isMild() {
 			x.noteMild(s, &r)
 			r.kind = coir.KindPass
@@ -259,9 +265,6 @@ func (x *coirExplorer) runNext(s *coirSearch, c coirConfig) coirRun {
 	racing := x.run(coirSet.racingConfig(s.next / 4))
 	if racing.kind == coir.KindRace && !coirFailed {
 		return racing
-	}
-	if racing.leftBehind {
-		x.leftBehind--
 	}
 	return r
 }
@@ -328,7 +331,9 @@ func (x *coirExplorer) conclude(s *coirSearch) {
 	}
 	if x.leftBehind > 0 { // the note says where they wait
 		x.purpose = coirRepeats
-		r := x.runPlain()
+		c := x.left
+		c.Trace = true
+		r := x.run(c)
 		x.recordLeft(&r)
 		return
 	}
@@ -365,7 +370,7 @@ func (x *coirExplorer) searchSlowly() bool {
 			}
 			continue
 		case r.kind == coir.KindFail, r.kind == coir.KindDeadlock:
-			if kept != nil || r.Early > coir.MostSlow {
+			if kept != nil || x.needsTooSlow(&r) {
 				continue
 			}
 			kept = newFailure(&r, x.count)
@@ -379,11 +384,17 @@ func (x *coirExplorer) searchSlowly() bool {
 			r.kind == coir.KindSimulates:
 			return x.reportNote(kept)
 		}
-		if r.leftBehind {
-			x.leftBehind-- // a timer that fires early may be why goroutines are left behind
-		}
 	}
 	return x.reportNote(kept)
+}
+
+// needsTooSlow reports whether a failure may only mean that the test relies on time, and needs a machine that is too
+// slow for that. r must be the last schedule.
+func (x *coirExplorer) needsTooSlow(r *coirRun) bool {
+	if r.config.Racing == 0 || r.Early <= coir.MostSlow {
+		return false
+	}
+	return r.kind == coir.KindFail || r.kind == coir.KindLeak || r.kind == coir.KindDeadlock && !x.inCycle()
 }
 
 // logsLate reports whether a schedule panicked because a test logged after its end.

@@ -164,7 +164,7 @@ func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
 	r.skipped = coirTest != nil && coirTest.Skipped()
 	x.judge(r, try, p)
 	if r.leftBehind {
-		x.leftBehind++
+		x.noteLeft(r)
 	}
 	ordinary := r.config.Racing == 0 && x.purpose == coirSearches
 	if r.skipped && r.kind == coir.KindPass && ordinary {
@@ -177,6 +177,18 @@ func (x *coirExplorer) finish(r *coirRun, try *coirTry, p any) {
 		x.noteRecovered(r)
 	}
 	r.output = try.output.String()
+}
+
+// noteLeft counts a schedule of the search that left goroutines behind, and keeps the first. A timer that fires early
+// may be why goroutines are left behind, so without -racing a schedule with a racing clock does not count.
+func (x *coirExplorer) noteLeft(r *coirRun) {
+	racing := r.config.Racing > 0 && (!coirSet.racing || r.Early > coir.MostSlow)
+	if x.purpose != coirSearches || racing {
+		return
+	}
+	if x.leftBehind++; x.leftBehind == 1 {
+		x.left = r.config.by(replay.Script(r.allDecisions()))
+	}
 }
 
 // judge sets r.kind. If several cases apply, the first one below counts.

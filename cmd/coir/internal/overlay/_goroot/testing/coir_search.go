@@ -40,7 +40,9 @@ func (set *coirSettings) config(s search.Strategy, n int) coirConfig {
 	if !search.Steady(s) {
 		c.Seed += uint64(n)
 		if set.racing && n%8 >= 5 {
-			c.Racing = 5
+			if c.Racing = 5; n%8 != 7 {
+				c.Racing |= coir.RacingBounded
+			}
 		}
 	}
 	return c

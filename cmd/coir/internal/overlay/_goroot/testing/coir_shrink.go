@@ -34,7 +34,7 @@ func newFailure(r *coirRun, found int) *coirFailure {
 
 func (x *coirExplorer) report(f *coirFailure) bool {
 	var rec coirRecord
-	x.onlyTimers = f.OnlyTimers
+	x.onlyTimers, x.spent = f.OnlyTimers, coirClock()
 	defer func() { x.onlyTimers = false }()
 	defer x.during(coirRepeats)()
 	if f.outside {
@@ -104,8 +104,27 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 // deadlocks leaves connections behind.
 const coirShrinkOutside = 3 * time.Second
 
-// shrink searches for a shorter script that fails in the same way. If its time ends first, it adds that to rec. A
-// failure on a slow machine, which is usually only a note, has a fifth of the time.
+// mostSlow returns the longest time to shrink a failure on a slow machine: a fifth of that for others. For a note, which
+// stands beside a test that passes, it is also the longest time for all that is done about it, and at most the budget.
+func (x *coirExplorer) mostSlow() time.Duration {
+	if x.asNote {
+		return min(coirSet.shrink/5, coirSet.budget)
+	}
+	return coirSet.shrink / 5
+}
+
+// coirClock returns a function that returns the time since then: processor time if the time to shrink is that.
+func coirClock() (spent func() time.Duration) {
+	began, used := time.Now(), coirUsed()
+	return func() time.Duration {
+		if coirSet.processor {
+			return coirUsed() - used
+		}
+		return time.Since(began)
+	}
+}
+
+// shrink searches for a shorter script that fails in the same way. If its time ends first, it adds that to rec.
 func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 	if coirSet.shrink <= 0 {
 		rec.add("unshrunk")
@@ -114,18 +133,17 @@ func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 	defer x.during(coirShrinks)()
 	most := coirSet.shrink
 	if x.slow {
-		most /= 5
+		most = x.mostSlow()
 	}
-	began, used, stopped, told := time.Now(), coirUsed(), false, false
+	began, spent, stopped, told := time.Now(), coirClock(), false, false
 	shown, first := began, replay.Switches(f.script)
 	fewest := first
 	over := func() bool {
-		spent := time.Since(began)
 		switch {
 		case stopped:
-		case f.outside && spent > coirShrinkOutside:
+		case f.outside && time.Since(began) > coirShrinkOutside:
 			stopped = true // without a word, because more time would not help
-		case !coirSet.processor && spent > most || coirSet.processor && coirUsed()-used > most:
+		case spent() > most:
 			stopped, told = true, true
 		}
 		return stopped
@@ -144,7 +162,8 @@ func (x *coirExplorer) shrink(rec *coirRecord, f *coirFailure) {
 		c.strategy = &course
 		q := x.run(c)
 		x.leaks(&q)
-		p := replay.Run{Fails: q.kind == f.kind, Decisions: q.allDecisions(), Steps: int(q.Steps)}
+		fails := q.kind == f.kind && !(x.needsTooSlow(&q) && f.Early <= coir.MostSlow)
+		p := replay.Run{Fails: fails, Decisions: q.allDecisions(), Steps: int(q.Steps)}
 		if !p.Fails {
 			return p
 		}
