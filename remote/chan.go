@@ -99,17 +99,24 @@ func Durable[T any](ctx context.Context, n *coir.Nursery, t Transport, name stri
 	if lease := t.Info().Lease; lease <= 0 {
 		return nil, fmt.Errorf("remote: %s: the transport's lease of %v must be positive: change its option", name, lease)
 	}
+	in, end := c.opening(ctx)
+	defer end()
 	open := func(name string, capacity int) error {
-		return attempt.Repeat(ctx, openTime, func(ctx context.Context) error { return t.Open(ctx, name, capacity) })
+		return attempt.Repeat(in, openTime, func(ctx context.Context) error {
+			err := t.Open(ctx, name, capacity)
+			c.heard(in, err)
+			return err
+		})
 	}
 	err := open(name, capacity)
 	if err == nil {
 		err = open(DeadName(name), DeadCapacity)
 	}
 	if err != nil {
+		c.sight.close()
 		return nil, fmt.Errorf("remote: open %s: %w", name, err)
 	}
-	if err := c.join(ctx); err != nil {
+	if err := c.join(ctx, in); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -128,7 +135,9 @@ func Volatile[T any](ctx context.Context, n *coir.Nursery, t Transport, name str
 	opts ...Option,
 ) (*Chan[T], error) {
 	c := newChan[T](ctx, n, t, name, capacity, opts)
-	if err := c.join(ctx); err != nil {
+	in, end := c.opening(ctx)
+	defer end()
+	if err := c.join(ctx, in); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -151,21 +160,20 @@ func newChan[T any](
 	return c
 }
 
-// join makes the end reachable for receivers that give credit and for receivers that begin. If join fails, it leaves
-// the end.
-func (c *Chan[T]) join(ctx context.Context) error {
-	c.initSight(ctx)
+// join makes the end reachable for receivers that give credit and for receivers that begin. The end is left when ctx
+// ends; join waits in the scope in. If join fails, it leaves the end.
+func (c *Chan[T]) join(ctx, in context.Context) error {
 	if err := c.watch.Start(ctx, (*leaver[T])(c)); err != nil {
 		return fmt.Errorf("remote: open %s: %w", c.name, err)
 	}
-	err := c.serve(ctx, creditSubject(c.sender), func(data []byte) []byte {
+	err := c.serve(in, creditSubject(c.sender), func(data []byte) []byte {
 		if n, more, ok := parseCredit(data); ok {
 			c.line.credit(n, more)
 		}
 		return nil
 	})
 	if err == nil {
-		err = c.serve(ctx, helloSubject(c.name), func([]byte) []byte {
+		err = c.serve(in, helloSubject(c.name), func([]byte) []byte {
 			if c.line.len() > 0 {
 				c.want()
 			}

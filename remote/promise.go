@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote/internal/attempt"
+	"github.com/coir-go/coir/remote/internal/trouble"
 	"github.com/coir-go/coir/remote/internal/unique"
 )
 
@@ -109,13 +111,16 @@ func storeKey(key string) string { return "promise." + key }
 
 // Wait waits until any process has completed the promise, even before this process began. It returns the value, or an
 // error that matches [ErrRejected]. It waits while the broker cannot be reached. If ctx ends first, it returns the
-// error of ctx.
+// error of ctx. That error also matches [ErrUnavailable] if the broker is known to be away at that time.
 //
 // To wait in a select, start a fiber that waits, and use its DoneCase.
 func (p *Promise[T]) Wait(ctx context.Context) (v T, err error) {
-	data, err := p.look(ctx)
+	w := &waiter{t: p.t, key: p.key}
+	ctx, end := w.begin(ctx)
+	defer end()
+	data, err := w.look(ctx)
 	if data == nil && err == nil {
-		data, err = p.await(ctx)
+		data, err = w.await(ctx)
 	}
 	if err != nil {
 		return v, fmt.Errorf("remote: wait for %s: %w", p.key, err)
@@ -134,28 +139,60 @@ func (p *Promise[T]) Wait(ctx context.Context) (v T, err error) {
 	return v, nil
 }
 
+// waiter is a wait for the promise with the key.
+type waiter struct {
+	t       Transport
+	key     string
+	away    error          // of the last request, if the broker could not be reached
+	trouble trouble.Record // the same for snapshots
+}
+
 // look reads the result, if there is one.
-func (p *Promise[T]) look(ctx context.Context) (data []byte, err error) {
-	err = attempt.Repeat(ctx, 0, func(ctx context.Context) error {
-		data, err = p.t.Get(ctx, storeKey(p.key))
+func (w *waiter) look(ctx context.Context) (data []byte, err error) {
+	err = attempt.Repeat(ctx, 0, func(in context.Context) error {
+		data, err = w.t.Get(in, storeKey(w.key))
+		w.heard(ctx, err)
 		return err
 	})
 	if ended := coir.Ended(ctx); err != nil && ended != nil {
-		err = ended // not ErrUnknown: reading changes nothing
+		err = w.gaveUp(ended) // not ErrUnknown: reading changes nothing
 	}
 	return data, err
 }
 
+// heard records what the outcome of a request says about the broker, unless ctx has ended meanwhile.
+func (w *waiter) heard(ctx context.Context, err error) {
+	w.trouble.Heard(ctx, err, brokerAway)
+	switch {
+	case errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknown):
+		w.away = err
+	case err == nil || coir.Ended(ctx) == nil:
+		w.away = nil
+	}
+}
+
+// gaveUp returns the error of a wait whose context has ended. If the broker is known to be away, the error says why.
+func (w *waiter) gaveUp(ended error) error {
+	if _, lost := w.t.Lost(); lost != nil {
+		return fmt.Errorf("%w: %w: %w", ErrUnavailable, lost, ended)
+	}
+	if w.away != nil {
+		return fmt.Errorf("%w: %w", w.away, ended)
+	}
+	return ended
+}
+
 // await reads the result when a process says that there is one, and also polls.
-func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
-	told := coir.NewChan[struct{}](coir.Conflated, coir.WithName("result of "+p.key))
+func (w *waiter) await(ctx context.Context) ([]byte, error) {
+	var told atomic.Pointer[coir.Event] // replaced before each look
+	told.Store(w.event())
 	poll := attempt.Backoff{Next: lookMin, Most: lookMax}
 	for serving := false; ; {
 		if !serving {
 			var s io.Closer
 			err := attempt.Within(ctx, openTime, func(ctx context.Context) (err error) {
-				s, err = p.t.Serve(ctx, promiseSubject(p.key), func([]byte) []byte {
-					_ = told.TrySend(struct{}{})
+				s, err = w.t.Serve(ctx, promiseSubject(w.key), func([]byte) []byte {
+					told.Load().Set()
 					return nil
 				})
 				return err
@@ -164,13 +201,18 @@ func (p *Promise[T]) await(ctx context.Context) ([]byte, error) {
 				defer func() { _ = s.Close() }()
 			} // otherwise poll, and try to serve again
 		}
-		data, err := p.look(ctx)
+		next := w.event()
+		told.Store(next)
+		data, err := w.look(ctx)
 		if data != nil || err != nil {
 			return data, err
 		}
-		if _, err := coir.Select(ctx, told.RecvCase(nil), coir.After(poll.Next)); err != nil {
-			return nil, err
+		if _, err := coir.Select(ctx, next.DoneCase(), coir.After(poll.Next)); err != nil {
+			return nil, w.gaveUp(err)
 		}
 		poll.Grow()
 	}
 }
+
+// event returns an event that is set when a process says that there is a result.
+func (w *waiter) event() *coir.Event { return coir.NewEvent(coir.WithName("result of " + w.key)) }

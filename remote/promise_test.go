@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coir-go/coir"
@@ -95,6 +97,30 @@ func TestPromiseResults(t *testing.T) {
 	defer cancel()
 	if _, err := q.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, remote.ErrUnknown) {
 		t.Error(err)
+	}
+}
+
+// The error of a wait that ends while the broker is away says so, and why. After an answer it does not.
+func TestAWaitEndsWhileTheBrokerIsAway(t *testing.T) {
+	down := new(atomic.Bool)
+	failing := leaky{memory.New().Node("a"), down}
+	for name, tr := range map[string]remote.Transport{"requests fail": failing, "the connection is lost": sure{failing}} {
+		for _, away := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				down.Store(away)
+				p, err := remote.NewPromise[int](tr, "nobody")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := coir.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err = p.Wait(ctx)
+				if !errors.Is(err, coir.ErrTimeout) || errors.Is(err, remote.ErrUnknown) ||
+					errors.Is(err, remote.ErrUnavailable) != away || contains(err, "connection refused") != away {
+					t.Errorf("%s: the broker is away: %v: %v", name, away, err)
+				}
+			})
+		}
 	}
 }
 

@@ -24,13 +24,24 @@ import (
 // things in turn: for an answer, for room, for the next attempt. From the failure of its first attempt on, all its
 // waits are shown as a wait to send: see coir.Chan.SendScope. So a send that succeeds at once costs nothing more.
 //
+// The opening of a channel and the wait for a promise are shown in the same way, from their beginning on. A wait for a
+// promise has a channel of its own for that, without a name, so that it is not listed: see coir.ListObjects.
+//
 // Only the broker knows how many values the channel holds. A snapshot must not wait, so it shows the last answer of the
 // broker, and has the broker asked again. While nobody takes snapshots, the broker is not asked.
 
-const kind = "remote channel"
+const (
+	kind        = "remote channel"
+	promiseKind = "remote promise"
+)
+
+// brokerAway is the trouble of an object whose requests cannot be made.
+const brokerAway = "the broker is away"
 
 var (
 	sendVerb = &coir.Verb{Name: "send", Waits: "to send on remote", Ends: "receive from", Of: kind}
+	openVerb = &coir.Verb{Name: "open", Waits: "to open remote", Of: kind}
+	waitVerb = &coir.Verb{Name: "wait", Waits: "for promise", Of: promiseKind}
 	recvVerb = &coir.Verb{Name: "receive", Waits: "to receive from remote", Ends: "send on or close", Of: kind}
 )
 
@@ -145,10 +156,31 @@ func (c *Chan[T]) slow(ctx context.Context) (in context.Context, end func()) {
 	}
 }
 
+// begin makes snapshots show the waits in the scope that it returns as one wait for the promise. The caller calls end
+// when the wait is over.
+func (w *waiter) begin(ctx context.Context) (in context.Context, end context.CancelFunc) {
+	c := coir.NewChan[struct{}](0)
+	c.Show(func(o *snapshot.Object) {
+		o.Kind, o.Name = promiseKind, w.key
+		o.Waiters, o.Senders = 1, 0
+		o.FromOutside, o.ToOutside = true, true // another process completes the promise
+		since, lost := w.t.Lost()
+		w.trouble.Show(o, since, lost)
+	})
+	return c.SendScope(ctx, waitVerb)
+}
+
+// opening makes snapshots show the waits in the scope that it returns as a wait to open the channel. The caller calls
+// end when the channel is open.
+func (c *Chan[T]) opening(ctx context.Context) (in context.Context, end context.CancelFunc) {
+	c.initSight(ctx)
+	return c.in.SendScope(ctx, openVerb)
+}
+
 // heard notes what the outcome of a request in ctx says about the broker.
 func (c *Chan[T]) heard(ctx context.Context, err error) {
 	s := &c.sight
-	away := "the broker is away"
+	away := brokerAway
 	if !c.stored {
 		away = "no receiving process can be reached"
 	}

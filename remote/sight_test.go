@@ -48,6 +48,20 @@ func (l leaky) Pull(ctx context.Context, queue string, credit int) ([]remote.Del
 	return l.Transport.Pull(ctx, queue, credit)
 }
 
+func (l leaky) Open(ctx context.Context, queue string, capacity int) error {
+	if err := l.err(); err != nil {
+		return err
+	}
+	return l.Transport.Open(ctx, queue, capacity)
+}
+
+func (l leaky) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := l.err(); err != nil {
+		return nil, err
+	}
+	return l.Transport.Get(ctx, key)
+}
+
 func (l leaky) Len(ctx context.Context, queue string) (int, error) {
 	if err := l.err(); err != nil {
 		return 0, err
@@ -324,6 +338,81 @@ func TestSnapshotShowsTrouble(t *testing.T) {
 	shown(t, rt, "well again", func(s *snapshot.Snapshot) bool {
 		o := object(s, "orders")
 		return o.Name != "" && o.Trouble == "" && o.TroubleSince.IsZero()
+	})
+}
+
+// A wait for a promise is one wait in snapshots, however often it polls, and has the trouble of its broker. It is not
+// listed when it is over.
+func TestSnapshotShowsPromises(t *testing.T) {
+	coir.ListObjects(true)
+	defer coir.ListObjects(false)
+	var down atomic.Bool
+	b := memory.New()
+	p, err := remote.NewPromise[int](leaky{b.Node("a"), &down}, fresh("result"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	rt, end := running(t, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("waiter", func(ctx context.Context) error {
+			if _, err := p.Wait(ctx); err != nil {
+				return err
+			}
+			return coir.WaitCancel(ctx)
+		})
+		return nil
+	})
+	defer end()
+	waits := func(trouble bool) func(s *snapshot.Snapshot) bool {
+		return func(s *snapshot.Snapshot) bool {
+			o := object(s, p.Key())
+			return waitOf(s, "waiter").Text == "for promise "+p.Key() && o.Kind == "remote promise" && o.Waiters == 1 &&
+				o.Senders == 0 && (o.Trouble != "") == trouble
+		}
+	}
+	first := shown(t, rt, "waiting", waits(false))
+	down.Store(true)
+	s := shown(t, rt, "waiting in trouble", waits(true)) // at the next poll
+	if o := object(s, p.Key()); !strings.Contains(o.Trouble, "the broker is away: ") ||
+		!o.Oldest.Equal(object(first, p.Key()).Oldest) || o.Oldest.Before(began) {
+		t.Errorf("the wait is shown as %+v", o)
+	}
+	down.Store(false)
+	shown(t, rt, "waiting again", waits(false))
+	if _, err := p.Resolve(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	s = shown(t, rt, "over", func(s *snapshot.Snapshot) bool { return waitOf(s, "waiter").Kind == snapshot.WaitCancel })
+	for _, o := range s.Objects {
+		if strings.Contains(o.Name, p.Key()) {
+			t.Errorf("after the wait, snapshots show %+v", o)
+		}
+	}
+}
+
+// While the broker is away, the opening of a channel is shown with the trouble, which has gone when it is open.
+func TestSnapshotShowsOpening(t *testing.T) {
+	var down atomic.Bool
+	down.Store(true)
+	rt, end := running(t, func(ctx context.Context, n *coir.Nursery) error {
+		n.Go("opener", func(ctx context.Context) error {
+			c, err := remote.Durable[int](ctx, n, leaky{memory.New().Node("a"), &down}, "new", 2)
+			if err == nil {
+				_, err = c.Recv(ctx)
+			}
+			return err
+		})
+		return nil
+	})
+	defer end()
+	shown(t, rt, "opening", func(s *snapshot.Snapshot) bool {
+		o := object(s, "new")
+		return waitOf(s, "opener").Text == "to open remote new (durable, capacity 2)" && o.Senders == 0 &&
+			strings.Contains(o.Trouble, "connection refused")
+	})
+	down.Store(false)
+	shown(t, rt, "open", func(s *snapshot.Snapshot) bool {
+		return strings.HasPrefix(waitOf(s, "opener").Text, "to receive from remote new") && object(s, "new").Trouble == ""
 	})
 }
 

@@ -350,6 +350,10 @@ func (t *Transport) queueConfig(capacity int) jetstream.StreamConfig {
 
 // ensureStream makes a stream, unless it exists. It fails if the stream exists and is not as the transport needs it.
 func (t *Transport) ensureStream(ctx context.Context, config jetstream.StreamConfig) error {
+	what := "make the stream " + config.Name
+	if lost := t.answers.lost.Load(); lost != nil { // nats.go would wait
+		return fmt.Errorf("nats: %s: %w: %w", what, remote.ErrUnavailable, lost)
+	}
 	_, err := coir.Blocking(ctx, func() (jetstream.Stream, error) {
 		s, err := t.js.CreateStream(ctx, config)
 		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -363,8 +367,11 @@ func (t *Transport) ensureStream(ctx context.Context, config jetstream.StreamCon
 	if errors.Is(err, errDiffers) {
 		return fmt.Errorf("nats: %w", err)
 	}
+	if ended := coir.Ended(ctx); err != nil && ended != nil { // not ErrUnknown: the stream can be made again
+		return fmt.Errorf("nats: %s: %w", what, ended)
+	}
 	if err != nil {
-		return apiError("make the stream "+config.Name, err)
+		return notSent(apiError(what, err))
 	}
 	return nil
 }

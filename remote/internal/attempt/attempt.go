@@ -87,7 +87,9 @@ func Repeat(ctx context.Context, limit time.Duration, f func(ctx context.Context
 			if ended == nil {
 				continue
 			}
-			err = fmt.Errorf("%w: %w", err, ended)
+			if !errors.Is(err, ended) { // otherwise err names it already
+				err = fmt.Errorf("%w: %w", err, ended)
+			}
 		}
 		return Doubt(doubt, err)
 	}

@@ -147,8 +147,8 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "a wait for a promise looks before it can be told", File: "promise.go", Test: "TestSimPromiseIsPrompt",
 		Edits: []string{
-			"		data, err := p.look(ctx)\n		if data != nil || err != nil {\n			return data, err\n		}\n", "",
-			"	for serving := false; ; {\n", "	for serving := false; ; {\n		data, err := p.look(ctx)\n" +
+			"		data, err := w.look(ctx)\n		if data != nil || err != nil {\n			return data, err\n		}\n", "",
+			"	for serving := false; ; {\n", "	for serving := false; ; {\n		data, err := w.look(ctx)\n" +
 				"		if data != nil || err != nil {\n			return data, err\n		}\n",
 		},
 	},
