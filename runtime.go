@@ -425,8 +425,8 @@ func (rt *Runtime) String() string {
 // The end of ctx does not interrupt fn. Blocking calls fn even if ctx has already ended, and returns no error of its
 // own. If fn must not start under a context that has ended, check ctx.Err first.
 //
-// For a call that lasts as long as the program, such as Serve of an HTTP server, a child with [WithGoroutine] is better,
-// because it occupies no worker. A call in Blocking is no problem to [snapshot.Explain], however long it lasts.
+// For a call that lasts as long as the program, such as Serve of an HTTP server, a child with [WithGoroutine] is
+// better, because it occupies no worker. [snapshot.Explain] does not report a call in Blocking, however long it lasts.
 //
 // If a fiber blocks natively without Blocking while others could run, the runtime notices and replaces its worker,
 // often within a fraction of a millisecond, otherwise within about ten milliseconds.

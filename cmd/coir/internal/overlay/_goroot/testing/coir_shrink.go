@@ -104,8 +104,9 @@ func (x *coirExplorer) repeat(f *coirFailure) {
 // deadlocks leaves connections behind.
 const coirShrinkOutside = 3 * time.Second
 
-// mostSlow returns the longest time to shrink a failure on a slow machine: a fifth of that for others. For a note, which
-// stands beside a test that passes, it is also the longest time for all that is done about it, and at most the budget.
+// mostSlow returns the longest time to shrink a failure on a slow machine: a fifth of that for others. For a note,
+// which stands beside a test that passes, it is also the longest time for all that is done about it, and at most the
+// budget.
 func (x *coirExplorer) mostSlow() time.Duration {
 	if x.asNote {
 		return min(coirSet.shrink/5, coirSet.budget)
