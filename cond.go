@@ -140,14 +140,18 @@ func (c *Cond) wait(ctx context.Context) error {
 	return nil
 }
 
-// begin starts a wait of f under sc, and unlocks c. It returns None if f must park.
+// begin starts a wait of f under sc, and unlocks c. It returns None if f must park. It does not call sc.done with the
+// lock held: that may cancel sc, which calls functions that lock c.
 //
 //go:noinline
 //go:norace
 func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
-	if sc.done() {
+	if sc.ends() {
 		c.unlock(nil)
-		return park.Cancelled
+		if sc.done() {
+			return park.Cancelled
+		}
+		return park.Data // as if signalled: the caller checks its condition again
 	}
 	t := f.arm(sc, (*toSignal)(c))
 	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)
@@ -166,6 +170,16 @@ func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
 //go:norace
 func (c *Cond) waitAny(ctx context.Context) error {
 	by := resolve(ctx)
+	race.Disable()
+	ends := by.sc != nil && by.sc.ends()
+	race.Enable()
+	if ends { // see begin
+		c.release()
+		if e := by.refused(); e != nil {
+			return e.op
+		}
+		return nil
+	}
 	if e := by.refused(); e != nil {
 		c.release()
 		return e.op

@@ -274,3 +274,34 @@ func TestCondAllocatesNothing(t *testing.T) {
 		return nil
 	})
 }
+
+// locker is a Watcher that locks a Cond.
+type locker struct{ *coir.Cond }
+
+func (l locker) Ended(error) {
+	l.Lock()
+	l.Broadcast()
+	l.Unlock()
+}
+
+// A Watcher may lock a Cond whose waiters wait under the same context: Wait does not call it with the lock held.
+func TestCondWithAWatcherThatLocksIt(t *testing.T) {
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := coir.NewCond()
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			var w coir.Watch
+			if err := w.Start(ctx, locker{c}); err != nil {
+				return err
+			}
+			defer w.Stop()
+			c.Lock()
+			defer c.Unlock()
+			cancel()
+			return c.Wait(ctx)
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+}

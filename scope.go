@@ -553,6 +553,30 @@ func (sc *scope) doneSlow() bool {
 	return s == scopeCancelled || s == scopeLinked && sc.cold().link.mayBeDone() && sc.pollHidden()
 }
 
+// ends reports whether the scope has been cancelled, or done is about to cancel it. Unlike done, it calls no functions
+// of the program that watch the end. An operation calls it in a hidden section.
+//
+//go:norace
+func (sc *scope) ends() bool { return sc.state.Load() != scopeLive && sc.endsSlow() }
+
+//go:noinline
+//go:norace
+func (sc *scope) endsSlow() bool {
+	if s := sc.state.Load(); s == scopeLoose || s == scopeTying {
+		race.Enable()
+		sc.tie()
+		race.Disable()
+	}
+	switch sc.state.Load() {
+	case scopeCancelled:
+		return true
+	case scopeLinked:
+		l := sc.cold().link
+		return l.mayBeDone() && (stdctx.IsClosed(l.done) || l.behind != nil && l.behind.ends())
+	}
+	return false
+}
+
 // mayBeDone returns false only if the scope has certainly not been cancelled. If it returns true, call done.
 //
 //go:norace
