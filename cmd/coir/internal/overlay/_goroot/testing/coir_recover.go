@@ -8,8 +8,6 @@ import "internal/replay"
 // coirRecovery describes the first schedule of a search in which a handler panicked. The command prints it as a note if
 // the test passes.
 type coirRecovery struct {
-	config        coirConfig
-	script        []int
 	token         string // empty: not all decisions were recorded
 	found         int    // the number of the schedule
 	request, text string
@@ -25,11 +23,11 @@ func (x *coirExplorer) noteRecovered(r *coirRun) {
 	}
 	var pcs [64]uintptr
 	f := &coirRecovery{
-		config: r.config, script: replay.Script(r.allDecisions()), found: max(x.count, coirSet.only+1),
-		request: r.Request, text: r.RecoveredText, pcs: append([]uintptr(nil), pcs[:coirRecoveredPCs(pcs[:])]...),
+		found: max(x.count, coirSet.only+1), request: r.Request, text: r.RecoveredText,
+		pcs: append([]uintptr(nil), pcs[:coirRecoveredPCs(pcs[:])]...),
 	}
 	if !r.LostDecision {
-		f.token = coirEncode(f.config, f.script, r.Hash)
+		f.token = coirEncode(r.config, replay.Script(r.allDecisions()), r.Hash)
 	}
 	x.recovery = f
 }
