@@ -115,7 +115,7 @@ func measure() error {
 	}
 	fmt.Print(text)
 	if *update {
-		return write(root, text)
+		return build.Document(filepath.Join(root, filepath.FromSlash(page)), begin, end, text)
 	}
 	return nil
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -131,19 +128,4 @@ func outcome(e events.Event) string {
 		return "not controlled"
 	}
 	return "died"
-}
-
-// write writes the tables into the page.
-func write(root, text string) error {
-	file := filepath.Join(root, filepath.FromSlash(page))
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		return errors.New(page + " has no place for the tables")
-	}
-	return os.WriteFile(file, []byte(before+begin+text+end+after), 0o644)
 }

@@ -13,7 +13,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -94,7 +93,7 @@ func measure() error {
 	text := table(columns)
 	fmt.Print(text)
 	if *update {
-		return write(filepath.Join(root, filepath.FromSlash(page)), text)
+		return build.Document(filepath.Join(root, filepath.FromSlash(page)), begin, end, text)
 	}
 	return nil
 }
@@ -176,18 +175,4 @@ func table(columns []*column) string {
 		row(cells...)
 	}
 	return b.String()
-}
-
-// write writes the table into the page.
-func write(file, text string) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	head, rest, found := strings.Cut(string(old), begin)
-	_, tail, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		return errors.New(page + " has no place for the table")
-	}
-	return os.WriteFile(file, []byte(head+begin+text+end+tail), 0o644)
 }

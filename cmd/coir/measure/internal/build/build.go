@@ -1,4 +1,4 @@
-// Package build builds and runs the programs for the measurements.
+// Package build builds and runs the programs for the measurements, and writes the results into documents.
 package build
 
 import (
@@ -50,4 +50,18 @@ func Run(env []string, name string, args ...string) error {
 		return fmt.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 	return nil
+}
+
+// Document writes text into a document, in place of what is between the lines begin and end.
+func Document(file, begin, end, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(old), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		return fmt.Errorf("%s has no lines %sand %s", file, begin, end)
+	}
+	return os.WriteFile(file, []byte(before+begin+text+end+after), 0o644)
 }
