@@ -209,7 +209,7 @@ func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 		return o.holders, o.isLock() || g.rule >= soft && !own
 	case o.Kind == pool:
 		return o.holders, o.allLent()
-	case o.Closed || o.before.Closed || o.Sent != o.before.Sent || o.Received != o.before.Received:
+	case o.Closed || o.before.Closed || o.moved():
 	case w.Kind == WaitSend && o.Receivers == 0 && o.Receiver == o.before.Receiver:
 		return g.only(o.Receiver, o.ReceiverBefore)
 	case w.Kind == WaitRecv && o.Senders == 0 && o.Sender == o.before.Sender &&
@@ -222,7 +222,7 @@ func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 // allLent reports whether all values of a pool were lent in both snapshots, to the same known fibers, and none has been
 // given back in between.
 func (o *thing) allLent() bool {
-	return !o.Closed && !o.before.Closed && o.Received == o.before.Received && o.Sent == o.before.Sent && o.Len >= o.Cap &&
+	return !o.Closed && !o.before.Closed && !o.moved() && o.Len >= o.Cap &&
 		o.borrowersKnown() && len(o.before.Holders) == len(o.Holders)
 }
 

@@ -424,9 +424,8 @@ func (p *pair) receivers(o *thing) (text string, all []int) {
 // deadlocks.
 func (p *pair) findExhausted() {
 	lent := func(o *thing) bool {
-		moved := o.Received != o.before.Received || o.Sent != o.before.Sent
 		return o.Kind == pool && o.Len >= o.Cap && o.before.Len >= o.before.Cap && !o.Closed &&
-			(p.stays(o) || !moved && p.stands(o))
+			(p.stays(o) || !o.moved() && p.stands(o))
 	}
 	for _, o := range p.gather(WaitRecv, lent) {
 		p.tellExhausted(o, fmt.Sprintf("for a value of %s (%d of %d lent)", o.name(), o.Len, o.Cap), p.borrowers(o))
@@ -510,9 +509,11 @@ func (p *pair) waitFor(o *thing) Wait {
 // stays reports whether no fiber has got the object between the snapshots, and its oldest wait is a long one. Waiters
 // are served in the order of arrival, so the oldest one would have got it.
 func (p *pair) stays(o *thing) bool {
-	return !o.Oldest.IsZero() && o.Oldest.Equal(o.before.Oldest) && o.Received == o.before.Received &&
-		o.Sent == o.before.Sent && p.since(o.Oldest).d >= leastFull
+	return !o.Oldest.IsZero() && o.Oldest.Equal(o.before.Oldest) && !o.moved() && p.since(o.Oldest).d >= leastFull
 }
+
+// moved reports whether a value was sent or received between the snapshots.
+func (o *thing) moved() bool { return o.Sent != o.before.Sent || o.Received != o.before.Received }
 
 // stands reports whether fibers waited for an object in both snapshots, which are so far apart that an object from
 // which nothing was received between them is stuck. If waits have time limits, none of them need be a long one.
