@@ -3,44 +3,17 @@ package main
 import (
 	"bufio"
 	"os"
-	"os/exec"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/coir-go/coir/remote/nats/examples/internal/processes"
 )
 
 // TestMain lets the test binary act as the processes that TestTwoProcesses starts.
-func TestMain(m *testing.M) {
-	if os.Getenv("NATS_URL") != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { processes.Main(m, main) }
 
 // The program on a server: orders that are sent before a receiver starts and while it runs are received.
 func TestTwoProcesses(t *testing.T) {
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	defer func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	}()
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("the server does not start")
-	}
-	process := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-		cmd.Env = append(os.Environ(), "NATS_URL="+s.ClientURL())
-		cmd.Stderr = os.Stderr
-		return cmd
-	}
+	process := processes.Start(t)
 	sends := func(item string) {
 		out, err := process(item).Output()
 		if err != nil || string(out) != "stored "+item+"\n" {
