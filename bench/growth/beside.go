@@ -82,7 +82,10 @@ func connected(n int) (stop func()) {
 	must(cmd.Start())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- coir.Run(context.Background(), func(_ context.Context, nur *coir.Nursery) error {
+		ended <- coir.Run(context.Background(), func(ctx context.Context, nur *coir.Nursery) error {
+			var left atomic.Int64
+			left.Store(int64(n))
+			var allClosed coir.Event // the nursery must stay open while OnReadable has functions to call
 			for i := range n {
 				c, err := l.Accept()
 				if err != nil {
@@ -90,6 +93,9 @@ func connected(n int) (stop func()) {
 				}
 				read := func(context.Context) error {
 					_, _ = c.Read(make([]byte, 1))
+					if left.Add(-1) == 0 {
+						allClosed.Set()
+					}
 					return c.Close()
 				}
 				if i%2 == 0 {
@@ -99,7 +105,7 @@ func connected(n int) (stop func()) {
 				}
 			}
 			close(ready)
-			return l.Close()
+			return errors.Join(l.Close(), allClosed.Wait(ctx))
 		})
 	}()
 	<-ready
