@@ -159,5 +159,6 @@ func connOps(n int) subject {
 			must(ours.Close())
 			stop()
 		},
+		inDefault: true,
 	})
 }

@@ -373,12 +373,17 @@ type work struct {
 	op    func(ctx context.Context, i int) error
 	after func(ctx context.Context) error // called at the end of a round
 	end   func()                          // ends the other fibers of the nursery
+
+	inDefault bool // run in the default runtime, in which netio waits for the network
 }
 
 // onFiber returns a subject that sets the work up in a fiber of a new runtime, and performs it as often as the loop
 // asks for.
 func onFiber(w work) subject {
-	rt := coir.NewRuntime(coir.WithWorkers(1))
+	rt := coir.Default()
+	if !w.inDefault {
+		rt = coir.NewRuntime(coir.WithWorkers(1))
+	}
 	orders, reports := coir.NewChan[int](0), coir.NewChan[error](0)
 	ended := make(chan error, 1)
 	go func() {
@@ -411,7 +416,9 @@ func onFiber(w work) subject {
 		close: func() {
 			orders.Close()
 			must(<-ended)
-			must(rt.Close(context.Background()))
+			if !w.inDefault {
+				must(rt.Close(context.Background()))
+			}
 		},
 	}
 }
