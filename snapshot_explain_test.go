@@ -158,7 +158,7 @@ func TestOrderedLocksAreNeverExplainedAsADeadlock(t *testing.T) {
 }
 
 // A call in Blocking is no problem, however long it lasts. The same call outside of Blocking is one.
-func TestACallInBlockingIsNoProblem(t *testing.T) {
+func TestADeclaredCallIsNoProblem(t *testing.T) {
 	rt := coir.NewRuntime(coir.WithWorkers(2))
 	answer := make(chan int)
 	end := inBackground(rt, func(ctx context.Context, n *coir.Nursery) error {
