@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/document"
 	"github.com/coir-go/coir/sim"
 	"github.com/coir-go/coir/stream"
 )
@@ -452,24 +452,11 @@ func TestGuideTable(t *testing.T) {
 		}
 		b.WriteString(" |\n")
 	}
-	const path = "../docs/guide/streams.md"
-	text, err := os.ReadFile(path)
+	same, err := document.Keep("../docs/guide/streams.md", "-update -->\n", "<!-- end of table -->\n", b.String(), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, rest, ok := strings.Cut(string(text), "-update -->\n")
-	_, tail, found := strings.Cut(rest, "<!-- end of table -->")
-	if !ok || !found {
-		t.Fatal("the guide has no place for the table")
-	}
-	want := head + "-update -->\n" + b.String() + "<!-- end of table -->" + tail
-	if want == string(text) {
-		return
-	}
-	if !*update {
+	if !same {
 		t.Fatal("the table in docs/guide/streams.md is stale: go test ./stream -run TestGuideTable -update")
-	}
-	if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
