@@ -84,6 +84,17 @@ func consumer(hook func(int), yield yielder) stream.Consumer[int] {
 	}
 }
 
+// emitter passes on a result of a Stage.
+type emitter = func(ctx context.Context, v int) error
+
+// pass emits the elements unchanged.
+func pass(ctx context.Context, s stream.Stream[int], hook func(int), emit emitter) error {
+	return stream.ForEach(ctx, s, func(ctx context.Context, v int) error {
+		hook(v)
+		return emit(ctx, v)
+	})
+}
+
 func rows() []row {
 	type S = stream.Stream[int]
 	type hook = func(int)
@@ -179,6 +190,15 @@ func rows() []row {
 			return stream.GroupBy(in, 2, func(v int) int { return v }, func(ctx context.Context, k int, g S) (int, error) {
 				h(k)
 				return stream.First(ctx, g)
+			})
+		})},
+		{name: "Stage", ahead: 1, run: through(func(in S, h hook) S {
+			return stream.Stage(in, func(ctx context.Context, in S, emit emitter) error { return pass(ctx, in, h, emit) })
+		})},
+		{name: "Stage with a FanOut", mixes: true, cuts: true, ahead: 3, run: through(func(in S, h hook) S {
+			return stream.Stage(in, func(ctx context.Context, in S, emit emitter) error {
+				worker := func(ctx context.Context, in S) error { return pass(ctx, in, h, emit) }
+				return stream.FanOut(ctx, in, worker, worker)
 			})
 		})},
 		{name: "Monitor", noHook: true, run: through(func(in S, _ hook) S { return stream.Monitor(in, new(stream.Meter)) })},
