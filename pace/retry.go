@@ -12,9 +12,9 @@ import (
 )
 
 // Retry calls f until it returns nil, and returns nil then. times is the largest number of retries, so f is called at
-// most once more than that. Before the first retry Retry waits for about first, and before each further retry twice as
-// long as before, but never longer than most, or than first if that is longer. A random part of each wait, up to half
-// of it, is left out, so that many callers do not retry at the same time.
+// most once more than that. The wait before the first retry is about first, and each further wait is twice as long as
+// the one before, but never longer than most, or than first if that is longer. Retry shortens each wait by a random
+// part, up to half of it, so that many callers do not retry at the same time.
 //
 // After the last retry, Retry returns the error of f. If f returns an error from [Permanent], Retry returns that error
 // and does not retry. If ctx ends, the error matches that of ctx and the last one of f. If ctx would end before the

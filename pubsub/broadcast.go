@@ -244,7 +244,7 @@ func (s *Subscription[T]) All(ctx context.Context) iter.Seq2[T, error] { return 
 func (s *Subscription[T]) Lagged() uint64 { return s.ch.Stats().Dropped + s.missed.Load() }
 
 // Close ends the subscription. Values that were not received are dropped. Publishers no longer wait for the subscriber.
-// Close reports whether this call ended the subscription: it does not after the publisher has closed.
+// Close reports whether this call ended the subscription; after the publisher has closed, it reports false.
 func (s *Subscription[T]) Close() bool {
 	s.topic.remove(s)
 	return s.ch.Abort(nil)

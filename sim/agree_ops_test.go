@@ -1111,6 +1111,13 @@ var families = []family{
 		func(p *player) {
 			slice(p, "perkey", stream.ParallelPerKey(stream.FromSlice([]int{1, 2}), 1+p.a, func(v int) int { return 0 }, func(_ context.Context, v int) (int, error) { return v, nil }))
 		},
+		func(p *player) {
+			s := stream.Stage(stream.FromSlice([]int{1, 2}),
+				func(ctx context.Context, in stream.Stream[int], emit func(ctx context.Context, v int) error) error {
+					return stream.ForEach(ctx, in, emit)
+				})
+			slice(p, "stage", s)
+		},
 	}},
 }
 

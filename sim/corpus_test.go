@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/document"
 )
 
 // The corpus: typical mistakes, each as a small program, and the same program without the mistake. The default settings
@@ -805,22 +805,11 @@ func TestWhatEachStrategyNeedsForTheCorpus(t *testing.T) {
 // inDocument compares the part of a document between two marks with text, or replaces it with -update.
 func inDocument(t *testing.T, path, mark, text string) {
 	t.Helper()
-	all, err := os.ReadFile(path)
+	same, err := document.Keep(path, "<!-- "+mark+" -->\n", "<!-- end of "+mark+" -->\n", text, *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, end := "<!-- "+mark+" -->\n", "<!-- end of "+mark+" -->\n"
-	head, rest, ok := strings.Cut(string(all), begin)
-	was, tail, ok2 := strings.Cut(rest, end)
-	switch {
-	case !ok || !ok2:
-		t.Fatalf("%s has no part called %s", path, mark)
-	case was == text:
-	case *update:
-		if err := os.WriteFile(path, []byte(head+begin+text+end+tail), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	default:
+	if !same {
 		t.Errorf("%s has another table; write this one with: go test ./sim -run %s -update", path, t.Name())
 	}
 }

@@ -71,8 +71,8 @@ func Drawn(choose func(n int) int, fn func(ctx context.Context, s *Sim), opts ..
 //		})
 //	}
 //
-// Each decision takes as many bytes as the number of ways needs, modulo that number, so all data is valid. When data is
-// used up, all further decisions are 0.
+// Each decision takes as many bytes as its number of ways needs, and reduces them modulo that number. So all data is
+// valid. When data is used up, all further decisions are 0.
 func Bytes(data []byte) func(n int) int {
 	return func(n int) int {
 		d := uint64(0)

@@ -194,7 +194,7 @@ func (s *Sim) Errorf(format string, args ...any) {
 // the others are cancelled. Use it instead of the Fatalf of a testing.T, because then sim shrinks the schedule, and
 // reports how to replay it.
 //
-// In a function that is called at a time, such as that of desk's OnDone, it ends that function. It must not be called
+// In a function that the clock calls, such as one of desk's OnDone, it ends only that function. It must not be called
 // in the method Ended of a [coir.Watcher]: call Errorf there, and return.
 //
 //go:norace

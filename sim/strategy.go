@@ -101,9 +101,8 @@ func RoundRobin() Strategy { return &shared{Strategy: search.RoundRobin()} }
 // Random takes each way with the same probability.
 func Random(seed uint64) Strategy { return &shared{Strategy: search.Random(seed, 0)} }
 
-// PCT gives fibers random priorities and always lets the fiber with the highest run, except at depth-1 random places,
-// where the running fiber falls below all others. It finds bugs that need few switches at the right places, and
-// starvation.
+// PCT gives fibers random priorities, and always runs the fiber with the highest priority. At depth-1 random places the
+// running fiber falls below all others. PCT finds bugs that need few switches at the right places, and starvation.
 func PCT(seed uint64, depth int) Strategy {
 	if depth < 1 {
 		panic(fmt.Sprintf("sim: PCT with a depth of %d: write 1 or more; with 1 no fiber is moved", depth))

@@ -54,10 +54,13 @@
 // So do not acknowledge an element when it enters the stream, but in the sink, after the last stage: then its sender
 // repeats the elements that were in flight. If nobody can repeat them, remember each element in a [Map] behind the
 // source, and forget it in the sink: what you remember when the sink has returned was in flight. The package example
-// InFlight, in example_test.go, does that. [From] takes no element out of its channel that it does not pass on; all
-// others stay there.
+// InFlight, in example_test.go, does that. [From] passes on each element that it takes out of its channel; the others
+// stay there.
 //
 // # Stages that you can write yourself
+//
+// [Stage] turns a function with an input and an output into a stage. The function may start fibers, and wait for what
+// it likes.
 //
 // The package has no stages that are one line of other stages. For a side effect for each element, use a [Map] that
 // returns its argument; to flatten, [FlatMap] with [FromSlice]; for a steady pace without bursts, [Throttle] with a

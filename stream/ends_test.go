@@ -3,6 +3,7 @@ package stream_test
 // How streams end in unusual cases: a stage, its functions and its consumers may end in different ways.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,4 +162,88 @@ func TestRetryDoesNotOverflow(t *testing.T) {
 	if f != nil {
 		t.Error(f)
 	}
+}
+
+// TestStageEnds checks how a Stage ends when its function does not end as it should.
+func TestStageEnds(t *testing.T) {
+	two := stream.FromSlice([]int{1, 2})
+	fails := stream.Concat(two, stream.FromFunc(func(context.Context) (int, error) { return 0, errBroken }))
+	waits := stream.Concat(two, stream.From(coir.NewChan[int](0)))
+	for name, test := range map[string]struct {
+		in   stream.Stream[int]
+		f    func(ctx context.Context, in stream.Stream[int], emit emitter) error
+		got  []int
+		want error
+	}{
+		"it returns before its input has ended": {
+			waits, func(ctx context.Context, in stream.Stream[int], emit emitter) error {
+				return stream.ForEach(ctx, stream.Take(in, 1), emit)
+			}, []int{1}, nil,
+		},
+		"it never uses its input": {
+			waits, func(ctx context.Context, _ stream.Stream[int], emit emitter) error { return emit(ctx, 7) }, []int{7}, nil,
+		},
+		"it drops the error of its input": {
+			fails, func(ctx context.Context, in stream.Stream[int], emit emitter) error {
+				_ = stream.ForEach(ctx, in, emit)
+				return nil
+			}, []int{1, 2}, nil,
+		},
+		"it fails": {
+			two, func(ctx context.Context, in stream.Stream[int], emit emitter) error {
+				return cmp.Or(stream.ForEach(ctx, in, emit), errBroken)
+			}, []int{1, 2}, errBroken,
+		},
+		"it calls Goexit": {
+			two, func(ctx context.Context, in stream.Stream[int], emit emitter) error {
+				_ = stream.ForEach(ctx, in, emit)
+				runtime.Goexit()
+				return nil
+			}, []int{1, 2}, coir.ErrGoexit,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+				got, err := stream.ToSlice(ctx, stream.Stage(test.in, test.f))
+				if !slices.Equal(got, test.got) || !errors.Is(err, test.want) {
+					return fmt.Errorf("%v and the error %w, want %v and %w", got, err, test.got, test.want)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestStageIgnoresTheEnd checks that the sink of a Stage returns the error of a cancel that the function has dropped,
+// and that emit in a context of its own fails when the consumer has left, and after the end.
+func TestStageIgnoresTheEnd(t *testing.T) {
+	simulated(t, func(ctx context.Context, _ *sim.Sim) error {
+		inner, cancel := coir.WithCancel(ctx)
+		defer cancel()
+		never := stream.From(coir.NewChan[int](0))
+		err := coir.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+			n.Go("cancel", func(context.Context) error { cancel(); return nil })
+			_, err := stream.Count(inner, stream.Stage(never,
+				func(ctx context.Context, in stream.Stream[int], emit emitter) error {
+					_ = stream.ForEach(ctx, in, emit)
+					return nil
+				}))
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("the cancel is lost: %w", err)
+		}
+		var late emitter
+		var emitted error
+		_, err = stream.First(ctx, stream.Stage(stream.FromSlice([]int{1, 2}),
+			func(ctx context.Context, in stream.Stream[int], emit emitter) error {
+				late = emit
+				emitted = stream.ForEach(coir.Shield(ctx), in, emit)
+				return emitted
+			}))
+		if err != nil || !errors.Is(emitted, coir.ErrClosed) || !errors.Is(late(ctx, 3), coir.ErrClosed) {
+			return fmt.Errorf("emit without a consumer: %w; the sink: %w", emitted, err)
+		}
+		return nil
+	})
 }

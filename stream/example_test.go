@@ -569,6 +569,46 @@ func ExampleGroupBy() {
 	// Output: [3 [tea egg] 4 [cake milk]] <nil>
 }
 
+// The workers of this stage each have a connection of their own.
+func ExampleStage() {
+	double := func(ctx context.Context, in stream.Stream[int], emit func(ctx context.Context, v int) error) error {
+		worker := func(ctx context.Context, in stream.Stream[int]) error {
+			connection := func(v int) int { return 2 * v } // opened once for each worker
+			return stream.ForEach(ctx, stream.Map(in, connection), emit)
+		}
+		return stream.FanOut(ctx, in, worker, worker)
+	}
+	sum, err := stream.Reduce(context.Background(), stream.Stage(stream.FromSlice([]int{1, 2, 3}), double), 0,
+		func(a, v int) int { return a + v })
+	fmt.Println(sum, err)
+	// Output: 12 <nil>
+}
+
+// This stage waits for its input and for time. It repeats the last element each second until the next one comes.
+func ExampleStage_select() {
+	repeat := func(ctx context.Context, in stream.Stream[int], emit func(ctx context.Context, v int) error) error {
+		return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			next := stream.Downstream(n, "next", in, 0) // a channel, for Select
+			last, err := next.Recv(ctx)
+			for err == nil {
+				if err := emit(ctx, last); err != nil {
+					return err
+				}
+				_, err = coir.Select(ctx, next.RecvCase(&last), coir.After(time.Second))
+			}
+			if errors.Is(err, coir.ErrClosed) {
+				return nil // the input has ended
+			}
+			return err
+		})
+	}
+	onVirtualTime(func(ctx context.Context, _ *coir.Nursery) error {
+		show(ctx, stream.Stage(clicks(0, 25, 30), repeat))
+		return nil
+	})
+	// Output: 0 0 0 25 30 |
+}
+
 func ExampleMonitor() {
 	onVirtualTime(func(ctx context.Context, _ *coir.Nursery) error {
 		var m stream.Meter

@@ -97,6 +97,13 @@ func (s Stream[T]) GroupBy[K comparable, R any](
 	return GroupBy(s, bound, key, f)
 }
 
+// Stage is the function [Stage].
+func (s Stream[T]) Stage[R any](
+	f func(ctx context.Context, in Stream[T], emit func(ctx context.Context, v R) error) error,
+) Stream[R] {
+	return Stage(s, f)
+}
+
 // Monitor is the function [Monitor].
 func (s Stream[T]) Monitor(m *Meter) Stream[T] { return Monitor(s, m) }
 

@@ -129,8 +129,8 @@ func Zip[A, B, R any](a Stream[A], b Stream[B], f func(A, B) R) Stream[R] {
 	})
 }
 
-// CombineLatest combines the newest elements of both streams each time one of them has a new element, once both have
-// had one. It ends when both have ended. Each stream runs in a fiber of its own, one element ahead.
+// CombineLatest waits until both streams have had an element. It combines their newest elements then, and each time one
+// of them has a new one. It ends when both have ended. Each stream runs in a fiber of its own, one element ahead.
 //
 //	                 a-----b-----|
 //	                 --1-2-----3-|

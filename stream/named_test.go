@@ -190,3 +190,21 @@ func TestErrorsShowTheNamesOfStages(t *testing.T) {
 		return nil
 	})
 }
+
+// The fiber of a Stage has the name of the stage, or else that of its input.
+func TestStageHasTheNameOfItsInput(t *testing.T) {
+	own := func(s stream.Stream[int]) stream.Stream[int] {
+		return stream.Stage(s, func(ctx context.Context, s stream.Stream[int], emit emitter) error {
+			return stream.ForEach(ctx, s, emit)
+		})
+	}
+	named := func(s stream.Stream[int]) stream.Stream[int] { return own(s).Named("price") }
+	for _, test := range []struct {
+		of           func(stream.Stream[int]) stream.Stream[int]
+		source, want string
+	}{{own, "", "stage "}, {own, "orders", "orders "}, {named, "orders", "price "}} {
+		if report := stuck(t, test.source, test.of); !strings.Contains(report, "\n  "+test.want) {
+			t.Errorf("no fiber is called %q:\n%s", test.want, report)
+		}
+	}
+}

@@ -135,7 +135,7 @@ type Source[T any] interface {
 }
 
 // From returns a stream of the values received from a channel, or from a similar type, until it is closed. The stream
-// receives each element only when the consumer wants it, so it takes no element that it does not pass on.
+// receives each element only when the consumer wants it, so it passes on each element that it takes.
 //
 // When the stream ends early, the channel stays open. If the sender must know, use a [coir.Pipe] and close its Reader.
 //

@@ -42,7 +42,7 @@ const maxChunk = 256
 func one() *demand { return &demand{want: 1} }
 
 // Stream is a sequence of elements. When the stream runs, it produces them one by one, as the consumer asks for them.
-// It ends, or fails with an error, after the elements before the error.
+// Then it ends, or fails with an error, which comes after all its elements.
 //
 // A Stream does nothing by itself and holds no resources. A sink such as [ForEach], or a loop over [Stream.All], runs
 // it; each run starts over at the source. The zero Stream has no elements.
@@ -55,8 +55,9 @@ type Stream[T any] struct {
 // Named gives the last stage of the stream a name. The stage's fibers and channels have it: those of a [Parallel],
 // which are called "worker" and "work" by default, are then "worker of price" and "work of price". A fiber that runs
 // the input of a boundary has the name of the last of its stages that has one, in place of "input of" the boundary; so
-// have the channels and consumers of a [Tee], [FanOut] or [Partition]. Snapshots, the reports of package sim, the
-// errors of waits and [Stream.Explain] show the name. Errors of your functions are not changed.
+// have the channels and consumers of a [Tee], [FanOut] or [Partition]. The fiber of a [Stage] has the stage's name, or
+// that of its input. Snapshots, the reports of package sim, the errors of waits and [Stream.Explain] show the name.
+// Errors of your functions are not changed.
 //
 //	priced := stream.Parallel(orders, 8, price).Named("price")
 func (s Stream[T]) Named(name string) Stream[T] {

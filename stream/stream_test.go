@@ -767,6 +767,9 @@ func TestExplain(t *testing.T) {
 	s := stream.Merge(stream.Take(squares, 5), stream.Buffer(stream.Filter(squares, func(int) bool { return true }), 16))
 	s = stream.Skip(stream.Parallel(s, 4, func(_ context.Context, v int) (int, error) { return v, nil }), 1)
 	s = stream.Map(stream.Concat(s, stream.Stream[int]{}), func(v int) int { return v })
+	s = stream.Stage(s, func(ctx context.Context, s stream.Stream[int], emit emitter) error {
+		return stream.ForEach(ctx, s, emit)
+	})
 	want := `loop 1: FromSlice, Map, Take(5)
 loop 2: FromSlice, Map, Filter
   boundary: channel of 16
@@ -778,6 +781,8 @@ loop 5: Parallel, Skip(1)
 loop 6: Empty
   one after the other: loops 5, 6
 loop 7: Concat, Map
+  boundary: a fiber that runs the function, channel of 0
+loop 8: Stage
 `
 	if got := s.Explain(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

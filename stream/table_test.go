@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/document"
 	"github.com/coir-go/coir/sim"
 	"github.com/coir-go/coir/stream"
 )
@@ -82,6 +82,17 @@ func consumer(hook func(int), yield yielder) stream.Consumer[int] {
 	return func(ctx context.Context, s stream.Stream[int]) error {
 		return take(ctx, stream.Map(s, func(v int) int { hook(v); return v }), yield)
 	}
+}
+
+// emitter passes on a result of a Stage.
+type emitter = func(ctx context.Context, v int) error
+
+// pass emits the elements unchanged.
+func pass(ctx context.Context, s stream.Stream[int], hook func(int), emit emitter) error {
+	return stream.ForEach(ctx, s, func(ctx context.Context, v int) error {
+		hook(v)
+		return emit(ctx, v)
+	})
 }
 
 func rows() []row {
@@ -179,6 +190,15 @@ func rows() []row {
 			return stream.GroupBy(in, 2, func(v int) int { return v }, func(ctx context.Context, k int, g S) (int, error) {
 				h(k)
 				return stream.First(ctx, g)
+			})
+		})},
+		{name: "Stage", ahead: 1, run: through(func(in S, h hook) S {
+			return stream.Stage(in, func(ctx context.Context, in S, emit emitter) error { return pass(ctx, in, h, emit) })
+		})},
+		{name: "Stage with a FanOut", mixes: true, cuts: true, ahead: 3, run: through(func(in S, h hook) S {
+			return stream.Stage(in, func(ctx context.Context, in S, emit emitter) error {
+				worker := func(ctx context.Context, in S) error { return pass(ctx, in, h, emit) }
+				return stream.FanOut(ctx, in, worker, worker)
 			})
 		})},
 		{name: "Monitor", noHook: true, run: through(func(in S, _ hook) S { return stream.Monitor(in, new(stream.Meter)) })},
@@ -452,24 +472,11 @@ func TestGuideTable(t *testing.T) {
 		}
 		b.WriteString(" |\n")
 	}
-	const path = "../docs/guide/streams.md"
-	text, err := os.ReadFile(path)
+	same, err := document.Keep("../docs/guide/streams.md", "-update -->\n", "<!-- end of table -->\n", b.String(), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, rest, ok := strings.Cut(string(text), "-update -->\n")
-	_, tail, found := strings.Cut(rest, "<!-- end of table -->")
-	if !ok || !found {
-		t.Fatal("the guide has no place for the table")
-	}
-	want := head + "-update -->\n" + b.String() + "<!-- end of table -->" + tail
-	if want == string(text) {
-		return
-	}
-	if !*update {
+	if !same {
 		t.Fatal("the table in docs/guide/streams.md is stale: go test ./stream -run TestGuideTable -update")
-	}
-	if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }

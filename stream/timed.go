@@ -268,7 +268,7 @@ func Timeout[T any](s Stream[T], limit time.Duration) Stream[T] {
 //	orders := stream.Until(ctx, stream.FromFunc(next))
 //	err := stream.ForEach(work, stream.Parallel(orders, 8, price), store)
 //
-// Of [From], the elements that are still in the channel stay there; to get them too, close the channel instead. A stage
+// Elements that are still in the channel of a [From] stay there; to get them too, close the channel instead. A stage
 // with functions that wait, or with fibers, drops the elements that it has when ctx ends, as at any cancel: write it
 // behind Until. An error that the stages before Until return after that is dropped, because it may be that of the
 // cancel. [Lines] ends only after its read.

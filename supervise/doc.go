@@ -34,9 +34,9 @@
 // a [*GaveUpError]. A supervisor can be a child of another one, with its Run method as the child's function. When the
 // inner supervisor gives up, the outer one restarts it.
 //
-// Run returns nil when all children have ended and none is to be restarted. If its context ends, it stops the children
-// one by one, in the reverse of the order in which they were started, and returns when the last one has ended. To stop
-// a child, the supervisor cancels its context and waits for it, even if the child ignores its context.
+// Run returns nil when all children have ended for good. If its context ends, it stops the children one by one, in the
+// reverse of the order in which they were started, and returns when the last one has ended. To stop a child, the
+// supervisor cancels its context and waits for it, even if the child ignores its context.
 //
 // The end of a run of a child is ordered before the child's next run.
 package supervise

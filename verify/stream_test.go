@@ -20,7 +20,7 @@ func elsewhere(t *rapid.T, s stream.Stream[int]) stream.Stream[int] {
 	same := func(_ context.Context, v int) (int, error) { return v, nil }
 	for range rapid.IntRange(0, 3).Draw(t, "stages") {
 		size := rapid.IntRange(1, 5).Draw(t, "size")
-		switch rapid.IntRange(0, 8).Draw(t, "stage") {
+		switch rapid.IntRange(0, 9).Draw(t, "stage") {
 		case 0:
 			s = stream.Buffer(s, size)
 		case 1:
@@ -39,6 +39,10 @@ func elsewhere(t *rapid.T, s stream.Stream[int]) stream.Stream[int] {
 			s = stream.ParallelPerKey(s, size, func(int) int { return 0 }, same) // one key, so one element at a time
 		case 8:
 			s = stream.Timeout(stream.Monitor(s, new(stream.Meter)), time.Hour)
+		case 9:
+			s = stream.Stage(s, func(ctx context.Context, s stream.Stream[int], emit func(context.Context, int) error) error {
+				return stream.ForEach(ctx, s, emit)
+			})
 		}
 	}
 	return s

@@ -14,10 +14,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/coir-go/coir/bench/internal/timing"
+	"github.com/coir-go/coir/internal/document"
 )
 
 var (
@@ -75,12 +75,9 @@ func written(docs string) (is, want string, err error) {
 	want = string(page)
 	for _, t := range r.tables(ops) {
 		begin, end := "<!-- "+t.name+": go run ./scale, in bench -->\n", "<!-- end of "+t.name+" -->\n"
-		before, rest, ok := strings.Cut(want, begin)
-		_, after, ends := strings.Cut(rest, end)
-		if !ok || !ends {
-			return "", "", fmt.Errorf("SCALE.md has no lines %q and %q", strings.TrimSpace(begin), strings.TrimSpace(end))
+		if want, _, err = document.Replace(want, begin, end, t.text); err != nil {
+			return "", "", fmt.Errorf("SCALE.md: %w", err)
 		}
-		want = before + begin + t.text + end + after
 	}
 	return string(page), want, nil
 }

@@ -6,32 +6,24 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/coir-go/coir/internal/document"
 )
 
 // The guide lists the strategies that -strategy accepts.
 func TestStrategiesInTheGuide(t *testing.T) {
 	const name, begin, end = "../../docs/guide/coir-test-reference.md", "-run TestStrategiesInTheGuide -update -->\n",
 		"<!-- end of strategies -->\n"
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, also := strings.Cut(rest, end)
-	if !ok || !also {
-		t.Fatalf("%s has no place for the strategies", name)
-	}
 	var b strings.Builder
 	b.WriteString("| | |\n|---|---|\n")
 	for _, s := range strategies {
 		fmt.Fprintf(&b, "| %s | %s |\n", s.name, s.doc)
 	}
-	want := before + begin + b.String() + end + after
-	if *update {
-		if err := os.WriteFile(name, []byte(want), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
+	same, err := document.Keep(name, begin, end, b.String(), *update)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !same {
 		t.Errorf("%s has not the strategies of the command; run make tables", name)
 	}
 }

@@ -6,12 +6,12 @@ package guide_test
 import (
 	"context"
 	"flag"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/document"
 	"github.com/coir-go/coir/internal/race"
 	"github.com/coir-go/coir/locks"
 	"github.com/coir-go/coir/sim"
@@ -139,19 +139,10 @@ func goTestBank(t *testing.T, args ...string) string {
 // shown checks that the block after a comment in a file is a report, or writes it there.
 func shown(t *testing.T, file, comment, report string) {
 	t.Helper()
-	text := read(t, file)
-	before, rest, found := strings.Cut(text, "<!-- "+comment+" -->\n```\n")
-	old, after, closed := strings.Cut(rest, "\n```\n")
-	switch {
-	case !found || !closed:
-		t.Errorf("%s has no report of %s", file, comment)
-	case old == report:
-	case *update:
-		written := before + "<!-- " + comment + " -->\n```\n" + report + "\n```\n" + after
-		if err := os.WriteFile(file, []byte(written), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		t.Errorf("run make generate: %s shows for %s\n%s\nand it is\n%s", file, comment, old, report)
+	same, err := document.Keep(file, "<!-- "+comment+" -->\n```\n", "\n```\n", report, *update)
+	if err != nil {
+		t.Error(err)
+	} else if !same {
+		t.Errorf("run make generate: %s shows for %s another report than\n%s", file, comment, report)
 	}
 }

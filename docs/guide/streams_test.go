@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/pace"
+	"github.com/coir-go/coir/sim"
 	"github.com/coir-go/coir/stream"
 )
 
@@ -31,6 +33,24 @@ func parse(line string) (entry, error) {
 	var e entry
 	_, err := fmt.Sscanf(line, "%s %d", &e.host, &e.status)
 	return e, err
+}
+
+// The guide shows the program as it is, and what it prints.
+func TestFirstPipeline(t *testing.T) {
+	program := read(t, "testdata/count/main.go")
+	shown := fmt.Sprintf("    $ ls *.go | go run .\n    %d main.go\n", strings.Count(program, "\n"))
+	if guide := read(t, "streams.md"); !strings.Contains(guide, "```go\n"+program+"```\n") || !strings.Contains(guide, shown) {
+		t.Errorf("streams.md does not show testdata/count/main.go, and:\n%s", shown)
+	}
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
+	cmd := exec.Command("go", "run", "./testdata/count")
+	cmd.Stdin = strings.NewReader("testdata/count/main.go\ntestdata/missing.go\ntestdata/count/main.go\n")
+	out, err := cmd.Output()
+	if err == nil || string(out) != fmt.Sprintf("%d testdata/count/main.go\n", strings.Count(program, "\n")) {
+		t.Errorf("it prints %s, error %v", out, err)
+	}
 }
 
 func failures(ctx context.Context, file io.Reader, save func(ctx context.Context, batch []entry) error) error {
@@ -105,6 +125,83 @@ func TestPerHost(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+type payment struct {
+	account string
+	cents   int
+}
+
+func balances(payments stream.Stream[payment], book func(context.Context, payment) (int, error)) stream.Stream[int] {
+	return stream.ParallelPerKey(payments, 8, func(p payment) string { return p.account }, book)
+}
+
+func TestBalances(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		balance, calls := map[string]int{}, map[string]int{}
+		all := stream.FromSlice([]payment{{"ann", 1}, {"bob", 20}, {"ann", 300}, {"bob", 4000}})
+		got, err := stream.ToSlice(ctx, balances(all, func(ctx context.Context, p payment) (int, error) {
+			calls[p.account]++
+			s.Sometimes(calls["ann"]+calls["bob"] == 2, "two accounts at a time")
+			if calls[p.account] > 1 {
+				s.Errorf("two calls for %s at a time", p.account)
+			}
+			before := balance[p.account]
+			err := coir.Yield(ctx)
+			balance[p.account] = before + p.cents
+			calls[p.account]--
+			return balance[p.account], err
+		}))
+		ann := slices.DeleteFunc(slices.Clone(got), func(v int) bool { return v%20 == 0 })
+		if err != nil || !slices.Equal(ann, []int{1, 301}) || balance["bob"] != 4020 {
+			s.Errorf("%v, error %v", got, err)
+		}
+	})
+}
+
+type receipt struct{ host string }
+
+type connection struct{ closed *int }
+
+func (c *connection) store(_ context.Context, e entry) (receipt, error) { return receipt{e.host}, nil }
+
+func (c *connection) Close() { *c.closed++ }
+
+func stored(entries stream.Stream[entry], connect func(context.Context) (*connection, error)) stream.Stream[receipt] {
+	return stream.Stage(entries, func(ctx context.Context, in stream.Stream[entry], emit emitter) error {
+		worker := func(ctx context.Context, in stream.Stream[entry]) error {
+			c, err := connect(ctx)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return stream.ForEach(ctx, stream.MapErr(in, c.store), emit)
+		}
+		return stream.FanOut(ctx, in, worker, worker, worker, worker)
+	})
+}
+
+type emitter = func(ctx context.Context, r receipt) error
+
+func TestStored(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		opened, closed := 0, 0
+		connect := func(ctx context.Context) (*connection, error) {
+			opened++
+			return &connection{&closed}, coir.Yield(ctx)
+		}
+		n, err := stream.Count(ctx, stored(stream.FromSlice([]entry{{"a", 1}, {"b", 2}, {"c", 3}}), connect))
+		if n != 3 || err != nil || closed != opened {
+			s.Errorf("%d stored, error %v; %d of %d connections are closed", n, err, closed, opened)
+		}
+		s.Sometimes(opened == 4, "all workers have connected")
+		_, err = stream.Count(ctx, stored(stream.FromSlice([]entry{{"a", 1}}), func(context.Context) (*connection, error) {
+			return nil, errNoPage
+		}))
+		if !errors.Is(err, errNoPage) {
+			s.Errorf("the error %v", err)
+		}
+	})
 }
 
 func isTemporary(err error) bool { return errors.Is(err, errNoPage) }

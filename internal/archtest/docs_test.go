@@ -98,10 +98,10 @@ var shownBy = map[string][2]string{
 	"go get github.com/coir-go/coir@latest":              {".ci/installable", `go get "$module@$version"`},
 	"coir test .":                                        {"cmd/coir/tokens_test.go", `run([]string{"test", "./testdata/pay"}`},
 	"coir test":                                          {".ci/installable", "coir test -schedules 100 ./bank"},
-	"coir test -html":                                    {"cmd/coir/ci_test.go", `run([]string{"test", "-html"`},
+	"coir test ./...":                                    {"cmd/coir/ci_test.go", `"-junit", name, "./..."}`},
 	"coir test -race":                                    {"cmd/coir/alarms_test.go", `explored(t, "-race"`},
 	"go test -race":                                      {"Makefile", "$(GO) test $(SHORT) -race $$($(GO) list ./..."},
-	"go test":                                            {"Makefile", "$(GO) test $(FULL) ./..."},
+	"go run .":                                           {".ci/installable", "\ngo run .\n"},
 	"make report":                                        {"Makefile", "\nreport: "},
 }
 

@@ -16,7 +16,7 @@ import (
 //
 // Test files are exempt: a test may import the model or the suite that it needs, and the compiler forbids cycles.
 var Layers = []Layer{
-	{"sizes of tests", []string{"internal/soak"}},
+	{"sizes of tests, documents", []string{"internal/soak", "internal/document"}},
 	{"exploration", []string{"internal/interleave", "internal/search", "internal/replay", "internal/mutant"}},
 	{"detector", []string{"internal/race"}},
 	{"ground", []string{

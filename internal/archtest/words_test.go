@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/coir-go/coir/internal/document"
 )
 
 const (
@@ -409,13 +411,12 @@ func TestSharedWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, found := strings.Cut(string(text), wordsBegin)
-	old, after, ended := strings.Cut(rest, wordsEnd)
-	if !found || !ended {
-		t.Fatalf("%s has no tables between %q and %q", wordsFile, wordsBegin, wordsEnd)
+	now, old, err := document.Replace(string(text), wordsBegin, wordsEnd, tables(ops))
+	if err != nil {
+		t.Fatalf("%s: %v", wordsFile, err)
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(before+wordsBegin+tables(ops)+wordsEnd+after), 0o666); err != nil {
+		if err := os.WriteFile(file, []byte(now), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		return

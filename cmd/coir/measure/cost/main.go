@@ -40,15 +40,11 @@ func main() {
 }
 
 func measure() error {
-	dir, err := os.MkdirTemp("", "cost-")
+	coir, dir, remove, err := build.Temp()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	coir, err := build.Coir(dir)
-	if err != nil {
-		return err
-	}
+	defer remove()
 	if *builds {
 		return timeBuilds(coir, dir)
 	}

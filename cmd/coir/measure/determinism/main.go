@@ -60,15 +60,11 @@ func main() {
 }
 
 func measure() (ok bool, err error) {
-	dir, err := os.MkdirTemp("", "determinism-")
+	coir, dir, remove, err := build.Temp()
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	coir, err := build.Coir(dir)
-	if err != nil {
-		return false, err
-	}
+	defer remove()
 	match, err := regexp.Compile(*only)
 	if err != nil {
 		return false, err

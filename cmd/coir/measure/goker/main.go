@@ -75,15 +75,11 @@ func measure() error {
 	if err := read(all, documented); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "goker-")
+	tool, temp, remove, err := build.Temp()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
-	tool, err := build.Coir(temp)
-	if err != nil {
-		return err
-	}
+	defer remove()
 	loops := peers.Loops{Dir: temp}
 	if *each > 0 {
 		for _, k := range all {

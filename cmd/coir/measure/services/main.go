@@ -19,7 +19,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -30,6 +29,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
 	"github.com/coir-go/coir/cmd/coir/measure/internal/peers"
 	"github.com/coir-go/coir/internal/archtest"
+	"github.com/coir-go/coir/internal/document"
 )
 
 var (
@@ -81,15 +81,11 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "services-")
+	tool, temp, remove, err := build.Temp()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
-	tool, err := build.Coir(temp)
-	if err != nil {
-		return err
-	}
+	defer remove()
 	loops := peers.Loops{Dir: temp}
 	if *each > 0 {
 		if err := addLoops(loops, all); err != nil {
@@ -115,9 +111,9 @@ func measure() error {
 	}
 	fmt.Print(text)
 	if *update {
-		return build.Document(filepath.Join(root, filepath.FromSlash(page)), begin, end, text)
+		_, err = document.Keep(filepath.Join(root, filepath.FromSlash(page)), begin, end, text, true)
 	}
-	return nil
+	return err
 }
 
 func read(dir string) (all []*service, err error) {

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"log"
 	"math"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -26,6 +25,7 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/cmd/coir/measure/internal/build"
 	"github.com/coir-go/coir/internal/archtest"
+	"github.com/coir-go/coir/internal/document"
 )
 
 var (
@@ -65,15 +65,11 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "strategies-")
+	tool, _, remove, err := build.Temp()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
-	tool, err := build.Coir(temp)
-	if err != nil {
-		return err
-	}
+	defer remove()
 	columns := []*column{{name: "default", tool: tool}, {name: "pct", tool: tool}, {name: "random", tool: tool}}
 	if *before != "" {
 		old, err := filepath.Abs(*before)
@@ -93,9 +89,9 @@ func measure() error {
 	text := table(columns)
 	fmt.Print(text)
 	if *update {
-		return build.Document(filepath.Join(root, filepath.FromSlash(page)), begin, end, text)
+		_, err = document.Keep(filepath.Join(root, filepath.FromSlash(page)), begin, end, text, true)
 	}
-	return nil
+	return err
 }
 
 // measure explores all programs with all seeds.

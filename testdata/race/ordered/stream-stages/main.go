@@ -1,5 +1,5 @@
 // What a stage does before it passes an element on is ordered before what the next stage does with it, also across a
-// boundary, through workers and by the spawn forms; and all of it before what comes after the sink.
+// boundary, through workers, by a function of the program and by the spawn forms; and all of it before what comes after the sink.
 package main
 
 import (
@@ -30,12 +30,18 @@ func main() {
 		s = stream.Merge(stream.Buffer(s, 4))
 		s = stream.ParallelUnordered(stream.Parallel(s, 4, work), 3, work)
 		s = stream.ParallelPerKey(s, 4, func(c *int) int { return *c }, work)
+		s = stream.Stage(s, func(ctx context.Context, s stream.Stream[*int], emit func(context.Context, *int) error) error {
+			return stream.ForEach(ctx, s, func(ctx context.Context, c *int) error {
+				*c++
+				return emit(ctx, c)
+			})
+		})
 		s = stream.From(stream.Downstream(n, "down", s, 1))
 		sum, err := stream.Reduce(ctx, s, 0, func(a int, c *int) int {
 			*c++
 			return a + *c
 		})
-		if err != nil || sum != 5*len(cells) || made != len(cells) {
+		if err != nil || sum != 6*len(cells) || made != len(cells) {
 			panic("wrong sum")
 		}
 		return nil

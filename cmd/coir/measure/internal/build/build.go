@@ -1,4 +1,4 @@
-// Package build builds and runs the programs for the measurements, and writes the results into documents.
+// Package build builds and runs the programs for the measurements.
 package build
 
 import (
@@ -19,6 +19,20 @@ import (
 func Coir(dir string) (string, error) {
 	name := filepath.Join(dir, "coir")
 	return name, Run(nil, "go", "build", "-o", name, "github.com/coir-go/coir/cmd/coir")
+}
+
+// Temp builds the command coir in a new directory. It returns the path of the program, the directory, and a function
+// that removes the directory.
+func Temp() (tool, dir string, remove func(), err error) {
+	dir, err = os.MkdirTemp("", "coir-measure-")
+	if err != nil {
+		return "", "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	if tool, err = Coir(dir); err != nil {
+		remove()
+	}
+	return tool, dir, remove, err
 }
 
 // Explore runs coir test with -json in a directory, and returns its events. A test that fails is not an error.
@@ -50,18 +64,4 @@ func Run(env []string, name string, args ...string) error {
 		return fmt.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 	return nil
-}
-
-// Document writes text into a document, in place of what is between the lines begin and end.
-func Document(file, begin, end, text string) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		return fmt.Errorf("%s has no lines %sand %s", file, begin, end)
-	}
-	return os.WriteFile(file, []byte(before+begin+text+end+after), 0o644)
 }
