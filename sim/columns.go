@@ -11,7 +11,7 @@ import (
 // This file finds the facts that the text of a report needs in addition to the chart.
 
 const (
-	mostSaid    = 60 // characters of a text of Errorf
+	mostSaid    = 60 // characters of a text of Errorf, or of a panic
 	mostDecided = 12 // decisions that each give their fibers a column
 	mostCut     = 3  // fibers with cancelled operations that each have a column
 )

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -278,4 +279,33 @@ func TestColumnsShowASendThatWasCancelled(t *testing.T) {
 		}
 	}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
 	says(t, f, "| source ", "| send lines → cancelled ")
+}
+
+// The last row of a fiber that panics has the panic.
+func TestReportShowsThePanicOfAFiber(t *testing.T) {
+	long := strings.Repeat("boom ", 20)
+	for value, want := range map[any]string{
+		"boom": "| end: panic: boom ", "boom\nbang": "| end: panic: boom ", long: "| end: panic: boom boom ",
+		errors.New("bang"): "| end: panic: bang ",
+	} {
+		f := found(t, KindPanic, func(ctx context.Context, _ *Sim) {
+			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+				n.Go("bomb", func(context.Context) error { panic(value) })
+				n.Go("quiet", func(context.Context) error { return errors.New("no panic") })
+				n.Go("deaf", func(ctx context.Context) error { return coir.Sleep(ctx, time.Second) })
+			})
+		})
+		if says(t, f, want, "| end "); value == long {
+			says(t, f, "…")
+		}
+	}
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		func() {
+			defer func() { s.Errorf("it panicked: %v", recover() != nil) }()
+			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+				n.Go("till", func(context.Context) error { panic("empty") })
+			})
+		}()
+	})
+	says(t, f, "| end: panic: empty ")
 }

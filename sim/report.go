@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/report"
@@ -188,6 +189,9 @@ func (r *findings) did(e *event) string {
 		return text
 	}
 	text := r.words(e.op, e.object, e.cases)
+	if what := r.panicOf(e); what != "" {
+		return text + ": panic: " + what
+	}
 	if e.op.Kind == policy.TryRecv && e.which > 1 {
 		return fmt.Sprintf("%s → %d values", text, e.which)
 	}
@@ -195,6 +199,16 @@ func (r *findings) did(e *event) string {
 		text += " → " + how
 	}
 	return text
+}
+
+// panicOf returns the beginning of the text with which a fiber panicked, if e is its end, or "".
+func (r *findings) panicOf(e *event) string {
+	c := &r.fibers[e.fiber]
+	if e.op.Kind != policy.End || !c.panics {
+		return ""
+	}
+	text, _ := beginning(fmt.Sprint(c.failed.(*coir.PanicError).Value))
+	return shown(text)
 }
 
 // chosen returns the case that a select chose, if known.

@@ -57,7 +57,7 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 		rowOf[s] = len(all)
 		all = append(all, chart.Step{
 			Actor: int(e.fiber), Number: r.before + s + 1, Kind: sortOf(e.op.Kind), Text: text, Title: title, At: e.at,
-			Timed: r.timed(e), Mute: mute(e.op.Kind), Waits: waits, On: r.uses(e),
+			Timed: r.timed(e), Mute: mute(e.op.Kind) && r.panicOf(e) == "", Waits: waits, On: r.uses(e),
 		})
 	}
 	for _, n := range notes {
@@ -188,11 +188,8 @@ func (r *findings) remarks() (all []remark) {
 		if m.fiber < 0 {
 			continue
 		}
-		text, rest, _ := strings.Cut(strings.TrimLeft(m.text, "\r\n"), "\n")
-		text = strings.TrimRight(text, "\r")
-		if cut := []rune(text); len(cut) > mostSaid {
-			text = string(cut[:mostSaid]) + "…"
-		} else if m.kind == logMark && rest != "" {
+		text, more := beginning(m.text)
+		if more && m.kind == logMark {
 			text += " …" // the whole text of an error is above the table
 		}
 		step := chart.Step{Actor: int(m.fiber), Text: m.kind + shown(text), Title: strings.TrimPrefix(m.at.at(), ", ")}
@@ -211,6 +208,17 @@ func (r *findings) remarks() (all []remark) {
 		all = all[1:]
 	}
 	return all
+}
+
+// beginning returns the first line of a text, or its beginning if it is long. Otherwise more reports whether there are
+// other lines.
+func beginning(text string) (first string, more bool) {
+	first, rest, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n")
+	first = strings.TrimRight(first, "\r")
+	if cut := []rune(first); len(cut) > mostSaid {
+		return string(cut[:mostSaid]) + "…", false
+	}
+	return first, rest != ""
 }
 
 const mostIndexed = 20
