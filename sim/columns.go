@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -29,7 +31,7 @@ func (r *findings) traced() *report.Trace {
 	t.Done, t.Inside = true, "steps that the library takes within the call above, or in a fiber of its own"
 	r.drawing()
 	t.Failing = r.failing()
-	t.Twin, t.Broken = r.passing(), r.broken()
+	t.Twin, t.Broken, t.Ended = r.passing(), r.broken(), r.cancels()
 	if r.Switches <= mostDecided {
 		for _, b := range slices.Backward(r.branches) {
 			if b.chosen != 0 && b.to < 0 {
@@ -66,6 +68,43 @@ func (r *findings) broken() (rows []int) {
 		return rows
 	}
 	return append(rows, others...)
+}
+
+// cancels returns, for the row of each operation that was cancelled, the row of the operation that did it: the one that
+// ended its wait. If it found its context cancelled, that is the last operation before it that cancelled anything,
+// because the trace does not show which context an operation used.
+func (r *findings) cancels() map[int]int {
+	rows, last := map[int]int{}, -1
+	for s := range r.trace {
+		e, row := &r.trace[s], r.told.Events[s].Row
+		if e.how == policy.Cancelled && row >= 0 {
+			by := last
+			if served := r.siteOf(s).served; served > 0 {
+				by = served - r.before - 1
+			}
+			if by >= 0 {
+				rows[row] = r.told.Events[by].Row
+				r.sayError(by)
+			}
+		}
+		failed := r.fibers[e.fiber].failed
+		if e.op.Kind == policy.Cancel ||
+			e.op.Kind == policy.End && failed != nil && !errors.Is(failed, context.Canceled) {
+			last = s
+		}
+	}
+	return rows
+}
+
+// sayError adds to the row of operation s, if that is the end of a fiber, the error by which the fiber cancelled
+// others.
+func (r *findings) sayError(s int) {
+	c, row := &r.fibers[r.trace[s].fiber], r.told.Events[s].Row
+	if r.trace[s].op.Kind != policy.End || row < 0 || c.failed == nil || c.panics {
+		return
+	}
+	text, _ := beginning(c.failed.Error())
+	r.told.Steps[row].Text = "end: error: " + shown(text)
 }
 
 // failing returns the fibers that fail: in a deadlock the fibers of a cycle, and those that hold what other fibers wait

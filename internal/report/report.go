@@ -31,6 +31,7 @@ type Trace struct {
 	Failing  []int                   // the actors that fail, beginning with the first
 	Decided  []int                   // the actors of the decisions that matter, beginning with the last
 	Broken   []int                   // the steps that were cut short, so that a value may be lost; the most relevant first
+	Ended    map[int]int             // the row that cancelled what a row found cancelled
 	Forked   int                     // the number of the step after which the same decisions had another result; 0: none
 	Done     bool                    // a step is an operation that was performed, not one that is about to be
 	Inside   string                  // what steps without a row are, in words that follow "are"; empty: not said
@@ -48,6 +49,7 @@ type facts struct {
 	way      []Edge         // the edges of the cycle
 	flows    map[int]*flow  // the flows of channels; nil: not known yet
 	flowing  []*flow        // the same, in order
+	ends     map[int]int    // see endings; nil: not known yet
 }
 
 // one returns the word for one actor: fiber.
