@@ -44,19 +44,22 @@ func (r *findings) traced() *report.Trace {
 	return t
 }
 
-// broken returns the rows of operations that were cut short before the failure. First come sends whose value did not
-// arrive, because that value may be the one that is missing in the end. Then come other operations that were cancelled,
-// if only a few fibers had such operations. In each group, the last operations come first.
+// broken returns the rows of operations that were cut short before the failure. First come those that lost a value,
+// because that value may be the one that is missing in the end: operations of the program, and then those of fibers of
+// the library. Then come other operations that were cancelled, if only a few fibers had such operations. In each group,
+// the last operations come first.
 func (r *findings) broken() (rows []int) {
-	var others, of []int
+	var inside, others, of []int
 	for s := range slices.Backward(r.trace) {
 		e := &r.trace[s]
 		row := r.told.Events[s].Row
 		if row < 0 || r.before+s+1 > r.failedAt() && r.failedAt() > 0 {
 			continue
 		}
-		switch send := e.op.Kind == policy.Send; {
-		case send && (e.how == policy.Cancelled || e.how == policy.TimedOut || e.how == policy.Closed):
+		switch {
+		case r.loses(s) && r.siteOf(s).file == "":
+			inside = append(inside, row)
+		case r.loses(s):
 			rows = append(rows, row)
 		case e.how == policy.Cancelled:
 			if others = append(others, row); !slices.Contains(of, int(e.fiber)) {
@@ -64,7 +67,7 @@ func (r *findings) broken() (rows []int) {
 			}
 		}
 	}
-	if len(of) > mostCut {
+	if rows = append(rows, inside...); len(of) > mostCut {
 		return rows
 	}
 	return append(rows, others...)

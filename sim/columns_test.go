@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/stream"
 )
 
 // links starts fibers that may each lose a value early in a long schedule. It fails if the given
@@ -374,4 +375,32 @@ func TestReportShowsTheErrorThatCancels(t *testing.T) {
 		s.Errorf("closed")
 	})
 	says(t, f, "| recv c → cancelled ", "| end: error: disk full |", "| end ")
+}
+
+// A value that a buffer of a stream drops is in the report: if it is full, and what was read ahead when the sink stops.
+func TestReportShowsWhatABufferDrops(t *testing.T) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		got := 0
+		lines := stream.Buffer(stream.FromSlice([]int{1, 2, 3, 4, 5, 6}), 2).Named("lines")
+		_ = stream.ForEach(ctx, lines, func(ctx context.Context, _ int) error {
+			got++
+			if err := coir.Sleep(ctx, time.Second); err != nil || got < 2 {
+				return err
+			}
+			return errors.New("stop")
+		})
+		s.Errorf("%d came", got)
+	}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
+	says(t, f, "| stream.ForEach lines: abort lines → 2 values dropped |", "| stream.FromSlice lines → closed |")
+
+	f = found(t, KindError, func(ctx context.Context, s *Sim) {
+		got := 0
+		lines := stream.Buffer(stream.FromSlice([]int{1, 2, 3, 4, 5, 6}), 2, coir.WithOverflow(coir.OverflowDropOldest))
+		_ = stream.ForEach(ctx, lines, func(ctx context.Context, _ int) error {
+			got++
+			return coir.Sleep(ctx, time.Second)
+		})
+		s.Errorf("%d came", got)
+	}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
+	says(t, f, "→ dropped the oldest ")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/report"
 	"github.com/coir-go/coir/internal/search"
 )
 
@@ -26,9 +27,11 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 		e, at := &r.trace[s], r.siteOf(s)
 		text, title, waits := r.acted(s), strings.TrimPrefix(at.at(), ", "), r.waitsIn(s)
 		rowOf[s] = -1
-		if at.file == "" && r.sites != nil && isThing(e.op.Kind) && !waits {
+		drops := r.drops(s)
+		kept := waits || drops || e.op.Kind == policy.Send && e.how == policy.Closed
+		if at.file == "" && r.sites != nil && isThing(e.op.Kind) && !kept {
 			if t := r.things[e.object]; t != nil && t.inside {
-				continue // the operation of a fiber of the library
+				continue // the operation of a fiber of the library, in which no value is lost
 			}
 		}
 		if c := &calls[e.fiber]; at.call != "" && e.op.Kind < opAdvance {
@@ -37,6 +40,9 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 				row := &all[c.row]
 				row.Title += "\n" + text
 				row.On = append(row.On, r.uses(e)...)
+				if drops && !strings.Contains(c.text, " → ") {
+					c.text += ": " + text
+				}
 				row.Text = c.text
 				if e.how == policy.Closed || e.how == policy.TimedOut || e.how == policy.Cancelled {
 					row.Text += ended(e.how)
@@ -48,7 +54,10 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 				c.text += " " + shown(t.name)
 			}
 			title += "\n" + text
-			if text = c.text + ended(e.how); waits {
+			if drops {
+				c.text += ": " + text
+				text = c.text
+			} else if text = c.text + ended(e.how); waits {
 				text = at.call + ": " + r.did(e)
 			}
 		} else if e.op.Kind < opAdvance {
@@ -113,10 +122,38 @@ func (r *findings) uses(e *event) (names []string) {
 	return names
 }
 
-// acted returns what operation s did, as did does. For one that takes a lock or another object, it adds whether the
-// operation waited.
+// loses reports whether a value was lost in operation s: a send failed, or a channel dropped a value.
+func (r *findings) loses(s int) bool {
+	e := &r.trace[s]
+	op := e.op
+	if c, ok := r.chosen(e); ok {
+		op = c.op
+	}
+	failed := e.how == policy.Closed || e.how == policy.TimedOut || e.how == policy.Cancelled
+	return op.Kind == policy.Send && failed || r.drops(s)
+}
+
+// drops reports whether a channel dropped a value in operation s.
+func (r *findings) drops(s int) bool {
+	e := &r.trace[s]
+	return e.how == policy.Dropped || e.how == policy.Displaced || r.discards(s) > 0
+}
+
+// discards returns how many values a channel held when operation s aborted it, or 0 if that is uncertain.
+func (r *findings) discards(s int) int {
+	if r.trace[s].op.Kind != policy.Abort {
+		return 0
+	}
+	return r.told.Discarded(&r.told.Events[s])
+}
+
+// acted returns what operation s did, as did does. For an abort, it adds how many values the channel held. For one that
+// takes a lock or another object, it adds whether the operation waited.
 func (r *findings) acted(s int) string {
 	e := &r.trace[s]
+	if n := r.discards(s); n > 0 {
+		return r.did(e) + " → " + report.Count(n, "value") + " dropped"
+	}
 	if e.op.Kind == policy.Use && e.op.Take > 0 && r.siteOf(s).served > 0 {
 		return r.words(e.op, e.object, e.cases) + ": waits" + ended(e.how)
 	}
