@@ -28,6 +28,9 @@ func (r *findings) traced() *report.Trace {
 	}
 	r.whole = true
 	t.Total, t.FailedAt, t.Forked, t.Long = r.Steps, r.failedAt(), r.forked, r.index
+	if r.dataRace() != nil {
+		t.Total = t.FailedAt // the program went on, which no longer matters
+	}
 	t.Done, t.Inside = true, "steps that the library takes within the call above, or in a fiber of its own"
 	r.drawing()
 	t.Failing = r.failing()
@@ -111,7 +114,8 @@ func (r *findings) sayError(s int) {
 }
 
 // failing returns the fibers that fail: in a deadlock the fibers of a cycle, and those that hold what other fibers wait
-// for; the fibers that reported errors; and the fiber that panicked or is blocked.
+// for; the fibers that reported errors, or that ran when the detector reported a data race; and the fiber that panicked
+// or is blocked.
 func (r *findings) failing() (fibers []int) {
 	switch r.Kind {
 	case KindDeadlock:
@@ -131,7 +135,7 @@ func (r *findings) failing() (fibers []int) {
 		}
 	}
 	for _, m := range r.marks {
-		if m.kind == errorMark {
+		if m.fails() {
 			fibers = append(fibers, int(m.fiber))
 		}
 	}
