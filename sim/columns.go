@@ -33,7 +33,7 @@ func (r *findings) traced() *report.Trace {
 	}
 	t.Done, t.Inside = true, "steps that the library takes within the call above, or in a fiber of its own"
 	r.drawing()
-	t.Failing = r.failing()
+	t.Failing, t.Stuck = r.failing(), r.Kind == KindDeadlock
 	t.Twin, t.Broken, t.Ended = r.passing(), r.broken(), r.cancels()
 	if r.Switches <= mostDecided {
 		for _, b := range slices.Backward(r.branches) {

@@ -29,6 +29,7 @@ type Trace struct {
 	Total    int                     // the number of the last step that matters, with which the table ends
 	FailedAt int                     // the number of the step at which the schedule fails; 0: it never ends
 	Failing  []int                   // the actors that fail, beginning with the first
+	Stuck    bool                    // it fails because actors wait that nothing will wake
 	Decided  []int                   // the actors of the decisions that matter, beginning with the last
 	Broken   []int                   // the steps that were cut short, so that a value may be lost; the most relevant first
 	Ended    map[int]int             // the row that cancelled what a row found cancelled
