@@ -260,48 +260,21 @@ func beginning(text string) (first string, more bool) {
 
 const mostIndexed = 20
 
-// index writes the fibers and channels of a long table. For each fiber that does not wait (the others have a line
-// above), it writes the number of its steps and where it was started; and for each channel, where it was made.
+// index writes the channels of a long table, and where each was made. The table itself shows the fibers, and the lines
+// above it where those that wait were started.
 func (r *findings) index() string {
-	var b strings.Builder
-	steps, last := make([]int, len(r.fibers)), make([]int, len(r.fibers))
-	for _, s := range r.traced().Steps {
-		if s.Number > 0 {
-			steps[s.Actor]++
-			last[s.Actor] = s.Number
-		}
-	}
-	var fibers, channels []string
-	for i, c := range r.fibers {
-		if steps[i] == 0 || c.waits && !r.ticks(i) {
-			continue
-		}
-		text := fmt.Sprintf("%s (steps: %s, the last is %d", r.labels[i], chart.Grouped(steps[i]), last[i])
-		if c.ended {
-			text += ", ended"
-		}
-		fibers = append(fibers, text+strings.Replace(spawned(c), ";", ",", 1)+")")
-	}
+	var channels []string
 	named := func(t *thing) bool { return t.channel && !t.inside && t.name != "" && t.made.file != "" }
 	for _, g := range r.groups(named) {
 		made := strings.TrimPrefix(g.first.made.at(), ", at ")
 		channels = append(channels, g.labels+" ("+made+r.capacity(g.first, g.n)+")")
 	}
-	list := func(what string, texts []string) {
-		if len(texts) == 0 {
-			return
-		}
-		more := ""
-		if n := len(texts) - mostIndexed; n > 0 {
-			texts, more = texts[:mostIndexed], fmt.Sprintf(" and %d more", n)
-		}
-		fmt.Fprintf(&b, "  %s: %s%s\n", what, strings.Join(texts, ", "), more)
+	if len(channels) == 0 {
+		return ""
 	}
-	what := "fibers"
-	if slices.ContainsFunc(r.fibers, func(c column) bool { return c.waits }) {
-		what = "other fibers"
+	more := ""
+	if n := len(channels) - mostIndexed; n > 0 {
+		channels, more = channels[:mostIndexed], fmt.Sprintf(" and %d more", n)
 	}
-	list(what, fibers)
-	list("channels", channels)
-	return b.String()
+	return fmt.Sprintf("  channels: %s%s\n", strings.Join(channels, ", "), more)
 }
