@@ -68,6 +68,16 @@ func (x *policed) Woken(f policy.Fiber) policy.Outcome {
 	return outcomeOf(f.(*Fiber).task.Reason().Kind())
 }
 
+// Failed implements policy.Runtime.
+//
+//go:norace
+func (x *policed) Failed(f policy.Fiber) (err error, panics bool) {
+	if f := f.(*Fiber); f.ended() {
+		return f.err(), outcome(f.outcome.Load()) == panicked
+	}
+	return nil, false
+}
+
 // Announce implements policy.Runtime.
 func (x *policed) Announce(ctx context.Context, op policy.Op, do func()) {
 	by := resolve(ctx)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/stream"
 )
 
 // links starts fibers that may each lose a value early in a long schedule. It fails if the given
@@ -278,4 +280,127 @@ func TestColumnsShowASendThatWasCancelled(t *testing.T) {
 		}
 	}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
 	says(t, f, "| source ", "| send lines → cancelled ")
+}
+
+// The last row of a fiber that panics has the panic.
+func TestReportShowsThePanicOfAFiber(t *testing.T) {
+	long := strings.Repeat("boom ", 20)
+	for value, want := range map[any]string{
+		"boom": "| end: panic: boom ", "boom\nbang": "| end: panic: boom ", long: "| end: panic: boom boom ",
+		errors.New("bang"): "| end: panic: bang ",
+	} {
+		f := found(t, KindPanic, func(ctx context.Context, _ *Sim) {
+			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+				n.Go("bomb", func(context.Context) error { panic(value) })
+				n.Go("quiet", func(context.Context) error { return errors.New("no panic") })
+				n.Go("deaf", func(ctx context.Context) error { return coir.Sleep(ctx, time.Second) })
+			})
+		})
+		if says(t, f, want, "| end "); value == long {
+			says(t, f, "…")
+		}
+	}
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		func() {
+			defer func() { s.Errorf("it panicked: %v", recover() != nil) }()
+			nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+				n.Go("till", func(context.Context) error { panic("empty") })
+			})
+		}()
+	})
+	says(t, f, "| end: panic: empty ")
+}
+
+// Of many fibers, the one that closed a channel, or cancelled a context, has a row if another row shows that it was
+// closed or cancelled.
+func TestReportShowsWhoClosedAndCancelled(t *testing.T) {
+	for name, c := range map[string]struct {
+		do        func(cancel func(), lines *coir.Chan[int])
+		by, found string
+	}{
+		"close":  {func(_ func(), lines *coir.Chan[int]) { lines.Close() }, "close lines", "| recv lines → closed "},
+		"cancel": {func(cancel func(), _ *coir.Chan[int]) { cancel() }, "cancel", "| recv lines → cancelled "},
+	} {
+		for _, waits := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, waits), func(t *testing.T) {
+				f := found(t, KindError, func(ctx context.Context, s *Sim) {
+					lines := coir.NewChan[int](0, coir.WithName("lines"))
+					in, cancel := coir.WithCancel(ctx)
+					nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+						after := time.Duration(1)
+						if waits {
+							after = 30 * time.Second
+						}
+						n.Go("closer", func(ctx context.Context) error {
+							defer c.do(cancel, lines)
+							return coir.Sleep(ctx, after)
+						})
+						for i := range 9 {
+							n.Go("bystander", func(ctx context.Context) error {
+								for range 9 {
+									_ = coir.Sleep(ctx, time.Second)
+									_ = coir.NewChan[int](1, coir.WithName("own")).Send(ctx, i)
+								}
+								return nil
+							}, coir.WithIndex(i))
+						}
+						n.Go("reader", func(ctx context.Context) error {
+							_ = coir.Sleep(ctx, 20*time.Second)
+							if _, err := lines.Recv(in); err != nil {
+								_ = coir.Sleep(ctx, time.Second)
+								s.Errorf("no line: %v", err)
+							}
+							return nil
+						})
+					})
+				}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
+				says(t, f, c.found)
+				if text := f.Error(); !strings.Contains(text, "closer "+c.by+", at sim/columns_test.go:") &&
+					!strings.Contains(text, "| "+c.by+" ") { // it has a column
+					t.Errorf("the report does not say who did it:\n%s", text)
+				}
+			})
+		}
+	}
+}
+
+// The end of a fiber that cancels others by its error has a row with the error.
+func TestReportShowsTheErrorThatCancels(t *testing.T) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		c := coir.NewChan[int](0, coir.WithName("c"))
+		nursery(ctx, func(_ context.Context, n *coir.Nursery) {
+			n.Go("reader", func(ctx context.Context) error { _, err := c.Recv(ctx); return err })
+			n.Go("broken", func(context.Context) error { return errors.New("disk full\nagain") })
+		})
+		s.Errorf("closed")
+	})
+	says(t, f, "| recv c → cancelled ", "| end: error: disk full |", "| end ")
+}
+
+// A value that a buffer of a stream drops is in the report: if it is full, and what was read ahead when the sink stops.
+func TestReportShowsWhatABufferDrops(t *testing.T) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		got := 0
+		lines := stream.Buffer(stream.FromSlice([]int{1, 2, 3, 4, 5, 6}), 2).Named("lines")
+		_ = stream.ForEach(ctx, lines, func(ctx context.Context, _ int) error {
+			got++
+			if err := coir.Sleep(ctx, time.Second); err != nil || got < 2 {
+				return err
+			}
+			return errors.New("stop")
+		})
+		s.Errorf("%d came", got)
+	}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
+	says(t, f, "| stream.ForEach lines: abort lines → 2 values dropped |", "| stream.FromSlice lines → closed |")
+
+	f = found(t, KindError, func(ctx context.Context, s *Sim) {
+		got := 0
+		lines := stream.Buffer(stream.FromSlice([]int{1, 2, 3, 4, 5, 6}), 2, coir.WithOverflow(coir.OverflowDropOldest))
+		_ = stream.ForEach(ctx, lines, func(ctx context.Context, _ int) error {
+			got++
+			return coir.Sleep(ctx, time.Second)
+		})
+		s.Errorf("%d came", got)
+	}, WithStrategy(func(uint64) Strategy { return RoundRobin() }))
+	says(t, f, "→ dropped the oldest ")
 }

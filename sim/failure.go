@@ -79,7 +79,9 @@ type column struct {
 	f      *coir.Fiber
 	object int32 // the fiber's number among the objects
 	ended  bool
-	waits  bool // it waits in op, which is operation number step of the trace; step is negative if op was not kept
+	failed error // with which it ended; nil if unknown
+	panics bool  // failed is a *coir.PanicError, because it panicked
+	waits  bool  // it waits in op, which is operation number step of the trace; step is negative if op was not kept
 	op     policy.Op
 	on     int32 // the object of op, or -1
 	cases  span
@@ -136,6 +138,7 @@ func (f *Failure) freeze(w *world) {
 		c.f = x.f
 		c.object = w.objectOf(policy.Op{Kind: policy.Wait, Object: x.f.ID()})
 		c.ended = x.ended
+		c.failed, c.panics = w.host.Failed(x.f)
 		// The running fiber does not wait, whatever was last recorded about it. In a deadlock no fiber runs; after the
 		// end none is left.
 		c.waits = x.waiting && !x.ended && !x.pending && w.running && (f.Kind == KindDeadlock || int32(i) != w.current)

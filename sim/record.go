@@ -5,6 +5,7 @@ import (
 
 	"github.com/coir-go/coir/internal/invariant"
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/race"
 )
 
 // recorder records what happens in a schedule.
@@ -38,6 +39,10 @@ type recorder struct {
 	made     list[making]
 	marks    list[mark] // of Errorf, Logf and Sometimes
 	branches []branch   // the branches of the decisions, if tells
+
+	races int  // how many races the detector had reported before the schedule
+	raced bool // it has reported another one, for which race is the mark
+	race  mark
 }
 
 // event is an operation in the trace.
@@ -88,6 +93,19 @@ func (r *recorder) reset() {
 	r.lengths = 0
 	r.log.n, r.chose, r.watchable = 0, -1, false
 	r.made.n, r.marks.n = 0, 0
+}
+
+// forgetRaces is called before a schedule. Its runs belong together, because the detector reports a race only in the
+// first of them.
+func (r *recorder) forgetRaces() { r.races, r.raced = race.Errors(), false }
+
+// lookForRaces finds out whether the race detector has reported a race since the last step of fiber i, which runs.
+//
+//go:norace
+func (r *recorder) lookForRaces(i int32) {
+	if race.Enabled && !r.raced && race.Errors() > r.races {
+		r.raced, r.race = true, mark{step: r.nsteps, fiber: i, kind: raceMark}
+	}
 }
 
 // record adds an operation to the trace. A schedule may have any length, so only its last mostKept operations are kept,

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
 	"github.com/coir-go/coir/internal/report"
@@ -188,6 +189,9 @@ func (r *findings) did(e *event) string {
 		return text
 	}
 	text := r.words(e.op, e.object, e.cases)
+	if what := r.panicOf(e); what != "" {
+		return text + ": panic: " + what
+	}
 	if e.op.Kind == policy.TryRecv && e.which > 1 {
 		return fmt.Sprintf("%s → %d values", text, e.which)
 	}
@@ -195,6 +199,16 @@ func (r *findings) did(e *event) string {
 		text += " → " + how
 	}
 	return text
+}
+
+// panicOf returns the beginning of the text with which a fiber panicked, if e is its end, or "".
+func (r *findings) panicOf(e *event) string {
+	c := &r.fibers[e.fiber]
+	if e.op.Kind != policy.End || !c.panics {
+		return ""
+	}
+	text, _ := beginning(fmt.Sprint(c.failed.(*coir.PanicError).Value))
+	return shown(text)
 }
 
 // chosen returns the case that a select chose, if known.
@@ -283,6 +297,7 @@ func (r *findings) head(b *strings.Builder) {
 // explain writes the known causes.
 func (r *findings) explain(b *strings.Builder) {
 	r.traced().SayWho(b)
+	r.sayRace(b)
 	r.holdsMutex(b)
 	r.traced().SayFaults(b)
 	r.said(b)
@@ -291,6 +306,43 @@ func (r *findings) explain(b *strings.Builder) {
 	if r.Kind == KindDeadlock {
 		r.traced().SayCauses(b)
 	}
+}
+
+// dataRace returns the mark of the first data race, or nil.
+func (r *findings) dataRace() *mark {
+	if i := slices.IndexFunc(r.marks, func(m mark) bool { return m.kind == raceMark }); i >= 0 {
+		return &r.marks[i]
+	}
+	return nil
+}
+
+// sayRace writes which fiber ran when the detector reported a data race, and where it was.
+func (r *findings) sayRace(b *strings.Builder) {
+	m := r.dataRace()
+	if m == nil {
+		return
+	}
+	between, last, next := "", -1, -1
+	for s := range r.trace {
+		if r.trace[s].fiber != m.fiber {
+			continue
+		}
+		if r.before+s < m.step {
+			last = s
+		} else if next < 0 {
+			next = s
+		}
+	}
+	if last >= 0 {
+		between = fmt.Sprintf(" after step %d (%s%s)", r.before+last+1, r.did(&r.trace[last]), r.siteOf(last).at())
+	}
+	if next >= 0 {
+		if between != "" {
+			between += " and"
+		}
+		between += fmt.Sprintf(" before step %d (%s%s)", r.before+next+1, r.did(&r.trace[next]), r.siteOf(next).at())
+	}
+	fmt.Fprintf(b, "  the second access of the first race is in %s%s\n", r.labels[m.fiber], between)
 }
 
 // indented indents a text that may have more than one line.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/coir-go/coir/internal/chart"
 	"github.com/coir-go/coir/internal/policy"
+	"github.com/coir-go/coir/internal/report"
 	"github.com/coir-go/coir/internal/search"
 )
 
@@ -26,9 +27,11 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 		e, at := &r.trace[s], r.siteOf(s)
 		text, title, waits := r.acted(s), strings.TrimPrefix(at.at(), ", "), r.waitsIn(s)
 		rowOf[s] = -1
-		if at.file == "" && r.sites != nil && isThing(e.op.Kind) && !waits {
+		drops := r.drops(s)
+		kept := waits || drops || e.op.Kind == policy.Send && e.how == policy.Closed
+		if at.file == "" && r.sites != nil && isThing(e.op.Kind) && !kept {
 			if t := r.things[e.object]; t != nil && t.inside {
-				continue // the operation of a fiber of the library
+				continue // the operation of a fiber of the library, in which no value is lost
 			}
 		}
 		if c := &calls[e.fiber]; at.call != "" && e.op.Kind < opAdvance {
@@ -37,6 +40,9 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 				row := &all[c.row]
 				row.Title += "\n" + text
 				row.On = append(row.On, r.uses(e)...)
+				if drops && !strings.Contains(c.text, " → ") {
+					c.text += ": " + text
+				}
 				row.Text = c.text
 				if e.how == policy.Closed || e.how == policy.TimedOut || e.how == policy.Cancelled {
 					row.Text += ended(e.how)
@@ -48,7 +54,10 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 				c.text += " " + shown(t.name)
 			}
 			title += "\n" + text
-			if text = c.text + ended(e.how); waits {
+			if drops {
+				c.text += ": " + text
+				text = c.text
+			} else if text = c.text + ended(e.how); waits {
 				text = at.call + ": " + r.did(e)
 			}
 		} else if e.op.Kind < opAdvance {
@@ -57,7 +66,7 @@ func (r *findings) rows() (all []chart.Step, rowOf []int) {
 		rowOf[s] = len(all)
 		all = append(all, chart.Step{
 			Actor: int(e.fiber), Number: r.before + s + 1, Kind: sortOf(e.op.Kind), Text: text, Title: title, At: e.at,
-			Timed: r.timed(e), Mute: mute(e.op.Kind), Waits: waits, On: r.uses(e),
+			Timed: r.timed(e), Mute: mute(e.op.Kind) && r.panicOf(e) == "", Waits: waits, On: r.uses(e),
 		})
 	}
 	for _, n := range notes {
@@ -113,10 +122,38 @@ func (r *findings) uses(e *event) (names []string) {
 	return names
 }
 
-// acted returns what operation s did, as did does. For one that takes a lock or another object, it adds whether the
-// operation waited.
+// loses reports whether a value was lost in operation s: a send failed, or a channel dropped a value.
+func (r *findings) loses(s int) bool {
+	e := &r.trace[s]
+	op := e.op
+	if c, ok := r.chosen(e); ok {
+		op = c.op
+	}
+	failed := e.how == policy.Closed || e.how == policy.TimedOut || e.how == policy.Cancelled
+	return op.Kind == policy.Send && failed || r.drops(s)
+}
+
+// drops reports whether a channel dropped a value in operation s.
+func (r *findings) drops(s int) bool {
+	e := &r.trace[s]
+	return e.how == policy.Dropped || e.how == policy.Displaced || r.discards(s) > 0
+}
+
+// discards returns how many values a channel held when operation s aborted it, or 0 if that is uncertain.
+func (r *findings) discards(s int) int {
+	if r.trace[s].op.Kind != policy.Abort {
+		return 0
+	}
+	return r.told.Discarded(&r.told.Events[s])
+}
+
+// acted returns what operation s did, as did does. For an abort, it adds how many values the channel held. For one that
+// takes a lock or another object, it adds whether the operation waited.
 func (r *findings) acted(s int) string {
 	e := &r.trace[s]
+	if n := r.discards(s); n > 0 {
+		return r.did(e) + " → " + report.Count(n, "value") + " dropped"
+	}
 	if e.op.Kind == policy.Use && e.op.Take > 0 && r.siteOf(s).served > 0 {
 		return r.words(e.op, e.object, e.cases) + ": waits" + ended(e.how)
 	}
@@ -188,11 +225,8 @@ func (r *findings) remarks() (all []remark) {
 		if m.fiber < 0 {
 			continue
 		}
-		text, rest, _ := strings.Cut(strings.TrimLeft(m.text, "\r\n"), "\n")
-		text = strings.TrimRight(text, "\r")
-		if cut := []rune(text); len(cut) > mostSaid {
-			text = string(cut[:mostSaid]) + "…"
-		} else if m.kind == logMark && rest != "" {
+		text, more := beginning(m.text)
+		if more && m.kind == logMark {
 			text += " …" // the whole text of an error is above the table
 		}
 		step := chart.Step{Actor: int(m.fiber), Text: m.kind + shown(text), Title: strings.TrimPrefix(m.at.at(), ", ")}
@@ -213,50 +247,34 @@ func (r *findings) remarks() (all []remark) {
 	return all
 }
 
+// beginning returns the first line of a text, or its beginning if it is long. Otherwise more reports whether there are
+// other lines.
+func beginning(text string) (first string, more bool) {
+	first, rest, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n")
+	first = strings.TrimRight(first, "\r")
+	if cut := []rune(first); len(cut) > mostSaid {
+		return string(cut[:mostSaid]) + "…", false
+	}
+	return first, rest != ""
+}
+
 const mostIndexed = 20
 
-// index writes the fibers and channels of a long table. For each fiber that does not wait (the others have a line
-// above), it writes the number of its steps and where it was started; and for each channel, where it was made.
+// index writes the channels of a long table, and where each was made. The table itself shows the fibers, and the lines
+// above it where those that wait were started.
 func (r *findings) index() string {
-	var b strings.Builder
-	steps, last := make([]int, len(r.fibers)), make([]int, len(r.fibers))
-	for _, s := range r.traced().Steps {
-		if s.Number > 0 {
-			steps[s.Actor]++
-			last[s.Actor] = s.Number
-		}
-	}
-	var fibers, channels []string
-	for i, c := range r.fibers {
-		if steps[i] == 0 || c.waits && !r.ticks(i) {
-			continue
-		}
-		text := fmt.Sprintf("%s (steps: %s, the last is %d", r.labels[i], chart.Grouped(steps[i]), last[i])
-		if c.ended {
-			text += ", ended"
-		}
-		fibers = append(fibers, text+strings.Replace(spawned(c), ";", ",", 1)+")")
-	}
+	var channels []string
 	named := func(t *thing) bool { return t.channel && !t.inside && t.name != "" && t.made.file != "" }
 	for _, g := range r.groups(named) {
 		made := strings.TrimPrefix(g.first.made.at(), ", at ")
 		channels = append(channels, g.labels+" ("+made+r.capacity(g.first, g.n)+")")
 	}
-	list := func(what string, texts []string) {
-		if len(texts) == 0 {
-			return
-		}
-		more := ""
-		if n := len(texts) - mostIndexed; n > 0 {
-			texts, more = texts[:mostIndexed], fmt.Sprintf(" and %d more", n)
-		}
-		fmt.Fprintf(&b, "  %s: %s%s\n", what, strings.Join(texts, ", "), more)
+	if len(channels) == 0 {
+		return ""
 	}
-	what := "fibers"
-	if slices.ContainsFunc(r.fibers, func(c column) bool { return c.waits }) {
-		what = "other fibers"
+	more := ""
+	if n := len(channels) - mostIndexed; n > 0 {
+		channels, more = channels[:mostIndexed], fmt.Sprintf(" and %d more", n)
 	}
-	list(what, fibers)
-	list("channels", channels)
-	return b.String()
+	return fmt.Sprintf("  channels: %s%s\n", strings.Join(channels, ", "), more)
 }

@@ -396,7 +396,7 @@ func (x *exploration) run(ctx context.Context) {
 		}
 		x.count(f)
 		if f == nil && x.failed != nil && x.failed() {
-			f = x.outside()
+			f = x.outside(ctx)
 		} else if f != nil {
 			f = x.explained(ctx, f)
 		}
@@ -414,6 +414,7 @@ func (x *exploration) run(ctx context.Context) {
 
 // runOne runs the next schedule, and some schedules twice.
 func (x *exploration) runOne(ctx context.Context) *Failure {
+	x.w.forgetRaces()
 	f := x.w.runChecked(ctx, x.s, x.fn, x.res.Schedules, x.schedules == 1)
 	if f == nil && x.res.Schedules%guardEvery == guardEvery-1 {
 		f = x.w.again(ctx, x.s, x.fn)
@@ -433,10 +434,16 @@ func (x *exploration) count(f *Failure) {
 }
 
 // outside returns the failure of a schedule during which the test has failed by other means than Errorf.
-func (x *exploration) outside() *Failure {
-	f := &Failure{Kind: KindError, Text: outsideText(race.Enabled)}
-	f.freeze(x.w)
-	f.Token = encode(x.w.mode, f.script, f.hash, f.hashes)
+func (x *exploration) outside(ctx context.Context) *Failure {
+	w := x.w
+	w.lookForRaces(max(w.current, 0)) // perhaps after the last step
+	f := &Failure{Kind: KindError, Text: outsideText(w.raced)}
+	f.freeze(w)
+	f.Token = encode(w.mode, f.script, f.hash, f.hashes)
+	if w.raced {
+		f.marks = append(f.marks, w.race)
+		f = w.toldRace(ctx, x.s, x.fn, f)
+	}
 	x.found(f, x.res.Schedules)
 	return f
 }
@@ -493,15 +500,13 @@ const (
 	exitText  = "the program ended its goroutine in this schedule, as t.Fatal does" + useErrorf
 )
 
-// outsideText returns the text for a testing.T that has failed. In a race build that may be a data race, of which only
-// the detector knows: sim sees that the test has failed, but not why.
-func outsideText(detects bool) string {
-	const failed, called = "the test has failed in this schedule", "the program called t.Error or t.Fatal" + useErrorf
-	if !detects {
-		return failed + ": " + called
+// outsideText returns the text for a testing.T that has failed. In a race build that may be a data race. raced tells
+// whether the detector has reported one in the schedule.
+func outsideText(raced bool) string {
+	if raced {
+		return "a data race, which is reported above: order its two accesses, by an operation of coir or a mutex"
 	}
-	return failed + ". If a report of a data race is above, that is why: order its two accesses, by an operation of coir " +
-		"or a mutex. If none is, " + called
+	return "the test has failed in this schedule: the program called t.Error or t.Fatal" + useErrorf
 }
 
 // Run runs fn under one schedule, chosen at random by the seed. It returns the failure, or nil.

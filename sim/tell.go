@@ -40,16 +40,20 @@ type making struct {
 type mark struct {
 	step  int // operations before it
 	fiber int32
-	kind  string // errorMark, logMark, or the mark of Sometimes
+	kind  string // errorMark, logMark, raceMark, or the mark of Sometimes
 	text  string
 	at    site
 }
 
-// The kinds of marks of Errorf and Logf.
+// The kinds of marks of Errorf and Logf, and of a data race.
 const (
 	errorMark = "error: "
 	logMark   = "log: "
+	raceMark  = "data race"
 )
+
+// fails reports whether a mark is of a failure.
+func (m *mark) fails() bool { return m.kind == errorMark || m.kind == raceMark }
 
 // told runs a failed schedule once more, and records all that a report shows. It returns that run, or f if that run
 // differs.
@@ -64,6 +68,20 @@ func (w *world) told(ctx context.Context, s *Sim, fn func(context.Context, *Sim)
 		return f
 	}
 	g.Schedule, g.Strategy, g.Seed, g.unsure, g.cut = f.Schedule, f.Strategy, f.Seed, f.unsure, f.cut
+	return g
+}
+
+// toldRace runs a schedule with a data race once more, and records what a report shows. It returns that run, or f if
+// that run differs. The detector reports each race only once, so the second run passes.
+func (w *world) toldRace(ctx context.Context, s *Sim, fn func(context.Context, *Sim), f *Failure) *Failure {
+	w.tells = true
+	defer func() { w.tells = false }()
+	if w.follow(ctx, s, fn, f.script, nil) != nil || w.hash != f.hash {
+		return f
+	}
+	g := &Failure{Kind: f.Kind, Text: f.Text, Token: f.Token}
+	g.freeze(w)
+	g.marks = append(g.marks, w.race)
 	return g
 }
 

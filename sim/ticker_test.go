@@ -79,7 +79,7 @@ func TestADeadlockBesideATickerIsADeadlock(t *testing.T) {
 		"  worker[0..3] wait to send to queue (capacity 2, full), at sim/ticker_test.go:",
 		"from which only worker[0..3] received, and now wait to send to it",
 		"... ticker sleep 10ms, try send tokens → would block, try send beats: ", " times more, until step ",
-		"| send queue * ", "  other fibers: ticker (steps: ", "  channels: queue (sim/ticker_test.go:", ", capacity 2, full), beats (sim/ticker_test.go:", ", capacity 1, empty)")
+		"| send queue * ", "  channels: queue (sim/ticker_test.go:", ", capacity 2, full), beats (sim/ticker_test.go:", ", capacity 1, empty)")
 	saysNot(t, f, "livelock", "  ticker waits", "  monitor waits", "may have")
 	if n := strings.Count(f.Error(), "\n"); n > 110 {
 		t.Errorf("the report has %d lines", n)

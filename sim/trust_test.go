@@ -2,12 +2,18 @@ package sim
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/internal/race"
+	"github.com/coir-go/coir/pubsub"
 )
 
 // These tests check what a reader relies on: a token replays the same schedule, an error of the test has a token, and a
@@ -227,15 +233,67 @@ func TestPassLineHasTheCoverage(t *testing.T) {
 	}
 }
 
-// In a race build the test may have failed by a data race. That has its own advice, without s.Errorf.
-func TestReportOfADataRace(t *testing.T) {
-	text := outsideText(true)
-	race, called, ok := strings.Cut(text, " If none is, ")
-	if !ok || !strings.Contains(race, "data race") || strings.Contains(race, "Errorf") ||
-		!strings.HasPrefix(called, "the program called t.Error or t.Fatal. Use s.Errorf") {
-		t.Error(text)
+// raced sends prices, and calls access in two fibers that are not ordered.
+func raced(access func(v int)) program {
+	return func(ctx context.Context, _ *Sim) {
+		prices := pubsub.NewBroadcast[int](coir.WithName("prices"))
+		nursery(ctx, func(ctx context.Context, n *coir.Nursery) {
+			sub := prices.Subscribe(1)
+			n.Go("reader", func(ctx context.Context) error {
+				v, err := sub.Recv(ctx)
+				access(v)
+				return err
+			})
+			_ = prices.Publish(ctx, 1)
+			_ = coir.Sleep(ctx, time.Second)
+			access(2)
+			_ = coir.Sleep(ctx, time.Minute)
+		})
 	}
+}
+
+// The report of a data race says in which fiber the detector found it, and between which steps. Its table ends there,
+// and shows calls of the library as other reports do.
+func TestReportOfADataRace(t *testing.T) {
 	if text := outsideText(false); strings.Contains(text, "race") {
 		t.Error(text)
+	}
+	failed := false
+	res := Explore(func(ctx context.Context, s *Sim) {
+		raced(func(v int) {
+			if v == 2 && !failed { // the detector reports each race once
+				s.w.raced, s.w.race = true, mark{step: s.w.nsteps, fiber: s.w.current, kind: raceMark}
+				failed = true
+			}
+		})(ctx, s)
+	}, func(set *settings) { set.failed = func() bool { return failed } })
+	f := res.Failure
+	if f == nil || f.Kind != KindError || !strings.Contains(f.Text, "data race") || strings.Contains(f.Text, "Errorf") {
+		t.Fatal(f)
+	}
+	says(t, f, "  the second access of the first race is in main after step ", " (sleep 1s, at sim/trust_test.go:",
+		" and before step ", " (sleep 1m0s, at sim/trust_test.go:", "| Broadcast.Publish prices ", "| data race ")
+	saysNot(t, f, "| sleep 1m0s", "| lock")
+}
+
+var doRace = flag.Bool("race-in-a-fiber", false, "fail by a data race: only TestReportOfARealDataRace sets it")
+
+// In a race build, sim learns from the detector in which schedule and in which fiber it has found a race.
+func TestReportOfARealDataRace(t *testing.T) {
+	if *doRace {
+		var total int
+		Test(t, raced(func(v int) { total += v }), WithStrategy(func(uint64) Strategy { return RoundRobin() }))
+		return
+	}
+	if !race.Enabled {
+		t.Skip("it needs the race detector")
+	}
+	out, err := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReportOfARealDataRace$", "-race-in-a-fiber").
+		CombinedOutput()
+	for _, text := range []string{"WARNING: DATA RACE", "error after ", "): a data race, which is reported above: ",
+		"  the second access of the first race is in main after step ", "| data race ", "-sim.replay="} {
+		if err == nil || !strings.Contains(string(out), text) {
+			t.Fatalf("%v: it does not say %q:\n%s", err, text, out)
+		}
 	}
 }

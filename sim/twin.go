@@ -197,8 +197,8 @@ func (r *findings) passing() *chart.Twin {
 }
 
 // failedAt returns the number of the step at which the schedule fails: that of the last fiber that began to wait, not
-// counting those that wait for time; or that of the first error; or the last step. It returns 0 for a schedule that
-// does not end.
+// counting those that wait for time; or that of the first error or data race; or the last step. It returns 0 for a
+// schedule that does not end.
 func (r *findings) failedAt() (step int) {
 	switch {
 	case r.Kind == KindDeadlock:
@@ -212,7 +212,7 @@ func (r *findings) failedAt() (step int) {
 		return 0
 	case r.Kind == KindError:
 		for _, m := range r.marks {
-			if m.kind == errorMark {
+			if m.fails() {
 				return m.step
 			}
 		}

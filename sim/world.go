@@ -99,6 +99,7 @@ func (w *world) Step(f policy.Fiber, op policy.Op) bool {
 	}
 	i := w.fiberOf(f)
 	w.current = i
+	w.lookForRaces(i)
 	x := &w.fibers[i]
 	x.op, x.object, x.cases, x.pending, x.took = op, w.objectOf(op), w.keepCases(op), true, false
 	x.served, x.gone = 0, 0

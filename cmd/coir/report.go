@@ -367,6 +367,7 @@ func (r *record) traced(dir string) *report.Trace {
 	}
 	r.draw(t, dir)
 	t.Total, t.FailedAt, t.Exact, t.Twin = r.endStep(), r.failedAt(), exact, r.passing(dir)
+	t.Stuck = r.failure.kind == coir.KindDeadlock || r.failure.kind == coir.KindLeak
 	columns := r.columns()
 	if s := r.failStep(); s != nil {
 		t.Failing = append(t.Failing, columns[r.by(s.g, s.n)])

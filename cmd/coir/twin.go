@@ -106,7 +106,8 @@ func (r *record) sayDivergence(dir string, width int) string {
 		d.Changes = r.changes(p, dir)
 		d.Fails, d.Passes = r.listed(p.here), t.listed(p.there)
 	}
-	(&report.Trace{Width: width}).SayDivergence(&b, d)
+	r.end.Width = width
+	r.end.SayDivergence(&b, d)
 	return b.String()
 }
 

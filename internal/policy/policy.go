@@ -102,6 +102,8 @@ type Runtime interface {
 	TimedOut(f Fiber) bool
 	// Woken returns how the last wait of f, which can run, ended. A wait for a time ends with TimedOut.
 	Woken(f Fiber) Outcome
+	// Failed returns the error with which f has ended, or nil, and whether that is a *coir.PanicError because f panicked.
+	Failed(f Fiber) (err error, panics bool)
 	// Outside is for a policy that finds no fiber able to run. It looks for a context of package context that is
 	// cancelled within patience, and returns the stack of the call that depends on that context, or nil.
 	Outside(patience time.Duration) (stack []uintptr)

@@ -25,6 +25,9 @@ func Alone(do func()) { do() }
 // Goroutines returns how many goroutines Alone has started.
 func Goroutines() int64 { return 0 }
 
+// Errors returns 0.
+func Errors() int { return 0 }
+
 // Acquire orders what follows after every earlier Release of p.
 func Acquire(unsafe.Pointer) {}
 

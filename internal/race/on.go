@@ -58,6 +58,11 @@ var alone atomic.Int64
 //go:norace
 func Goroutines() int64 { return alone.Load() }
 
+// Errors returns how many races the detector has reported in this process.
+//
+//go:norace
+func Errors() int { return runtime.RaceErrors() }
+
 // Acquire orders what follows after every earlier Release of p.
 func Acquire(p unsafe.Pointer) { runtime.RaceAcquire(p) }
 

@@ -31,8 +31,11 @@ type Divergence struct {
 	Decisions     int    // the number of decisions in the failing schedule
 }
 
-// SayDivergence writes where the schedule diverges from one that passes.
+// SayDivergence writes where the schedule diverges from one that passes, unless that is unrelated to the failure.
 func (t *Trace) SayDivergence(b *strings.Builder, p *Divergence) {
+	if t.Unrelated() {
+		return
+	}
 	if p.Why == "" {
 		t.line(b, "%s", alone(p.What, p.Decisions, p.Tried, p.Sure))
 		return

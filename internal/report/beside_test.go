@@ -62,3 +62,52 @@ func TestRivalsSideBySide(t *testing.T) {
 		t.Errorf("there are other steps in\n%s", b.String())
 	}
 }
+
+// In a deadlock with a certain cycle, the report leaves the divergence out if it involves neither the actors of the
+// cycle nor what they wait for.
+func TestDivergenceApartFromTheCycle(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		actor, other int
+		on           string
+		change       func(tr *Trace)
+		want         bool
+	}{
+		{"other actors", 2, 3, "log", nil, true},
+		{"an actor of the cycle", 1, 3, "log", nil, false},
+		{"an actor of the cycle in the twin", 2, 1, "log", nil, false},
+		{"an object of the cycle", 2, 3, "mu", nil, false},
+		{"an error", 2, 3, "log", func(tr *Trace) { tr.Stuck = false }, false},
+		{"no cycle", 2, 3, "log", func(tr *Trace) { tr.Waiting = tr.Waiting[:1] }, false},
+		{"a likely cycle", 2, 3, "log", func(tr *Trace) {
+			tr.Waiting[0].Wishes[0].By = append(tr.Waiting[0].Wishes[0].By, Hold{Actor: 3})
+		}, false},
+		{"no twin", 2, 3, "log", func(tr *Trace) { tr.Twin = nil }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tr := traceOf(4)
+			tr.Stuck, tr.Total = true, 3
+			tr.locks(0, 1)
+			tr.locks(1, 0)
+			tr.Steps = []chart.Step{{Number: 1, Actor: c.actor, Text: "lock " + c.on, On: []string{c.on}},
+				{Number: 2, Actor: 0, Text: "lock mu", On: []string{"mu"}},
+				{Number: 3, Actor: 1, Text: "lock mu", On: []string{"mu"}}}
+			tr.Of[0].Since, tr.Of[1].Since = 1, 2
+			tr.Twin = &chart.Twin{Chart: &chart.Chart{Of: tr.Of, Steps: []chart.Step{{Actor: c.other, Text: "lock log"}}}}
+			if c.change != nil {
+				c.change(tr)
+			}
+			if got := tr.Unrelated(); got != c.want {
+				t.Fatalf("it is unrelated: %v", got)
+			}
+			if c.want {
+				var b strings.Builder
+				tr.Table(&b)
+				tr.SayDivergence(&b, &Divergence{Why: "a ran"})
+				if strings.Contains(b.String(), "diverges") || strings.Contains(b.String(), Mark) {
+					t.Error(b.String())
+				}
+			}
+		})
+	}
+}

@@ -8,15 +8,39 @@ import (
 
 // This file chooses the actors that have a column in a table.
 
-// diverges returns the row at which the schedule diverges; -1 if there is none.
+// diverges returns the row at which the schedule diverges; -1 if there is none, or if it is unrelated to the failure.
 func (t *Trace) diverges(all []chart.Step) int {
 	switch {
-	case t.Twin != nil && t.Twin.Here < len(all):
+	case t.Twin != nil && t.Twin.Here < len(all) && !t.Unrelated():
 		return t.Twin.Here
 	case t.Twin == nil && t.Forked > 0:
 		return slices.IndexFunc(all, func(s chart.Step) bool { return s.Number > t.Forked })
 	}
 	return -1
+}
+
+// Unrelated reports whether a deadlock has a certain cycle, and the two steps at which the schedule and its twin
+// diverge involve neither an actor of the cycle nor an object for which one waits. Then that difference does not
+// explain the cycle, and a report leaves it out.
+func (t *Trace) Unrelated() bool {
+	who := t.FindCycle()
+	if !t.Stuck || t.Twin == nil || len(who) == 0 || slices.ContainsFunc(t.way, func(e Edge) bool { return e.Likely }) {
+		return false
+	}
+	var objects []string
+	for _, i := range who {
+		if since := t.Of[i].Since; since >= 0 && since < len(t.Steps) {
+			objects = append(objects, t.Steps[since].On...)
+		}
+	}
+	here, there := t.Twin.Here, t.Twin.There
+	switch {
+	case here < len(t.Steps) && (slices.Contains(who, t.Steps[here].Actor) || t.Steps[here].Uses(objects)):
+		return false
+	case there < len(t.Twin.Steps) && (slices.Contains(who, t.twinActor()) || t.Twin.Steps[there].Uses(objects)):
+		return false
+	}
+	return true
 }
 
 // guilty returns the actors that always have a column: those that fail, and those of the row where the schedule

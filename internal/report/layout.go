@@ -32,19 +32,10 @@ func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *tabl
 		if all[i].Waits {
 			all[i].Text += " " + WaitMark
 		}
-		if c.decides(i) || slices.Contains(c.shown, all[i].Actor) && !all[i].Aside {
-			c.rows = append(c.rows, chart.Row{Step: i})
-		}
 	}
-	c.foldStart()
-	own := 0
-	for i := range all {
-		if !all[i].Aside || c.decides(i) {
-			own++
-		}
-	}
-	if own > MostRows || len(c.rows)+len(c.start) < own {
-		c.thin()
+	c.chooseRows()
+	if c.findEnds() {
+		c.chooseRows()
 	}
 	used := map[int]bool{}
 	c.each(func(_ int, s *chart.Step) { used[s.Actor] = true })
@@ -53,12 +44,31 @@ func (t *Trace) layOut(b *strings.Builder, most int, without map[int]bool) *tabl
 	return c
 }
 
-// decides reports whether a row decides how the schedule ends: a fault, a signal that an actor missed, where the
-// schedule leaves the plain order, or where it diverges from one that passes. Such a row is in the table even if its
-// actor has no column.
+// chooseRows chooses the rows of the table.
+func (c *table) chooseRows() {
+	c.start, c.rows = nil, nil
+	own := 0
+	for i := range c.all {
+		decides, aside := c.decides(i), c.all[i].Aside
+		if decides || slices.Contains(c.shown, c.all[i].Actor) && !aside {
+			c.rows = append(c.rows, chart.Row{Step: i})
+		}
+		if decides || !aside {
+			own++
+		}
+	}
+	c.foldStart()
+	if own > MostRows || len(c.rows)+len(c.start) < own {
+		c.thin()
+	}
+}
+
+// decides reports whether a row decides how the schedule ends: a fault, a signal that an actor missed, what closed or
+// cancelled what another row found so, where the schedule leaves the plain order, or where it diverges from one that
+// passes. Such a row is in the table even if its actor has no column.
 func (c *table) decides(i int) bool {
 	s := &c.all[i]
-	return s.Kind == chart.Fault || c.turns[i] || s.Missed || i == c.diverges
+	return s.Kind == chart.Fault || c.turns[i] || s.Missed || c.ended[i] || i == c.diverges
 }
 
 // findTurns sets the rows where the schedule leaves the plain order, the last ones before the divergence if there are
@@ -104,7 +114,7 @@ func (c *table) pinned() map[int]bool {
 	before := 0
 	for i := range c.all {
 		switch s := &c.all[i]; {
-		case s.Waits, s.Missed, s.Kind == chart.Said, slices.Contains(held, s.Number) && s.Number > 0:
+		case s.Waits, s.Missed, c.ended[i], s.Kind == chart.Said, slices.Contains(held, s.Number) && s.Number > 0:
 			keep[i] = true
 		case s.Switches > 0:
 			if switches = append(switches, i); i <= split {

@@ -37,16 +37,25 @@ type flow struct {
 	sent, waiting []*Event // sends not received yet; receives that wait
 	closed        []*Event // receives that found it closed
 	shut          *Event   // the operation that closed it
+	left          int      // how many values it held then; 0 if that is uncertain
 	unsure        bool
-	arrows        []chart.Arrow
+	messages      []message
 }
 
+// message is a value that was sent and received.
+type message struct {
+	from, to *Event
+	guess    bool
+}
+
+// add adds a message.
+func (f *flow) add(from, to *Event) { f.messages = append(f.messages, message{from, to, f.unsure}) }
+
 // arrow adds an arrow between the rows of two events, if they have any.
-func (t *Trace) arrow(f *flow, from, to *Event, kind chart.Relation) {
-	if from.Row >= 0 && to.Row >= 0 {
-		a := chart.Arrow{From: from.Row, To: to.Row, Kind: kind, Text: t.Named(f.object),
-			Guess: f.unsure && kind == chart.Message}
-		f.arrows = append(f.arrows, a)
+func (t *Trace) arrow(f *flow, m message, kind chart.Relation) {
+	if m.from.Row >= 0 && m.to.Row >= 0 {
+		t.Arrows = append(t.Arrows, chart.Arrow{From: m.from.Row, To: m.to.Row, Kind: kind, Text: t.Named(f.object),
+			Guess: m.guess})
 	}
 }
 
@@ -73,6 +82,9 @@ func (t *Trace) pass(e *Event) {
 		f = &flow{object: u.Object}
 		t.flows[u.Object], t.flowing = f, append(t.flowing, f)
 	}
+	if u.What == chart.Shut && !f.unsure {
+		f.left = len(f.sent)
+	}
 	f.unsure = f.unsure || e.Guess || e.Out == Dropped
 	if e.Out < Closed {
 		return
@@ -81,7 +93,7 @@ func (t *Trace) pass(e *Event) {
 	case chart.Put:
 		switch {
 		case len(f.waiting) > 0:
-			t.arrow(f, e, f.waiting[0], chart.Message)
+			f.add(e, f.waiting[0])
 			f.waiting = f.waiting[1:]
 			return
 		case e.Out == Displaced && len(f.sent) > 0:
@@ -96,7 +108,7 @@ func (t *Trace) pass(e *Event) {
 		for range max(u.N, 1) {
 			switch {
 			case len(f.sent) > 0:
-				t.arrow(f, f.sent[0], e, chart.Message)
+				f.add(f.sent[0], e)
 				f.sent = f.sent[1:]
 			case !e.Try:
 				f.waiting = append(f.waiting, e)
@@ -116,16 +128,28 @@ func (t *Trace) Link() {
 	}
 	t.flowOf(0)
 	for _, f := range t.flowing {
+		for _, m := range f.messages {
+			m.guess = m.guess || f.shut == nil && len(f.waiting) > 0
+			t.arrow(f, m, chart.Message)
+		}
 		if f.shut != nil {
 			for _, to := range append(f.closed, f.waiting...) {
-				t.arrow(f, f.shut, to, chart.Closing)
+				t.arrow(f, message{f.shut, to, false}, chart.Closing)
 			}
 		}
-		for _, a := range f.arrows {
-			a.Guess = a.Guess || f.shut == nil && len(f.waiting) > 0
-			t.Arrows = append(t.Arrows, a)
-		}
 	}
+}
+
+// Discarded returns the number of values that a channel held when an operation closed it, or 0 if that is uncertain or
+// the operation closed none.
+func (t *Trace) Discarded(e *Event) int {
+	if e.Did < 0 || e.Uses[e.Did].What != chart.Shut || t.Outside || !t.Complete {
+		return 0
+	}
+	if f := t.flowOf(e.Uses[e.Did].Object); f != nil && f.shut == e {
+		return f.left
+	}
+	return 0
 }
 
 // Left returns the number of values that a channel holds at the end, or false if that is uncertain.

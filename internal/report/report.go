@@ -29,8 +29,10 @@ type Trace struct {
 	Total    int                     // the number of the last step that matters, with which the table ends
 	FailedAt int                     // the number of the step at which the schedule fails; 0: it never ends
 	Failing  []int                   // the actors that fail, beginning with the first
+	Stuck    bool                    // it fails because actors wait that nothing will wake
 	Decided  []int                   // the actors of the decisions that matter, beginning with the last
 	Broken   []int                   // the steps that were cut short, so that a value may be lost; the most relevant first
+	Ended    map[int]int             // the row that cancelled what a row found cancelled
 	Forked   int                     // the number of the step after which the same decisions had another result; 0: none
 	Done     bool                    // a step is an operation that was performed, not one that is about to be
 	Inside   string                  // what steps without a row are, in words that follow "are"; empty: not said
@@ -48,6 +50,7 @@ type facts struct {
 	way      []Edge         // the edges of the cycle
 	flows    map[int]*flow  // the flows of channels; nil: not known yet
 	flowing  []*flow        // the same, in order
+	ends     map[int]int    // see endings; nil: not known yet
 }
 
 // one returns the word for one actor: fiber.

@@ -119,6 +119,7 @@ type table struct {
 	start    []chart.Row  // the first rows, which are one line; nil: none
 	rows     []chart.Row  // the others
 	turns    map[int]bool // the rows of switches that are kept
+	ended    map[int]bool // the rows that closed or cancelled what other rows found closed or cancelled
 	diverges int          // the row where the schedule diverges; -1: none
 	shown    []int        // actors that have a column
 
