@@ -132,4 +132,11 @@ func waited(ctx context.Context, paid *remote.Promise[Receipt]) (Receipt, error)
 	return receipt, err
 }
 
-var _ = []any{sendKnowing, receiveOnce, receiveAndTell, serveReady, payFor, calledBack, promised, waited}
+func peeked(ctx context.Context, paid *remote.Promise[Receipt]) (Receipt, bool, error) {
+	receipt, done, err := paid.Peek(ctx) // done is false if there is no result yet
+	return receipt, done, err
+}
+
+var _ = []any{
+	sendKnowing, receiveOnce, receiveAndTell, serveReady, payFor, calledBack, promised, waited, peeked,
+}

@@ -81,6 +81,7 @@ func Cases() []Case {
 		{"ChanSelect", chanSelect},
 		{"Volatile", volatile},
 		{"Promise", promise},
+		{"PromisePeek", promisePeek},
 	}
 }
 
