@@ -78,6 +78,7 @@ func Cases() []Case {
 		{"ChanWaits", chanWaits},
 		{"ChanClose", chanClose},
 		{"ChanDead", chanDead},
+		{"ChanRevive", chanRevive},
 		{"ChanSelect", chanSelect},
 		{"Volatile", volatile},
 		{"Promise", promise},

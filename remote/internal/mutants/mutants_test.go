@@ -54,6 +54,16 @@ var mutants = []mutant.Mutant{
 		},
 	},
 	{
+		Name: "a revived value keeps its ID", File: "revive.go", Test: "TestSimARevivedValueHasItsEffectOnce",
+		Edits: []string{"it.Value.ID.revived()", "it.Value.ID"},
+	},
+	{
+		Name: "a revived value has an ID for each attempt", File: "revive.go", Test: "TestSimARevivedValueHasItsEffectOnce",
+		Edits: []string{
+			"		m := Msg{", "		c.cond.Lock()\n		c.seq++\n		it.Value.ID.Seq += c.seq << 40\n		c.cond.Unlock()\n		m := Msg{",
+		},
+	},
+	{
 		Name: "full is a failure, also after an attempt that may have succeeded", File: "send.go", Test: "TestSimFullFails",
 		Edits: []string{"attempt.Doubt(s.doubt,", "attempt.Doubt(s.doubt && !errors.Is(err, ErrFull),"},
 	},
