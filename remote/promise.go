@@ -209,6 +209,8 @@ func (w *waiter) gaveUp(ended error) error {
 func (w *waiter) await(ctx context.Context) ([]byte, error) {
 	var told atomic.Pointer[coir.Event] // replaced before each look
 	told.Store(w.event())
+	var polls polling
+	timer := coir.NewTimer(&polls, coir.WithBackground(), coir.WithName("poll of "+w.key))
 	poll := attempt.Backoff{Next: lookMin, Most: lookMax}
 	for serving := false; ; {
 		if !serving {
@@ -230,7 +232,8 @@ func (w *waiter) await(ctx context.Context) ([]byte, error) {
 		if data != nil || err != nil {
 			return data, err
 		}
-		if _, err := coir.Select(ctx, next.DoneCase(), coir.After(poll.Next)); err != nil {
+		polls.next = coir.Now(ctx) + poll.Next
+		if _, err := coir.Select(ctx, next.DoneCase(), timer.WaitCase(nil)); err != nil {
 			return nil, w.gaveUp(err)
 		}
 		poll.Grow()
@@ -239,3 +242,20 @@ func (w *waiter) await(ctx context.Context) ([]byte, error) {
 
 // event returns an event that is set when a process says that there is a result.
 func (w *waiter) event() *coir.Event { return coir.NewEvent(coir.WithName("result of " + w.key)) }
+
+// polling is the schedule of the polls of a wait. They are in the background: a program in which nothing happens but
+// polls is stuck, and package sim says so.
+type polling struct{ next time.Duration }
+
+// Due implements coir.Schedule.
+//
+//go:norace
+func (p *polling) Due(int, time.Duration) time.Duration { return p.next }
+
+// Take implements coir.Schedule.
+//
+//go:norace
+func (p *polling) Take(int, time.Duration) int { return 0 }
+
+// Words implements coir.Schedule.
+func (p *polling) Words(int) string { return "for the next" }

@@ -377,6 +377,23 @@ func TestSimPeekFindsWhatIsStored(t *testing.T) {
 		"remote partition", "remote restart"))
 }
 
+// If nothing can complete a promise, the wait for it is a deadlock, though it polls.
+func TestSimAPromiseThatStaysOpenIsADeadlock(t *testing.T) {
+	result := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			p, err := remote.NewPromise[int](memory.New().Node("waiter"), "order 4711")
+			if err == nil {
+				_, err = p.Wait(ctx)
+			}
+			return err
+		})
+	}, sim.WithSchedules(10))
+	f := result.Failure
+	if f == nil || f.Kind != sim.KindDeadlock || !contains(f, "result of order 4711") {
+		t.Errorf("a wait for a promise that nobody completes: %v", f)
+	}
+}
+
 func contains(err error, text string) bool {
 	return err != nil && strings.Contains(err.Error(), text)
 }

@@ -152,7 +152,7 @@ var mutants = []mutant.Mutant{
 	},
 	{
 		Name: "a wait for a promise looks only when it is told", File: "promise.go", Test: "TestSimPromiseFirstWins",
-		Edits: []string{"coir.After(poll.Next)", "coir.After(1000*time.Hour)"},
+		Edits: []string{"coir.Now(ctx) + poll.Next", "coir.Now(ctx) + 1000*time.Hour"},
 	},
 	{
 		Name: "a wait for a promise looks before it can be told", File: "promise.go", Test: "TestSimPromiseIsPrompt",
