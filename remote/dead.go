@@ -13,8 +13,9 @@ import (
 )
 
 // DeadLetter is a value that could not be processed: its codec could not decode it, it failed more often than
-// [WithTries] allows, or a receiver rejected it. Dead letters are the values of a separate durable channel, with the
-// codec [JSON]:
+// [WithTries] allows, or a receiver rejected it. [Chan.AllDead] lists the dead letters of a channel, and [Chan.Revive]
+// sends the value of one again. A program that reacts to each dead letter receives from their channel, which is durable
+// and has the codec [JSON]:
 //
 //	dead, err := remote.Durable[remote.DeadLetter](ctx, n, t, remote.DeadName("orders"), remote.DeadCapacity)
 //

@@ -26,6 +26,7 @@ func TestEncodingsArePinned(t *testing.T) {
 	for _, p := range []struct{ what, got, want string }{
 		{"an ID", id.String(), "01020304050607081112131415161718"},
 		{"a dead letter", string(dead), letter},
+		{"the ID of a revived value", id.revived().String(), "b9f91933573434691112131415161718"},
 		{"the name of dead letters", DeadName(orders), "orders.dead"},
 		{"values of a volatile channel", hex.EncodeToString(two), "" +
 			"0102030405060708" + "1112131415161718" + "00000003" + "746561" +

@@ -116,6 +116,51 @@ func ExampleItem_Reject() {
 	// Output: "square the circle": not possible
 }
 
+// An operator lists the dead letters. One of them is tried again, because its cause is gone.
+func ExampleChan_AllDead() {
+	node := memory.New().Node("only")
+	_ = coir.Run(context.Background(), func(ctx context.Context, n *coir.Nursery) error {
+		jobs, err := remote.Durable[string](ctx, n, node, "jobs", 2)
+		if err != nil {
+			return err
+		}
+		defer jobs.Leave()
+		for job, reason := range map[string]string{"print": "no paper", "square the circle": "not possible"} {
+			if err := jobs.Send(ctx, job); err != nil {
+				return err
+			}
+			it, err := jobs.Recv(ctx)
+			if err != nil {
+				return err
+			}
+			if err := it.Reject(ctx, reason); err != nil {
+				return err
+			}
+		}
+		for it, err := range jobs.AllDead(ctx) {
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s: %s\n", it.Value.Data, it.Value.Reason)
+			if it.Value.Reason == "no paper" {
+				if err := jobs.Revive(ctx, it); err != nil {
+					return err
+				}
+			}
+		}
+		again, err := jobs.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Println("again:", again.Value)
+		return again.Ack(ctx)
+	})
+	// Unordered output:
+	// "print": no paper
+	// "square the circle": not possible
+	// again: print
+}
+
 // A volatile channel stores nothing: a sent value is in the buffer of a receiving process.
 func ExampleVolatile() {
 	broker := memory.New()

@@ -66,6 +66,21 @@ func receiveAndTell(ctx context.Context, orders *remote.Chan[Order],
 	return nil
 }
 
+func reviveMended(ctx context.Context, orders *remote.Chan[Order], mended func(remote.DeadLetter) bool) error {
+	for it, err := range orders.AllDead(ctx) {
+		if err != nil {
+			return err
+		}
+		log.Printf("%v: %s", it.Value.ID, it.Value.Reason)
+		if mended(it.Value) {
+			if err := orders.Revive(ctx, it); err != nil { // sends the value again, and removes the dead letter
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func serveReady(transport remote.Transport, orders *remote.Chan[Order]) {
 	http.HandleFunc("/ready", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
@@ -132,4 +147,11 @@ func waited(ctx context.Context, paid *remote.Promise[Receipt]) (Receipt, error)
 	return receipt, err
 }
 
-var _ = []any{sendKnowing, receiveOnce, receiveAndTell, serveReady, payFor, calledBack, promised, waited}
+func peeked(ctx context.Context, paid *remote.Promise[Receipt]) (Receipt, bool, error) {
+	receipt, done, err := paid.Peek(ctx) // done is false if there is no result yet
+	return receipt, done, err
+}
+
+var _ = []any{
+	sendKnowing, receiveOnce, receiveAndTell, reviveMended, serveReady, payFor, calledBack, promised, waited, peeked,
+}

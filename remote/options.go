@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 
 	"github.com/coir-go/coir"
 )
@@ -24,8 +25,11 @@ type settings struct {
 
 func settle[T any](opts []Option) settings {
 	set := settings{codec: JSON, prefetch: 32, tries: 20, meaning: MeaningDurable}
-	if _, ok := any(new(T)).(*[]byte); ok {
+	switch any(new(T)).(type) {
+	case *[]byte:
 		set.codec = Bytes
+	case *DeadLetter:
+		set.tries = math.MaxInt / crashes
 	}
 	for _, o := range opts {
 		o(&set)
@@ -65,6 +69,8 @@ func WithPrefetch(n int) Option {
 // A value may also crash the processes that receive it. So a value becomes a dead letter when it has been delivered 5n
 // times without being removed or failing. Values that were received together with it each of these times become dead
 // letters too.
+//
+// The channel of dead letters has no such limit by default, because looking at a dead letter is a delivery too.
 func WithTries(n int) Option {
 	if n < 1 {
 		panic(fmt.Sprintf("remote: WithTries(%d): a value is delivered at least once", n))

@@ -113,18 +113,44 @@ func storeKey(key string) string { return "promise." + key }
 // error that matches [ErrRejected]. It waits while the broker cannot be reached. If ctx ends first, it returns the
 // error of ctx. That error also matches [ErrUnavailable] if the broker is known to be away at that time.
 //
-// To wait in a select, start a fiber that waits, and use its DoneCase.
+// To wait in a select, start a fiber that waits, and use its DoneCase. To look without waiting, use [Promise.Peek].
 func (p *Promise[T]) Wait(ctx context.Context) (v T, err error) {
 	w := &waiter{t: p.t, key: p.key}
-	ctx, end := w.begin(ctx)
+	ctx, end := w.begin(ctx, waitVerb)
 	defer end()
 	data, err := w.look(ctx)
 	if data == nil && err == nil {
 		data, err = w.await(ctx)
 	}
+	if err == nil {
+		v, err = p.result(data)
+	}
 	if err != nil {
 		return v, fmt.Errorf("remote: wait for %s: %w", p.key, err)
 	}
+	return v, nil
+}
+
+// Peek asks the broker whether the promise has been completed, and does not wait until it is. If it is, done is true,
+// and Peek returns the same as [Promise.Wait]: the value, or an error that matches [ErrRejected]. Peek may miss a
+// completion of a moment ago. While the broker cannot be reached, or does not answer, Peek tries again until ctx ends,
+// and then returns the error that Wait would return. So give ctx a time limit.
+func (p *Promise[T]) Peek(ctx context.Context) (v T, done bool, err error) {
+	w := &waiter{t: p.t, key: p.key}
+	ctx, end := w.begin(ctx, peekVerb)
+	defer end()
+	data, err := w.look(ctx)
+	if done = data != nil; done && err == nil {
+		v, err = p.result(data)
+	}
+	if err != nil {
+		return v, done, fmt.Errorf("remote: peek at %s: %w", p.key, err)
+	}
+	return v, done, nil
+}
+
+// result returns the value or the error that is stored.
+func (p *Promise[T]) result(data []byte) (v T, err error) {
 	switch {
 	case len(data) < resultHead:
 		err = errors.New("the result that is stored cannot be read")
@@ -133,13 +159,10 @@ func (p *Promise[T]) Wait(ctx context.Context) (v T, err error) {
 	default:
 		err = p.set.codec.Unmarshal(data[resultHead:], &v)
 	}
-	if err != nil {
-		return v, fmt.Errorf("remote: wait for %s: %w", p.key, err)
-	}
-	return v, nil
+	return v, err
 }
 
-// waiter is a wait for the promise with the key.
+// waiter is a wait for the promise with the key, or a look at it.
 type waiter struct {
 	t       Transport
 	key     string
@@ -186,6 +209,8 @@ func (w *waiter) gaveUp(ended error) error {
 func (w *waiter) await(ctx context.Context) ([]byte, error) {
 	var told atomic.Pointer[coir.Event] // replaced before each look
 	told.Store(w.event())
+	var polls polling
+	timer := coir.NewTimer(&polls, coir.WithBackground(), coir.WithName("poll of "+w.key))
 	poll := attempt.Backoff{Next: lookMin, Most: lookMax}
 	for serving := false; ; {
 		if !serving {
@@ -207,7 +232,8 @@ func (w *waiter) await(ctx context.Context) ([]byte, error) {
 		if data != nil || err != nil {
 			return data, err
 		}
-		if _, err := coir.Select(ctx, next.DoneCase(), coir.After(poll.Next)); err != nil {
+		polls.next = coir.Now(ctx) + poll.Next
+		if _, err := coir.Select(ctx, next.DoneCase(), timer.WaitCase(nil)); err != nil {
 			return nil, w.gaveUp(err)
 		}
 		poll.Grow()
@@ -216,3 +242,20 @@ func (w *waiter) await(ctx context.Context) ([]byte, error) {
 
 // event returns an event that is set when a process says that there is a result.
 func (w *waiter) event() *coir.Event { return coir.NewEvent(coir.WithName("result of " + w.key)) }
+
+// polling is the schedule of the polls of a wait. They are in the background: a program in which nothing happens but
+// polls is stuck, and package sim says so.
+type polling struct{ next time.Duration }
+
+// Due implements coir.Schedule.
+//
+//go:norace
+func (p *polling) Due(int, time.Duration) time.Duration { return p.next }
+
+// Take implements coir.Schedule.
+//
+//go:norace
+func (p *polling) Take(int, time.Duration) int { return 0 }
+
+// Words implements coir.Schedule.
+func (p *polling) Words(int) string { return "for the next" }

@@ -60,6 +60,36 @@ func ExamplePromise() {
 	// later: 1995 <nil>
 }
 
+// A page shows whether an order is paid, and does not wait until it is.
+func ExamplePromise_Peek() {
+	paid, err := remote.NewPromise[int](memory.New().Node("shop"), "order 4711")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	show := func() {
+		ctx, cancel := coir.WithTimeout(context.Background(), time.Second) // the broker may be away
+		defer cancel()
+		switch cents, done, err := paid.Peek(ctx); {
+		case err != nil:
+			fmt.Println(err)
+		case !done:
+			fmt.Println("not paid yet")
+		default:
+			fmt.Println("paid:", cents)
+		}
+	}
+	show()
+	if _, err := paid.Resolve(context.Background(), 1995); err != nil {
+		fmt.Println(err)
+		return
+	}
+	show()
+	// Output:
+	// not paid yet
+	// paid: 1995
+}
+
 // Promises need a transport that stores durably, unless WithMeaning accepts less.
 func TestPromiseIsRefused(t *testing.T) {
 	node := memory.New(memory.WithMeaning(remote.MeaningStored)).Node("a")
@@ -81,6 +111,9 @@ func TestPromiseResults(t *testing.T) {
 	if _, err := p.Wait(t.Context()); !errors.Is(err, remote.ErrRejected) || !contains(err, "no money") {
 		t.Error(err)
 	}
+	if _, done, err := p.Peek(t.Context()); !done || !errors.Is(err, remote.ErrRejected) || !contains(err, "no money") {
+		t.Error(done, err)
+	}
 	q, _ := remote.NewPromise[func()](node, "other")
 	if won, err := q.Resolve(t.Context(), nil); won || err == nil {
 		t.Error(won, err)
@@ -92,6 +125,9 @@ func TestPromiseResults(t *testing.T) {
 	}
 	if _, err := s.Wait(t.Context()); err == nil {
 		t.Error("a text is a number")
+	}
+	if _, done, err := s.Peek(t.Context()); !done || err == nil {
+		t.Error("a peek reads a text as a number:", done, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -118,6 +154,13 @@ func TestAWaitEndsWhileTheBrokerIsAway(t *testing.T) {
 				if !errors.Is(err, coir.ErrTimeout) || errors.Is(err, remote.ErrUnknown) ||
 					errors.Is(err, remote.ErrUnavailable) != away || contains(err, "connection refused") != away {
 					t.Errorf("%s: the broker is away: %v: %v", name, away, err)
+				}
+				ctx, cancel = coir.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, done, err := p.Peek(ctx)
+				if done || errors.Is(err, coir.ErrTimeout) != away || errors.Is(err, remote.ErrUnknown) ||
+					errors.Is(err, remote.ErrUnavailable) != away || contains(err, "connection refused") != away {
+					t.Errorf("%s: the broker is away: %v: a peek returns %v, %v", name, away, done, err)
 				}
 			})
 		}
@@ -280,6 +323,75 @@ func TestSimPromiseIsPrompt(t *testing.T) {
 			s.Errorf("%v in %v, %v", a.read, s.Now(), err)
 		}
 	}, simtest.Schedules(1000))
+}
+
+// A peek finds the result if a call that completes the promise has returned, and what it finds does not change,
+// whatever the network and the broker do.
+func TestSimPeekFindsWhatIsStored(t *testing.T) {
+	sim.Test(t, func(ctx context.Context, s *sim.Sim) {
+		b := memory.New()
+		var resolved atomic.Bool
+		open := 0
+		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			n.Go("looker", func(ctx context.Context) error {
+				p, err := remote.NewPromise[int](b.Node("looker"), orders)
+				if err != nil {
+					return err
+				}
+				for {
+					before := resolved.Load()
+					v, done, err := p.Peek(ctx)
+					switch {
+					case err != nil:
+						return err
+					case done && v != 7:
+						return fmt.Errorf("a peek found %d", v)
+					case done:
+						return nil
+					case before:
+						return errors.New("a peek missed a result that was stored before")
+					}
+					open++
+					if err := coir.Sleep(ctx, 100*time.Millisecond); err != nil {
+						return err
+					}
+				}
+			})
+			p, err := remote.NewPromise[int](b.Node("resolver"), orders)
+			if err != nil {
+				return err
+			}
+			won, err := p.Resolve(ctx, 7)
+			resolved.Store(true)
+			if err == nil && !won {
+				err = errors.New("the only call has not won")
+			}
+			return err
+		})
+		if err != nil {
+			s.Errorf("%v", err)
+		}
+		s.Sometimes(open == 0, "the first peek finds the result")
+		s.Sometimes(open > 1, "peeks find nothing")
+	}, simtest.Schedules(2000), sim.WithFaults("remote lose", "remote duplicate", "remote delay", "remote refuse",
+		"remote partition", "remote restart"))
+}
+
+// If nothing can complete a promise, the wait for it is a deadlock, though it polls.
+func TestSimAPromiseThatStaysOpenIsADeadlock(t *testing.T) {
+	result := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
+		_ = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+			p, err := remote.NewPromise[int](memory.New().Node("waiter"), "order 4711")
+			if err == nil {
+				_, err = p.Wait(ctx)
+			}
+			return err
+		})
+	}, sim.WithSchedules(10))
+	f := result.Failure
+	if f == nil || f.Kind != sim.KindDeadlock || !contains(f, "result of order 4711") {
+		t.Errorf("a wait for a promise that nobody completes: %v", f)
+	}
 }
 
 func contains(err error, text string) bool {

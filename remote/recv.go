@@ -212,9 +212,10 @@ func (c *Chan[T]) start(in *coir.Nursery, name string, f func(ctx context.Contex
 		left := c.left != nil
 		c.stop = append(c.stop, cancel)
 		c.cond.Unlock()
-		if !left {
-			f(ctx)
+		if left {
+			cancel() // f gives back what the end has
 		}
+		f(ctx)
 		return nil
 	})
 }

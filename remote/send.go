@@ -35,14 +35,20 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	if err != nil {
 		return fmt.Errorf("remote: send on %s: the codec cannot encode the value: %w", c.name, err)
 	}
-	s := sending{post: c.post(), window: c.t.Info().Window / 2, atMostOnce: !c.stored}
 	c.cond.Lock()
 	c.seq++
-	s.m = Msg{ID: ID{c.sender, c.seq}, Data: data} // one ID for all attempts
+	s := sending{m: Msg{ID: ID{c.sender, c.seq}, Data: data}} // one ID for all attempts
 	c.cond.Unlock()
-	if err = c.send(ctx, &s); err != nil {
+	if err = c.sendMsg(ctx, &s); err != nil {
 		err = fmt.Errorf("remote: send on %s: %w", c.name, err)
 	}
+	return err
+}
+
+// sendMsg sends an encoded value, and counts it.
+func (c *Chan[T]) sendMsg(ctx context.Context, s *sending) error {
+	s.post, s.window, s.atMostOnce = c.post(), c.t.Info().Window/2, !c.stored
+	err := c.send(ctx, s)
 	c.count(func(st *Stats) {
 		switch {
 		case err == nil && s.dropped:
@@ -62,6 +68,7 @@ type sending struct {
 	post       func(ctx context.Context, m Msg) error // makes one attempt
 	window     time.Duration                          // how long an attempt that may have succeeded may be repeated
 	atMostOnce bool                                   // such an attempt may not be repeated at all
+	keep       bool                                   // WithOverflow may not drop the value
 
 	limit   attempt.Limit // time limit of the next attempt
 	doubt   bool          // an attempt may have succeeded, or may still succeed
@@ -161,7 +168,7 @@ func (c *Chan[T]) attempt(ctx context.Context, s *sending) error {
 // the value was dropped.
 func (c *Chan[T]) goOn(ctx context.Context, s *sending, back *attempt.Backoff, err error) error {
 	switch {
-	case errors.Is(err, ErrFull) && c.set.over == coir.OverflowDropNewest && !s.doubt:
+	case errors.Is(err, ErrFull) && c.set.over == coir.OverflowDropNewest && !s.doubt && !s.keep:
 		s.dropped = true
 		return nil
 	case errors.Is(err, ErrUnknown):

@@ -42,6 +42,7 @@ var (
 	sendVerb = &coir.Verb{Name: "send", Waits: "to send on remote", Ends: "receive from", Of: kind}
 	openVerb = &coir.Verb{Name: "open", Waits: "to open remote", Of: kind}
 	waitVerb = &coir.Verb{Name: "wait", Waits: "for promise", Of: promiseKind}
+	peekVerb = &coir.Verb{Name: "peek", Waits: "to peek at promise", Of: promiseKind}
 	recvVerb = &coir.Verb{Name: "receive", Waits: "to receive from remote", Ends: "send on or close", Of: kind}
 )
 
@@ -156,9 +157,9 @@ func (c *Chan[T]) slow(ctx context.Context) (in context.Context, end func()) {
 	}
 }
 
-// begin makes snapshots show the waits in the scope that it returns as one wait for the promise. The caller calls end
-// when the wait is over.
-func (w *waiter) begin(ctx context.Context) (in context.Context, end context.CancelFunc) {
+// begin makes snapshots show the waits in the scope that it returns as one wait, for the promise or to peek at it. The
+// caller calls end when the wait is over.
+func (w *waiter) begin(ctx context.Context, verb *coir.Verb) (in context.Context, end context.CancelFunc) {
 	c := coir.NewChan[struct{}](0)
 	c.Show(func(o *snapshot.Object) {
 		o.Kind, o.Name = promiseKind, w.key
@@ -167,7 +168,7 @@ func (w *waiter) begin(ctx context.Context) (in context.Context, end context.Can
 		since, lost := w.t.Lost()
 		w.trouble.Show(o, since, lost)
 	})
-	return c.SendScope(ctx, waitVerb)
+	return c.SendScope(ctx, verb)
 }
 
 // opening makes snapshots show the waits in the scope that it returns as a wait to open the channel. The caller calls

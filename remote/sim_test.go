@@ -84,17 +84,14 @@ func (l *ledger) sent(v int, o outcome) {
 	l.outcomes[v] = o
 }
 
-// commit performs the effect of a value and marks its ID, in one transaction, unless the ID is marked. It reports
-// whether it has performed the effect.
-func (l *ledger) commit(id remote.ID, v int) bool {
+// commit performs the effect of a value and marks its ID, in one transaction, unless the ID is marked.
+func (l *ledger) commit(id remote.ID, v int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.marks[id] {
-		return false
+	if !l.marks[id] {
+		l.marks[id] = true
+		l.effects[v]++
 	}
-	l.marks[id] = true
-	l.effects[v]++
-	return true
 }
 
 // firstOf reports whether this is the first call for a value.

@@ -8,10 +8,15 @@ import (
 )
 
 // Options returns options for the connection. With them, the connection leaves a server that has not answered for one
-// and a half seconds, and tries the next one at once; by default nats.go waits for some minutes.
+// and a half seconds, or that takes no data for two seconds, and tries the next one at once; by default nats.go waits
+// for some minutes.
+//
+// nats.go holds its lock while it writes. So if the network passes nothing on while much data is on its way, no call of
+// nats.go returns until the write has failed. The limit for that is part of the options.
 func Options() []client.Option {
 	return []client.Option{
 		client.PingInterval(500 * time.Millisecond), client.MaxPingsOutstanding(2),
+		client.FlusherTimeout(2 * time.Second), client.ReconnectOnFlusherError(),
 		client.ReconnectWait(20 * time.Millisecond), client.ReconnectJitter(20*time.Millisecond, 20*time.Millisecond),
 		client.MaxReconnects(-1),
 	}

@@ -3,6 +3,8 @@
 package nats_test
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 
 	client "github.com/nats-io/nats.go"
 
+	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
 	"github.com/coir-go/coir/remote/nats"
 	"github.com/coir-go/coir/remote/transporttest"
@@ -28,6 +31,71 @@ func TestSilentBroker(t *testing.T) {
 		t.Cleanup(nc.Close)
 		return transport(t, nc, nats.WithReplicas(1)), func() { p.set(network{cut: true}) }
 	})
+}
+
+// A network that passes nothing on while much data is on its way fills all buffers, so that nats.go waits with its lock
+// held. Operations and Lost notice within seconds, whatever the size of the messages, and all is well when the network
+// is.
+func TestSilenceUnderLoad(t *testing.T) {
+	const soon = 20 * time.Second // by default, a write of nats.go takes a minute
+	for _, size := range []int{100, 10 << 10, 500 << 10} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			p := newProxy(t, strings.TrimPrefix(single(t, false).ClientURL(), "nats://"))
+			nc, err := client.Connect(p.addr(), append(nats.Options(), client.UserInfo("app", "app"))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(nc.Close)
+			tr := transport(t, nc, nats.WithReplicas(1))
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			err = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+				c, err := remote.Durable[[]byte](ctx, n, tr, "orders", 1000, remote.WithMeaning(remote.MeaningStored))
+				if err != nil {
+					return err
+				}
+				defer c.Leave()
+				if err := c.Send(ctx, []byte("first")); err != nil {
+					return err
+				}
+				p.set(network{cut: true})
+				began := time.Now()
+				lost := coir.NewEvent()
+				for i := range 100 {
+					n.Go("sender", func(ctx context.Context) error {
+						for !lost.IsSet() {
+							tr.Tell("noise", make([]byte, size)) // fills the buffers
+							short, cancel := coir.WithTimeout(ctx, 10*time.Millisecond)
+							sent := time.Now()
+							err := c.Send(short, make([]byte, size))
+							cancel()
+							if took := time.Since(sent); took > soon {
+								t.Errorf("a send took %v: %v", took, err)
+							}
+						}
+						return nil
+					}, coir.WithIndex(i))
+				}
+				for {
+					if _, err := tr.Lost(); err != nil {
+						break
+					}
+					if err := coir.Sleep(ctx, 10*time.Millisecond); err != nil {
+						return err
+					}
+				}
+				if took := time.Since(began); took > soon {
+					t.Errorf("the loss was noticed after %v", took)
+				}
+				lost.Set()
+				p.set(network{})
+				return c.Send(ctx, []byte("last"))
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // proxy passes connections on to a server, over a network whose quality the test sets.

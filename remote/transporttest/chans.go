@@ -273,6 +273,91 @@ func chanDead(ctx context.Context, e *Env) error {
 	})
 }
 
+// Dead letters are listed again and again, and stay. One of them is removed, and the others are revived: their values,
+// also one that could not be decoded, are received again.
+func chanRevive(ctx context.Context, e *Env) error {
+	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+		a, err := open[any](ctx, n, e.A, e.Name, 3)
+		if err != nil {
+			return err
+		}
+		defer a.Leave()
+		if err := first(a.Send(ctx, "poison"), a.Send(ctx, 1), a.Send(ctx, 2)); err != nil {
+			return err
+		}
+		bury := func(ctx context.Context) error {
+			b, err := open[int](ctx, n, e.B, e.Name, 3)
+			if err != nil {
+				return err
+			}
+			defer b.Leave()
+			for range 2 {
+				it, err := b.Recv(ctx)
+				if err != nil {
+					return err
+				}
+				if err := it.Reject(ctx, "unwanted"); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if err := bury(ctx); err != nil {
+			return err
+		}
+		for range 2 {
+			if err := listDead(ctx, a, func(*remote.Item[remote.DeadLetter]) error { return nil }); err != nil {
+				return err
+			}
+		}
+		err = listDead(ctx, a, func(it *remote.Item[remote.DeadLetter]) error {
+			if string(it.Value.Data) == "1" {
+				return it.Ack(ctx)
+			}
+			return a.Revive(ctx, it)
+		})
+		if err != nil {
+			return err
+		}
+		for it, err := range a.AllDead(ctx) {
+			if err == nil {
+				err = fmt.Errorf("%s is still a dead letter", it.Value.Data)
+			}
+			return err
+		}
+		for _, want := range []any{"poison", 2.0} {
+			it, err := a.Recv(ctx)
+			if err != nil {
+				return err
+			}
+			if err := first(differs("revived", it.Value, want), differs("tries", it.Tries, 1), it.Ack(ctx)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// listDead checks the three dead letters, and calls f with each.
+func listDead(ctx context.Context, c *remote.Chan[any], f func(it *remote.Item[remote.DeadLetter]) error) error {
+	seen := map[string]int{}
+	for it, err := range c.AllDead(ctx) {
+		if err != nil {
+			return err
+		}
+		seen[string(it.Value.Data)]++
+		if err := first(differs("without a reason", it.Value.Reason == "", false), f(it)); err != nil {
+			return err
+		}
+	}
+	for _, want := range []string{`"poison"`, "1", "2"} {
+		if err := differs("the times that "+want+" was listed", seen[want], 1); err != nil {
+			return err
+		}
+	}
+	return differs("kinds of dead letters", len(seen), 3)
+}
+
 // A receive is a case of a select.
 func chanSelect(ctx context.Context, e *Env) error {
 	return coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {

@@ -78,9 +78,11 @@ func Cases() []Case {
 		{"ChanWaits", chanWaits},
 		{"ChanClose", chanClose},
 		{"ChanDead", chanDead},
+		{"ChanRevive", chanRevive},
 		{"ChanSelect", chanSelect},
 		{"Volatile", volatile},
 		{"Promise", promise},
+		{"PromisePeek", promisePeek},
 	}
 }
 

@@ -3,6 +3,7 @@ package transporttest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/remote"
@@ -107,4 +108,53 @@ func promise(ctx context.Context, e *Env) error {
 		v, err := b.Wait(ctx)
 		return first(err, differs("the second wins", won, false), differs("read again", v, "paid"))
 	})
+}
+
+// A process that peeks at a promise learns that it is open, and then its result.
+func promisePeek(ctx context.Context, e *Env) error {
+	for _, reason := range []string{"", "no money"} {
+		var ps []*remote.Promise[string]
+		for _, t := range []remote.Transport{e.A, e.B} {
+			p, err := remote.NewPromise[string](t, e.Name+" "+reason, remote.WithMeaning(remote.MeaningStored))
+			if err != nil {
+				return err
+			}
+			_, done, err := p.Peek(ctx)
+			if err := first(err, differs("done before Resolve", done, false)); err != nil {
+				return err
+			}
+			ps = append(ps, p)
+		}
+		var err error
+		if reason == "" {
+			_, err = ps[0].Resolve(ctx, "paid")
+		} else {
+			_, err = ps[0].Reject(ctx, reason)
+		}
+		if err != nil {
+			return err
+		}
+		for _, p := range ps {
+			if err := peekUntilDone(ctx, p, reason != ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// peekUntilDone peeks until a promise is done, because a look may miss a completion of a moment ago.
+func peekUntilDone(ctx context.Context, p *remote.Promise[string], rejected bool) error {
+	for {
+		v, done, err := p.Peek(ctx)
+		switch {
+		case done && rejected:
+			return isNot("peek at a rejected promise", err, remote.ErrRejected)
+		case done || err != nil:
+			return first(err, differs("peeked at", v, "paid"))
+		}
+		if err := coir.Sleep(ctx, time.Millisecond); err != nil {
+			return fmt.Errorf("a promise that was completed stays open: %w", err)
+		}
+	}
 }

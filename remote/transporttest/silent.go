@@ -124,6 +124,7 @@ func silentOps(n *coir.Nursery, tr remote.Transport, name string, d remote.Deliv
 			return err
 		}},
 		{"Promise.Wait", false, func(ctx context.Context) error { _, err := promise.Wait(ctx); return err }},
+		{"Promise.Peek", false, func(ctx context.Context) error { _, _, err := promise.Peek(ctx); return err }},
 		{"Promise.Resolve", false, func(ctx context.Context) error { _, err := promise.Resolve(ctx, 1); return err }},
 		{"ticket.New", false, func(ctx context.Context) error {
 			desk, err := ticket.New[int](ctx, n, tr, name, keys)

@@ -54,6 +54,16 @@ var mutants = []mutant.Mutant{
 		},
 	},
 	{
+		Name: "a revived value keeps its ID", File: "revive.go", Test: "TestSimARevivedValueHasItsEffectOnce",
+		Edits: []string{"it.Value.ID.revived()", "it.Value.ID"},
+	},
+	{
+		Name: "a revived value has an ID for each attempt", File: "revive.go", Test: "TestSimARevivedValueHasItsEffectOnce",
+		Edits: []string{
+			"		m := Msg{", "		c.cond.Lock()\n		c.seq++\n		it.Value.ID.Seq += c.seq << 40\n		c.cond.Unlock()\n		m := Msg{",
+		},
+	},
+	{
 		Name: "full is a failure, also after an attempt that may have succeeded", File: "send.go", Test: "TestSimFullFails",
 		Edits: []string{"attempt.Doubt(s.doubt,", "attempt.Doubt(s.doubt && !errors.Is(err, ErrFull),"},
 	},
@@ -142,7 +152,7 @@ var mutants = []mutant.Mutant{
 	},
 	{
 		Name: "a wait for a promise looks only when it is told", File: "promise.go", Test: "TestSimPromiseFirstWins",
-		Edits: []string{"coir.After(poll.Next)", "coir.After(1000*time.Hour)"},
+		Edits: []string{"coir.Now(ctx) + poll.Next", "coir.Now(ctx) + 1000*time.Hour"},
 	},
 	{
 		Name: "a wait for a promise looks before it can be told", File: "promise.go", Test: "TestSimPromiseIsPrompt",
