@@ -460,7 +460,8 @@ func (q *Queue) withdraw(x *wait.Node, r Resource) {
 	q.mu.Lock()
 	n := q.waiters.Len()
 	q.waiters.Withdraw(x)
-	q.gaveUp += uint64(n - q.waiters.Len()) // 0 if the wait was served meanwhile
+	// Add nothing if the wait was served meanwhile.
+	q.gaveUp += uint64(n - q.waiters.Len())
 	q.serve(r)
 }
 
