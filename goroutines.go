@@ -222,12 +222,27 @@ func (v *viewer) guest(p *guest, waiting map[*goChild]bool) bool {
 		x.State = snapshot.StateWaiting
 		return v.add(&c.f, c.goroutine())
 	}
+	v.guests[id] = true
 	x.Name = labelText(s.labels) + "[" + strconv.FormatUint(id-snapshot.FirstGoroutine, 10) + "]"
 	if v.stacks != nil {
 		x.Stack = v.stacks[coro.NumberOf(s.g)]
 		x.At = source.Line(x.Stack)
 	}
 	return v.keep()
+}
+
+// outside adds the holder of an object if it is a goroutine that is not in the snapshot yet, and its stack is known.
+func (v *viewer) outside(id uint64) {
+	number := id - snapshot.FirstGoroutine
+	stack := v.stacks[number]
+	if id < snapshot.FirstGoroutine || v.guests[id] || stack == "" {
+		return
+	}
+	v.guests[id] = true
+	v.s.Outside = append(v.s.Outside, snapshot.Fiber{
+		ID: id, Name: "goroutine[" + strconv.FormatUint(number, 10) + "]", State: snapshot.StateOutside, Stack: stack,
+		At: source.Line(stack), Spawned: source.Spawned(stack),
+	})
 }
 
 // lookAtGuest reads the wait of a guest. It returns false if the guest does not wait, or if the wait does not belong in

@@ -373,6 +373,62 @@ func TestGoroutineHolds(t *testing.T) {
 	}
 }
 
+// holdsLock locks a mutex, and keeps it until it may unlock it.
+func holdsLock(mutex *locks.Mutex, locked chan<- struct{}, unlock <-chan struct{}) {
+	if err := mutex.Lock(context.Background()); err != nil {
+		panic(err)
+	}
+	close(locked)
+	<-unlock
+	mutex.Unlock()
+}
+
+// A goroutine that holds a lock, and waits for nothing of coir, is in a snapshot with stacks, and only there. A wait
+// for the lock that has ended without it is counted.
+func TestSnapshotHasTheStackOfAGoroutineThatHolds(t *testing.T) {
+	if !knowsGoroutines {
+		t.Skip("this build does not record goroutines")
+	}
+	rt := coir.NewRuntime()
+	mutex := locks.NewMutex(coir.WithName("mutex"))
+	locked, unlock := make(chan struct{}), make(chan struct{})
+	go holdsLock(mutex, locked, unlock)
+	<-locked
+	short, cancel := coir.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if err := mutex.Lock(short); err == nil {
+		t.Error("it is locked twice")
+	}
+	end := inBackground(rt, func(ctx context.Context, _ *coir.Nursery) error { return mutex.Lock(ctx) })
+	untilWaiting(t, rt, "main")
+	if s := rt.Snapshot(snapshot.Options{}); len(s.Outside) > 0 {
+		t.Errorf("without stacks there are %+v", s.Outside)
+	}
+	var s *snapshot.Snapshot
+	for begin := time.Now(); time.Since(begin) < time.Minute; runtime.Gosched() {
+		s = rt.Snapshot(snapshot.Options{Stacks: true})
+		if len(s.Outside) != 1 || s.Outside[0].Blocked() == "chan receive" {
+			break
+		}
+	}
+	o := objectIn(s, "mutex")
+	if len(s.Outside) != 1 || len(o.Holders) != 1 || o.Holders[0] != s.Outside[0].ID {
+		t.Fatalf("%v hold it, and the snapshot has %+v", o.Holders, s.Outside)
+	}
+	if o.GaveUp != 1 {
+		t.Errorf("%d waits gave up", o.GaveUp)
+	}
+	f := &s.Outside[0]
+	if !strings.Contains(f.Stack, "holdsLock(") || !strings.Contains(f.At, "goroutines_test.go:") ||
+		!strings.Contains(f.Spawned, "goroutines_test.go:") || f.State != snapshot.StateOutside {
+		t.Errorf("it is %+v", f)
+	}
+	close(unlock)
+	if err := end(); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 // A pooled guest keeps nothing alive, and the list of guests does not keep the guests.
 func TestGoroutineThatHasWaitedKeepsNothing(t *testing.T) {
 	collected := make(chan struct{})

@@ -28,6 +28,7 @@ type Queue struct {
 	mu      xatomic.Mutex // guards waiters, and calls of the Resource's methods
 	waiters wait.Queue
 	by      uintptr // the number of the fiber or goroutine that holds the object alone: see Held
+	gaveUp  uint64  // waits that ended without the object, for snapshots; guarded by mu
 }
 
 // Resource is what a [Queue] hands out. Its methods must not wait, panic, or use the queue. Pass the same Resource to
@@ -149,6 +150,17 @@ func (q *Queue) holder() uint64 {
 	race.Disable()
 	defer race.Enable()
 	return uint64(atomic.LoadUintptr(&q.by))
+}
+
+// lost returns the number of waits that ended without the object.
+//
+//go:norace
+func (q *Queue) lost() uint64 {
+	race.Disable()
+	defer race.Enable()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.gaveUp
 }
 
 // check panics for arguments that would otherwise cause a panic later, under the lock and with synchronisation hidden.
@@ -446,7 +458,10 @@ func (q *Queue) claim(x *wait.Node, p *park.Parker) (won bool, asleep *park.Park
 //go:norace
 func (q *Queue) withdraw(x *wait.Node, r Resource) {
 	q.mu.Lock()
+	n := q.waiters.Len()
 	q.waiters.Withdraw(x)
+	// Add nothing if the wait was served meanwhile.
+	q.gaveUp += uint64(n - q.waiters.Len())
 	q.serve(r)
 }
 

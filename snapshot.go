@@ -76,6 +76,7 @@ type viewer struct {
 	objects   map[uint64]*met
 	sites     map[uintptr]site
 	children  map[uint64]*goChild // those of the runtime, by the numbers of their goroutines
+	guests    map[uint64]bool     // the numbers of the goroutines that have been shown
 	glimpse   glimpse
 	fiber     snapshot.Fiber
 	elsewhere bool // the caller is in another bubble of testing/synctest, which has its own time
@@ -87,6 +88,7 @@ type viewer struct {
 //go:norace
 func (v *viewer) look() {
 	v.nurseries, v.objects, v.sites = map[*Nursery]*snapshot.Nursery{}, map[uint64]*met{}, map[uintptr]site{}
+	v.guests = map[uint64]bool{}
 	sched.Walk(func(t *sched.Task) bool { return v.task(t) })
 	if !v.stopped {
 		pending := map[*sched.Task]bool{} // workers may move a task to another queue during the walk
@@ -605,10 +607,13 @@ func (v *viewer) finish() {
 		for k, id := range s.Objects[i].Holders {
 			if c := v.children[id]; c != nil {
 				s.Objects[i].Holders[k] = c.f.id
+			} else {
+				v.outside(id)
 			}
 		}
 	}
 	slices.SortFunc(s.Fibers, func(a, b snapshot.Fiber) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Outside, func(a, b snapshot.Fiber) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Nurseries, func(a, b snapshot.Nursery) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Objects, func(a, b snapshot.Object) int { return cmp.Compare(a.ID, b.ID) })
 	stats := v.rt.Stats()

@@ -127,6 +127,7 @@ func (w *want) describe(o *snapshot.Object) {
 	if by := w.q.holder(); by != 0 {
 		o.Holders = []uint64{by}
 	}
+	o.GaveUp = w.q.lost()
 }
 
 // known returns by, the number of a fiber that has used a channel, or 0 if the fiber is not known.

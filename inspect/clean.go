@@ -97,6 +97,10 @@ func trimRest(s *snapshot.Snapshot) {
 	p := &s.Process
 	p.Program, p.Go, p.Coir = cut(p.Program, nameBytes), cut(p.Go, nameBytes), cut(p.Coir, nameBytes)
 	s.Nurseries, s.Objects, s.Workers = slices.Clone(s.Nurseries), slices.Clone(s.Objects), slices.Clone(s.Workers)
+	s.Outside = slices.Clone(s.Outside)
+	for i := range s.Outside {
+		s.Outside[i] = trimmed(&s.Outside[i])
+	}
 	for i := range s.Nurseries {
 		n := &s.Nurseries[i]
 		n.Cause = cut(n.Cause, textBytes)

@@ -39,6 +39,7 @@ type explanation struct {
 	Omitted int              `json:"omitted,omitempty"` // the number of other fibers concerned
 	Objects []uint64         `json:"objects,omitempty"` // the objects concerned
 	Since   time.Time        `json:"since,omitzero"`
+	SaysAge bool             `json:"saysAge,omitempty"` // the text has the time since then, or the age of the oldest wait
 }
 
 // Read reads the JSON that a handler has served as snapshot.json or dump.
@@ -58,6 +59,7 @@ func Read(r io.Reader) (*Dump, error) {
 	for _, e := range w.Explanations {
 		d.Explanations = append(d.Explanations, snapshot.Explanation{
 			Kind: e.Kind, Certain: e.Certain, Text: e.Text, Fibers: e.Fibers, Objects: e.Objects, Since: e.Since,
+			SaysAge: e.SaysAge,
 		})
 	}
 	return d, nil
@@ -91,6 +93,7 @@ func encode(w io.Writer, source Source, most int, stacks bool, runtimes int, in 
 		return out.err == nil
 	}}
 	s := c.from(source, stacks)
+	in.seen.look(s)
 	out.text("]")
 	in.sort()
 	seen := *s
@@ -170,6 +173,9 @@ func (w *writer) rest(s *snapshot.Snapshot) {
 	list(w, "nurseries", s.Nurseries)
 	list(w, "objects", s.Objects)
 	list(w, "workers", s.Workers)
+	if len(s.Outside) > 0 {
+		list(w, "outside", s.Outside)
+	}
 	if s.Omitted > 0 {
 		w.field("omitted", s.Omitted)
 	}
@@ -182,7 +188,7 @@ func (w *writer) explanations(all []snapshot.Explanation, s *snapshot.Snapshot) 
 		shown = append(shown, explanation{
 			Kind: snapshot.Problem(cut(string(e.Kind), nameBytes)), Certain: e.Certain, Text: cut(e.Text, problemBytes),
 			Fibers: firstOf(e.Fibers, mostListed), Omitted: max(0, len(e.Fibers)-mostListed),
-			Objects: firstOf(e.Objects, mostListed), Since: e.Since,
+			Objects: firstOf(e.Objects, mostListed), Since: e.Since, SaysAge: e.SaysAge,
 		})
 	}
 	list(w, "explanations", shown)

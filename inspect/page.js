@@ -670,6 +670,7 @@
     if (!o) return [numbered("object", id), [el("p", { class: "dim" }, "no fiber waits for it now")]];
     const waiting = model.fibers.filter((f) => (f.wait || []).some((w) => w.object === id)).sort((a, b) => b.age - a.age);
     const lends = o.kind === "pool"; // what it has sent and received are its permits
+    const held = (o.heldSince || []).map((t) => Date.parse(t)).filter((t) => t > 0);
     const number = (n) => (n ? grouped(n) : ""), fiber = (id) => (id ? toFiber(id) : "");
     const what = (lends ? "values lent" : FILLS.has(o.kind) ? "values in it" : "fibers that wait") + ", in the last " + PAST + " snapshots";
     const body = [curve(o, 390, 60), el("p", { class: "dim" }, what), pairs(
@@ -678,6 +679,7 @@
       ["trouble", o.trouble ? o.trouble + (o.troubleSince ? ", for " + age(model.taken - Date.parse(o.troubleSince)) : "") : ""],
       ["last sender", lends ? "" : fiber(o.sender)], ["last receiver", lends ? "" : fiber(o.receiver)],
       [lends ? "lent to" : "held by", ...listed(o.holders || [], toFiber)],
+      [lends ? "lent for" : "held for", held.length ? "in each snapshot for " + age(model.taken - Math.min(...held)) : ""],
       ["wait ends by", o.ends || ""], ["waiters", waiters(o).replace(/ waits?$/, "")], ["oldest wait", age(o.age)])];
     if (waiting.length) body.push(el("h3", {}, "fibers that wait for it, the oldest first"), ul(waiting.map(item), 50));
     const tickets = (o.tickets || []).map((t) => el("li", {}, t.name || "a ticket", el("span", { class: "dim" }, " open for " + age(model.taken - Date.parse(t.opened)))));

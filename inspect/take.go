@@ -145,6 +145,9 @@ func (t *cache) used() {
 func (t *cache) forget() {
 	select {
 	case t.busy <- struct{}{}:
+		for i := range t.kept {
+			t.kept[i].leave()
+		}
 		clear(t.kept)
 		t.pack = nil
 		<-t.busy
@@ -256,6 +259,22 @@ type kept struct {
 	now           room // for the snapshot that is being taken
 
 	kept time.Time // when the newest of the two was kept
+	of   Source    // if it is not nil, the rooms have its sightings
+}
+
+// enter gives the rooms the sightings of a source, until leave is called.
+func (k *kept) enter(source Source) {
+	if k.of == nil {
+		s := sightingsOf(source)
+		k.of, k.before.seen, k.after.seen, k.now.seen = source, s, s, s
+	}
+}
+
+func (k *kept) leave() {
+	if k.of != nil {
+		k.now.seen.release(k.of)
+		k.of, k.before.seen, k.after.seen, k.now.seen = nil, nil, nil, nil
+	}
 }
 
 // prepare makes room for a snapshot. A problem is explained by two snapshots that both show it. If those that are kept
@@ -263,6 +282,7 @@ type kept struct {
 // Then it waits, if there was none at all for the given time. In a brief time a fiber in a call, or that computes, does
 // not look stuck, and Explain reports neither.
 func (k *kept) prepare(ctx context.Context, source Source, first time.Duration) error {
+	k.enter(source)
 	k.begin()
 	if k.last != nil && time.Since(k.kept) < stale {
 		return nil
@@ -339,6 +359,8 @@ type room struct {
 	fibers []snapshot.Fiber
 	waits  []snapshot.Wait // the waits of the fibers
 	places []fiberAt       // see sort
+
+	seen *sightings // of the source of the fibers, or nil
 }
 
 // fiberAt is the index of a fiber in a room.
@@ -428,5 +450,8 @@ func (c *collect) from(source Source, stacks bool) *snapshot.Snapshot {
 	}
 	all.Omitted = s.Omitted + c.more
 	trimRest(&all)
+	if c.room != nil {
+		c.room.seen.look(&all)
+	}
 	return &all
 }

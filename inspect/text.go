@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ const (
 	objectLines = 100
 	ticketLines = 5  // the most lines for the tickets of a desk
 	mostDeep    = 40 // the most levels of the tree
+	mostHolders = 10 // the most fibers of a list
 	nameRunes   = 80
 	textRunes   = 300
 )
@@ -65,22 +65,27 @@ type tree struct {
 	owned   map[uint64][]*snapshot.Nursery // by the fiber that opened them
 	done    map[uint64]bool                // nurseries that have been written
 	holders map[uint64]string              // who holds an object, in words that follow it, by number
+	lines   map[uint64]string              // where fibers are, if that is known
 	groups  *snapshot.Groups
-	lines   int // of the tree
+	written int // lines of the tree
 	left    int // fibers that are left out
 
-	goroutines []*snapshot.Fiber // those that are not fibers
+	goroutines []*snapshot.Fiber // those that are not fibers, and wait
+	outside    []*snapshot.Fiber // those that hold something, and do not wait
 }
 
 func newTree(s *snapshot.Snapshot, why []snapshot.Explanation) *tree {
 	t := &tree{
 		Snapshot: s, groups: snapshot.NewGroups(why),
-		names: map[uint64]string{}, done: map[uint64]bool{}, holders: map[uint64]string{},
+		names: map[uint64]string{}, done: map[uint64]bool{}, holders: map[uint64]string{}, lines: map[uint64]string{},
 		members: map[uint64][]*snapshot.Fiber{}, owned: map[uint64][]*snapshot.Nursery{},
 	}
 	for i := range s.Fibers {
 		f := &s.Fibers[i]
 		t.names[f.ID] = f.Name
+		if f.At != "" {
+			t.lines[f.ID] = f.At
+		}
 		if f.State == snapshot.StateGoroutine {
 			t.goroutines = append(t.goroutines, f)
 			continue
@@ -89,6 +94,11 @@ func newTree(s *snapshot.Snapshot, why []snapshot.Explanation) *tree {
 	}
 	for _, of := range t.members { // a snapshot lists fibers in any order
 		slices.SortStableFunc(of, func(a, b *snapshot.Fiber) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	for i := range s.Outside {
+		f := &s.Outside[i]
+		t.names[f.ID], t.lines[f.ID] = f.Name, f.At
+		t.outside = append(t.outside, f)
 	}
 	for i := range s.Nurseries {
 		n := &s.Nurseries[i]
@@ -163,8 +173,8 @@ func (t *tree) explanations(why []snapshot.Explanation) {
 		}
 		t.line(1, "%s [%s] %s", how, clean(string(e.Kind), nameRunes), clean(e.Text, problemBytes))
 		var more []string
-		if lasts := t.since(e.Since); !e.Since.IsZero() && !saysHowLong(e.Text, lasts) {
-			more = append(more, "for "+lasts)
+		if !e.Since.IsZero() && !e.SaysAge {
+			more = append(more, "for "+t.since(e.Since))
 		}
 		if !t.saysAll(&e) {
 			more = append(more, "fibers "+t.list(e.Fibers))
@@ -178,14 +188,6 @@ func (t *tree) explanations(why []snapshot.Explanation) {
 	}
 }
 
-// saysHowLong reports whether the text of an explanation has the time that it lasts, or another exact time: that of the
-// oldest wait.
-func saysHowLong(text, lasts string) bool {
-	return exactTime.MatchString(text) || strings.Contains(text, "for at least "+lasts)
-}
-
-var exactTime = regexp.MustCompile(`\bfor [0-9]+(\.[0-9])?(ms|s|m|h|d)`)
-
 // saysAll reports whether the text of an explanation has the names of all its fibers.
 func (t *tree) saysAll(e *snapshot.Explanation) bool {
 	return !slices.ContainsFunc(e.Fibers, func(id uint64) bool {
@@ -196,10 +198,10 @@ func (t *tree) saysAll(e *snapshot.Explanation) bool {
 // list names fibers.
 func (t *tree) list(ids []uint64) string {
 	var names []string
-	for _, id := range firstOf(ids, 10) {
+	for _, id := range firstOf(ids, mostHolders) {
 		names = append(names, t.named(id))
 	}
-	if more := len(ids) - 10; more > 0 {
+	if more := len(ids) - mostHolders; more > 0 {
 		names = append(names, fmt.Sprintf("and %s more", grouped(more)))
 	}
 	return strings.Join(names, ", ")
@@ -267,12 +269,17 @@ func (t *tree) fibers() {
 
 // others writes the goroutines that are not fibers. Their lines are part of those of the tree.
 func (t *tree) others() {
-	if len(t.goroutines) == 0 {
+	t.goroutinesThat("wait", t.goroutines)
+	t.goroutinesThat("hold objects, and wait for none", t.outside)
+}
+
+func (t *tree) goroutinesThat(do string, all []*snapshot.Fiber) {
+	if len(all) == 0 {
 		return
 	}
-	t.line(0, "\nOther goroutines that wait")
+	t.line(0, "\nOther goroutines that %s", do)
 	t.left = 0
-	t.group(t.goroutines, 1)
+	t.group(all, 1)
 	if t.left > 0 {
 		t.line(1, "and %s more, which the page and snapshot.json show", count(t.left, "goroutine"))
 	}
@@ -291,7 +298,7 @@ func (t *tree) nursery(n *snapshot.Nursery, depth int) {
 	}
 	t.done[n.ID] = true
 	members := t.members[n.ID]
-	if t.lines >= treeLines || depth >= mostDeep {
+	if t.written >= treeLines || depth >= mostDeep {
 		t.left += len(members)
 		for _, f := range members {
 			for _, below := range t.owned[f.ID] {
@@ -302,7 +309,7 @@ func (t *tree) nursery(n *snapshot.Nursery, depth int) {
 		}
 		return
 	}
-	t.lines++
+	t.written++
 	t.line(depth, "%s", t.describe(n))
 	t.group(members, depth+1)
 }
@@ -334,7 +341,7 @@ func (t *tree) describe(n *snapshot.Nursery) string {
 // group writes fibers. Fibers that do the same are one line.
 func (t *tree) group(fibers []*snapshot.Fiber, depth int) {
 	for _, g := range t.alike(fibers) {
-		if t.lines >= treeLines {
+		if t.written >= treeLines {
 			t.left += len(g)
 			for _, f := range g {
 				for _, n := range t.owned[f.ID] {
@@ -343,7 +350,7 @@ func (t *tree) group(fibers []*snapshot.Fiber, depth int) {
 			}
 			continue
 		}
-		t.lines++
+		t.written++
 		t.line(depth, "%s", t.doing(g))
 		if len(g) == 1 {
 			for _, n := range t.owned[g[0].ID] {
@@ -501,16 +508,41 @@ func (t *tree) objects() {
 }
 
 // fills lists the kinds of objects that have a length, each with a word that follows it.
-var fills = map[string]string{"channel": "", "subscription": "", pool: " lent", "desk": " open"}
-
-const pool = snapshot.KindPool
+var fills = map[string]string{"channel": "", "subscription": "", snapshot.KindPool: " lent", "desk": " open"}
 
 // heldBy returns the words between an object and its holders.
 func heldBy(o *snapshot.Object) string {
-	if o.Kind == pool {
+	if o.Kind == snapshot.KindPool {
 		return "lent to"
 	}
 	return "held by"
+}
+
+// held says who holds an object, in words that follow it: where each holder is, and since when each snapshot has shown
+// it, if that is known.
+func (t *tree) held(o *snapshot.Object) string {
+	if len(o.Holders) == 0 {
+		return ""
+	}
+	var all []string
+	for i, id := range firstOf(o.Holders, mostHolders) {
+		var more []string
+		if at := t.lines[id]; at != "" {
+			more = append(more, "at "+place(at))
+		}
+		if i < len(o.HeldSince) && !o.HeldSince[i].IsZero() {
+			more = append(more, "in each snapshot for "+t.since(o.HeldSince[i]))
+		}
+		text := t.named(id)
+		if len(more) > 0 {
+			text += " (" + strings.Join(more, ", ") + ")"
+		}
+		all = append(all, text)
+	}
+	if more := len(o.Holders) - mostHolders; more > 0 {
+		all = append(all, fmt.Sprintf("and %s more", grouped(more)))
+	}
+	return heldBy(o) + " " + strings.Join(all, ", ")
 }
 
 func (t *tree) object(o *snapshot.ObjectGroup) string {
@@ -538,15 +570,15 @@ func (t *tree) object(o *snapshot.ObjectGroup) string {
 	if o.Closed {
 		add("closed")
 	}
-	switch by := t.holders[o.ID]; {
+	switch by := t.held(&o.Object); {
 	case by == "" || o.N > 1:
-	case o.Kind == pool && len(parts) > 0: // 4 of 4 lent to
+	case o.Kind == snapshot.KindPool && len(parts) > 0: // 4 of 4 lent to
 		parts[0] += strings.TrimPrefix(by, "lent")
 	default:
 		add("%s", by)
 	}
 	receive := "to receive"
-	if o.Kind == pool {
+	if o.Kind == snapshot.KindPool {
 		receive = "for a value"
 	}
 	for _, w := range []struct {
@@ -565,7 +597,8 @@ func (t *tree) object(o *snapshot.ObjectGroup) string {
 		add("the oldest for %s", t.since(o.Oldest))
 	}
 	counters := o.Counters()
-	used := o.Kind != pool && slices.ContainsFunc(counters, func(c snapshot.Counter) bool { return c.Main && c.Value > 0 })
+	used := o.Kind != snapshot.KindPool &&
+		slices.ContainsFunc(counters, func(c snapshot.Counter) bool { return c.Main && c.Value > 0 })
 	for _, c := range counters {
 		switch {
 		case c.Main && !used: // the main counters of a pool count its permits

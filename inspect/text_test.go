@@ -111,18 +111,19 @@ func TestTextOfABlockingCall(t *testing.T) {
 
 // The text says once how long a problem lasts.
 func TestTextSaysOnceHowLongAProblemLasts(t *testing.T) {
-	for _, test := range []struct {
-		text string
-		want bool
-	}{
-		{"a waits to lock mu for 12s; b runs", true},
-		{"a, b wait to lock mu, the oldest for 1m58s", true},
-		{"scan computes for at least 3.1s without yielding", true},
-		{"scan likely has not run for at least 2s", false}, // it has been ready for longer
-		{"1 fiber has not ended: flush waits for the event drained", false},
+	s := deadlock()
+	for _, e := range []snapshot.Explanation{
+		{Text: "a waits to lock mu for 12s; b runs", SaysAge: true},
+		{Text: "1 fiber has not ended: flush waits for the event drained"},
 	} {
-		if got := saysHowLong(test.text, "3.1s"); got != test.want {
-			t.Errorf("%v for %q", got, test.text)
+		e.Since = s.Taken.Add(-12 * time.Second)
+		var b bytes.Buffer
+		if err := writeText(&b, s, []snapshot.Explanation{e}, true); err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(b.String(), e.Text+"\n")
+		if got := strings.HasPrefix(strings.TrimSpace(after), "for 12s"); got == e.SaysAge {
+			t.Errorf("after %q comes\n%s", e.Text, after)
 		}
 	}
 }
@@ -154,6 +155,23 @@ func TestTextOfGoroutines(t *testing.T) {
 			t.Errorf("the text has no\n%s\nbut is\n%s", want, with.String())
 		}
 	}
+	s.Outside = []snapshot.Fiber{{
+		ID: snapshot.FirstGoroutine + 50, Name: "goroutine[50]", State: snapshot.StateOutside, At: "/src/shop/main.go:8",
+		Spawned: "/src/shop/main.go:3", Stack: "goroutine 50 [chan receive]:\nmain.main()\n\t/src/shop/main.go:8 +0x1d\n",
+	}}
+	var outside bytes.Buffer
+	if err := writeText(&outside, s, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\nOther goroutines that hold objects, and wait for none\n  goroutine[50]: outside in chan receive, at shop/main.go:8; " +
+			"from shop/main.go:3\n",
+		"held by goroutine[34], goroutine[50] (at shop/main.go:8)",
+	} {
+		if !strings.Contains(outside.String(), want) {
+			t.Errorf("the text has no\n%s\nbut is\n%s", want, outside.String())
+		}
+	}
 	head := func(b *bytes.Buffer) string { return strings.Split(b.String(), "\n")[2] }
 	if head(&with) != head(&without) {
 		t.Errorf("%s\n%s", head(&with), head(&without))
@@ -172,7 +190,7 @@ func TestPoolsHaveTheirOwnWords(t *testing.T) {
 	}
 	for _, want := range []string{
 		"worker[0] #2: waits for a value of conns, lent to worker[0] #2, worker[1] #3, for 12s",
-		"pool conns #99: 2 of 2 lent to worker[0] #2, worker[1] #3, 1 waits for a value, the oldest for 12s\n",
+		"pool conns #99: 2 of 2 lent to worker[0] #2 (at shop/orders.go:62), worker[1] #3 (at shop/orders.go:71), 1 waits for a value, the oldest for 12s\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the text has no\n%s\nbut is\n%s", want, b.String())

@@ -68,8 +68,9 @@ func WithFlightRecorder(r *trace.FlightRecorder) Option {
 //
 // Every ten seconds Watch takes two snapshots, each of which takes about a microsecond for each fiber. It keeps two, of
 // at most 100,000 fibers with about 500 bytes each. So it logs a deadlock that began just before, and that client
-// timeouts soon break. It does not log what comes and goes between two looks: if problems last for a few seconds only,
-// look every second, by [WithInterval].
+// timeouts soon break; and a lock that has the same holder in two looks, although no client waits for so long. It does
+// not log what comes and goes between two looks: if problems last for a few seconds only, look every second, by
+// [WithInterval].
 //
 // If there is something to log, and there are at most 1,000 fibers and 10,000 goroutines, Watch takes another snapshot,
 // with stacks, so that the text has the line where each fiber is. That stops the program for about 20 µs for each
@@ -129,6 +130,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
+	defer w.end()
 	for {
 		select {
 		case <-tick.C:
@@ -156,6 +158,13 @@ func (w *watcher) begin() {
 	}
 }
 
+// end forgets what was seen of the sources.
+func (w *watcher) end() {
+	for i := range w.sources {
+		w.sources[i].leave()
+	}
+}
+
 // look takes a snapshot of a source, and logs what is wrong now and was not wrong last time.
 func (w *watcher) look(ctx context.Context, of *watched) {
 	if of.prepare(ctx, of.Source, brief) != nil {
@@ -166,7 +175,8 @@ func (w *watcher) look(ctx context.Context, of *watched) {
 	news := unlike(why, of.told)
 	of.told = why // without lines, as those of the next look
 	if len(news) > 0 && later.Process.Live <= mostStacks && runtime.NumGoroutine() <= mostDumped {
-		withLines := of.explain((&collect{most: mostShown, room: new(room)}).from(of.Source, true), w.explain)
+		withLines := of.explain((&collect{most: mostShown, room: &room{seen: of.now.seen}}).from(of.Source, true),
+			w.explain)
 		why = slices.Clone(why)
 		reword(why, withLines)
 		reword(news, withLines)
@@ -342,7 +352,7 @@ func (w *watcher) write(of *watched, live int64, why []snapshot.Explanation, kin
 	}
 	stacks := live <= mostStacks
 	add(".json", func(to io.Writer) error {
-		_, err := encode(to, of.Source, mostShown, stacks, 1, new(room),
+		_, err := encode(to, of.Source, mostShown, stacks, 1, &room{seen: of.now.seen},
 			func(*snapshot.Snapshot) []snapshot.Explanation { return why })
 		return err
 	})

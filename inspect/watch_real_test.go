@@ -6,6 +6,7 @@ package inspect_test
 import (
 	"context"
 	"log/slog"
+	"math/bits"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -213,6 +214,87 @@ func TestWatchLogsAShortDeadlock(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A lock is held for a minute, and clients that wait for it give up, so that no wait is in the snapshots of two looks,
+// or none is a long one.
+func TestWatchLogsAHeldLockWhoseWaitsTimeOut(t *testing.T) {
+	const fiber = `holder, which holds it \(in each snapshot for \d+s\), waits for time to pass`
+	for _, test := range []struct {
+		holder          string
+		interval, limit time.Duration
+		want            string
+	}{
+		{"fiber", 10 * time.Second, 4 * time.Second, fiber},
+		{"fiber", time.Second, 3 * time.Second, fiber},
+		{"goroutine", 10 * time.Second, 4 * time.Second,
+			`\], which holds it \(in each snapshot for 10s\), waits in inspect_test\.`},
+	} {
+		t.Run(test.holder+" "+test.interval.String(), func(t *testing.T) {
+			holder := test.holder
+			if holder == "goroutine" && bits.UintSize == 32 {
+				t.Skip("the goroutines that hold a lock are not known")
+			}
+			synctest.Test(t, func(t *testing.T) {
+				rt := coir.NewRuntime()
+				var l told
+				defer watch(t, inspect.WithSource(rt), inspect.WithLogger(slog.New(&l)), inspect.WithInterval(test.interval))()
+				stock, free := locks.NewMutex(coir.WithName("stock")), make(chan struct{})
+				if holder == "goroutine" {
+					go func() {
+						_ = stock.Lock(context.Background()) // nobody else has locked it
+						<-free
+						stock.Unlock()
+					}()
+					synctest.Wait()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_ = rt.Run(ctx, func(_ context.Context, n *coir.Nursery) error {
+					if holder == "fiber" {
+						n.Go("holder", func(ctx context.Context) error {
+							if err := stock.Lock(ctx); err != nil {
+								return err
+							}
+							defer stock.Unlock()
+							return coir.Sleep(ctx, time.Hour)
+						})
+					}
+					for i := range 3 {
+						n.Go("client", func(ctx context.Context) error {
+							err := coir.Sleep(ctx, time.Duration(i+1)*time.Second)
+							for err == nil {
+								in, end := coir.WithTimeout(ctx, test.limit)
+								_ = stock.Lock(in)
+								end()
+								err = coir.Ended(ctx)
+							}
+							return err
+						}, coir.WithIndex(i))
+					}
+					return nil
+				})
+				all := l.take()
+				if len(all) != 1 || all[0].Message != "inspect: lock-held" {
+					t.Fatalf("the log has %+v", all)
+				}
+				text := ""
+				all[0].Attrs(func(a slog.Attr) bool {
+					if a.Key == "text" {
+						text = a.Value.String()
+					}
+					return true
+				})
+				if !regexp.MustCompile(test.want).MatchString(text) {
+					t.Errorf("the text is\n%s\nwithout\n%s", text, test.want)
+				}
+				close(free)
+				if err := rt.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // A text that is requested every five seconds shows such a deadlock, too, and so does a dump right after it.

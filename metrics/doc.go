@@ -30,5 +30,6 @@
 //
 // A snapshot contains a channel only while a fiber waits for it. At other times the channel's length and capacity are
 // missing, and its totals do not change; when a fiber waits for it again, they include everything in between. With
-// [coir.ListObjects] snapshots also contain named channels for which no fiber waits.
+// [coir.ListObjects] snapshots also contain named channels for which no fiber waits, if they were made after that call.
+// The same is true of pools and their lent values. Desks and their open tickets are only in snapshots with ListObjects.
 package metrics

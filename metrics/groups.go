@@ -17,17 +17,17 @@ import (
 // their number must be limited, because the program may make names from its input.
 //
 // A group keeps its place as long as possible, even if no fiber waits for its objects, so that its series do not come
-// and go. The totals of a group include all of its channels, also those that no longer exist. They must not decrease
-// when a channel is not in a snapshot, and must not count anything twice when it is in a later one. So a group adds the
-// difference since the channel was last seen. It keeps the last counts of at most mostChannels channels. For a
-// forgotten channel it counts too little rather than twice: see groups.since.
+// and go. The totals of a group include all of its objects, also those that no longer exist. They must not decrease
+// when an object is not in a snapshot, and must not count anything twice when it is in a later one. So a group adds the
+// difference since the object was last seen. It keeps the last counts of at most mostCounted objects. For a forgotten
+// object it counts too little rather than twice: see groups.since.
 
 const (
-	mostSeries   = 1000             // in a scrape
-	fixedSeries  = 100              // those without a name; TestSeriesAreCounted checks that there are no more
-	mostLabel    = 128              // bytes in a label
-	mostChannels = 10_000           // channels whose counts are kept
-	placeKept    = 10 * time.Minute // how long an unseen group keeps its place when places are needed
+	mostSeries  = 1000             // in a scrape
+	fixedSeries = 100              // those without a name; TestSeriesAreCounted checks that there are no more
+	mostLabel   = 128              // bytes in a label
+	mostCounted = 10_000           // objects whose counts are kept
+	placeKept   = 10 * time.Minute // how long an unseen group keeps its place when places are needed
 )
 
 // The series of a group of each kind.
@@ -35,6 +35,11 @@ var (
 	channelSeries = rowsOf("coir_channel_")
 	remoteSeries  = rowsOf("coir_remote_")
 	objectSeries  = rowsOf("coir_object_")
+
+	// Objects of these kinds also have the series of other objects.
+	ownSeries = map[string]int{
+		poolKind: rowsOf("coir_pool_"), deskKind: rowsOf("coir_desk_"), supervisorKind: rowsOf("coir_supervisor_"),
+	}
 
 	namedSeries = mostSeries - fixedSeries - channelSeries - remoteSeries - objectSeries // without the groups called other
 )
@@ -52,9 +57,14 @@ func rowsOf(prefix string) (n int) {
 const (
 	channelKind = "channel"
 	remoteKind  = "remote channel" // of package remote
+	poolKind    = snapshot.KindPool
+	deskKind    = "desk"
 	ticketKind  = "ticket"
-	unnamed     = "unnamed"
-	other       = "other"
+	// Of package supervise.
+	supervisorKind = "supervisor"
+
+	unnamed = "unnamed"
+	other   = "other"
 )
 
 // key has the labels that all objects of a group share.
@@ -71,7 +81,7 @@ type group struct {
 	gauges
 }
 
-// totals has what a channel counts, in the order of snapshot.Object.Counters, which are no more than it has room for.
+// totals has what an object counts, in the order of snapshot.Object.Counters, which are no more than it has room for.
 type totals [8]uint64
 
 func totalsOf(o *snapshot.Object) (t totals) {
@@ -100,7 +110,7 @@ type gauges struct {
 	oldest                      time.Time
 }
 
-// counts has the counts of a channel when it was last seen.
+// counts has the counts of an object when it was last seen.
 type counts struct {
 	totals
 	scrape int64
@@ -112,12 +122,12 @@ type groups struct {
 	series  int  // of all groups except those called other
 	refused bool // a group did not get a place
 
-	channels  map[uint64]counts // by number of the channel
-	forgotten uint64            // the highest number of a channel whose counts were dropped
+	counted   map[uint64]counts // by number of the object
+	forgotten uint64            // the highest number of an object whose counts were dropped
 	scrape    int64
 }
 
-func newGroups() groups { return groups{all: map[key]*group{}, channels: map[uint64]counts{}} }
+func newGroups() groups { return groups{all: map[key]*group{}, counted: map[uint64]counts{}} }
 
 // count counts the objects of a snapshot, and returns the groups in a fixed order.
 func (gs *groups) count(objects []snapshot.Object, at time.Time) []*group {
@@ -140,14 +150,14 @@ func (gs *groups) count(objects []snapshot.Object, at time.Time) []*group {
 		g := gs.place(keyOf(o))
 		g.seen = at
 		g.add(o)
-		if g.isChannel() {
+		if g.isChannel() || totalsOf(o) != (totals{}) { // most other objects count nothing
 			for i, d := range gs.since(o) {
 				g.totals[i] += d
 			}
 		}
 	}
-	if len(gs.channels) >= mostChannels {
-		maps.DeleteFunc(gs.channels, func(id uint64, c counts) bool {
+	if len(gs.counted) >= mostCounted {
+		maps.DeleteFunc(gs.counted, func(id uint64, c counts) bool {
 			gone := c.scrape != gs.scrape
 			if gone {
 				gs.forgotten = max(gs.forgotten, id)
@@ -206,7 +216,7 @@ func (k key) series() int {
 	case remoteKind:
 		return remoteSeries
 	}
-	return objectSeries
+	return objectSeries + ownSeries[k.kind]
 }
 
 // add adds an object to the group.
@@ -225,19 +235,19 @@ func (g *group) add(o *snapshot.Object) {
 	}
 }
 
-// since returns what a channel has counted since it was last seen, or since its creation if it is new. If its counts
+// since returns what an object has counted since it was last seen, or since its creation if it is new. If its counts
 // may have been forgotten, since returns 0.
 func (gs *groups) since(o *snapshot.Object) (since totals) {
 	now := counts{totalsOf(o), gs.scrape}
-	was, known := gs.channels[o.ID]
-	if !known && len(gs.channels) >= mostChannels {
+	was, known := gs.counted[o.ID]
+	if !known && len(gs.counted) >= mostCounted {
 		gs.forgotten = max(gs.forgotten, o.ID)
 		return since
 	}
 	if !known && o.ID <= gs.forgotten {
 		was = now
 	}
-	gs.channels[o.ID] = now
+	gs.counted[o.ID] = now
 	for i := range since {
 		since[i] = now.totals[i] - was.totals[i]
 	}

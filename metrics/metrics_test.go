@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"regexp"
@@ -174,10 +175,12 @@ func TestSamples(t *testing.T) {
 				{ID: 2, Kind: "channel", Name: "orders", Len: 1, Cap: 2, Sent: 5, Received: 4, Receivers: 1, Oldest: ago(2)},
 				{ID: 3, Kind: "channel", Name: "any", Cap: -1, Receivers: 3, Oldest: ago(1)},
 				{ID: 4, Kind: "channel", Receivers: 1},
-				{ID: 5, Kind: "mutex", Name: "scales", Waiters: 2, Oldest: ago(5)},
+				{ID: 5, Kind: "mutex", Name: "scales", Waiters: 2, Oldest: ago(5), GaveUp: 7},
 				{ID: 6, Kind: "event", Waiters: 1}, {ID: 7, Kind: "event", Waiters: 1, Oldest: ago(6)},
 				{ID: 8, Kind: "pool", Name: "connections", Len: 4, Cap: 4, Receivers: 12, Oldest: ago(8)},
 				{ID: 9, Kind: "subscription", Name: "news", Cap: 4, Receivers: 3, Oldest: ago(7)},
+				{ID: 10, Kind: "pool", Name: "connections", Len: 1, Cap: 4}, {ID: 11, Kind: "desk", Name: "calls", Len: 6, Cap: -1},
+				{ID: 12, Kind: "supervisor", Name: "app", Receivers: 1, Restarts: 3},
 			},
 		},
 	}
@@ -223,7 +226,14 @@ func TestSamples(t *testing.T) {
 		"coir_object_waiting{event,unnamed}": 2, "coir_object_wait_oldest_seconds{event,unnamed}": 6,
 		"coir_object_waiting{pool,connections}": 12, "coir_object_wait_oldest_seconds{pool,connections}": 8,
 		"coir_object_waiting{subscription,news}": 3, "coir_object_wait_oldest_seconds{subscription,news}": 7,
-		"coir_scrapes_total": 1,
+		"coir_object_waiting{desk,calls}": 0, "coir_object_wait_oldest_seconds{desk,calls}": 0,
+		"coir_object_waiting{supervisor,app}": 1, "coir_object_wait_oldest_seconds{supervisor,app}": 0,
+		"coir_object_gave_up_total{mutex,scales}": 7, "coir_object_gave_up_total{event,unnamed}": 0,
+		"coir_object_gave_up_total{pool,connections}": 0, "coir_object_gave_up_total{subscription,news}": 0,
+		"coir_object_gave_up_total{desk,calls}": 0, "coir_object_gave_up_total{supervisor,app}": 0,
+		"coir_pool_lent{connections}": 5, "coir_pool_capacity{connections}": 8, "coir_desk_open{calls}": 6,
+		"coir_supervisor_restarts_total{app}": 3,
+		"coir_scrapes_total":                  1,
 	}
 	for _, e := range explanations {
 		want[fmt.Sprintf("coir_explanations{%s,%s}", e.kind, e.certainty)] = 0
@@ -244,7 +254,8 @@ func TestSamples(t *testing.T) {
 // assumes.
 func TestSeriesAreCounted(t *testing.T) {
 	f := &fake{s: snapshot.Snapshot{Taken: noon}}
-	f.s.Objects = []snapshot.Object{{ID: 1, Kind: "channel"}, {ID: 2, Kind: "mutex"}, {ID: 3, Kind: "remote channel"}}
+	f.s.Objects = []snapshot.Object{{ID: 1, Kind: "channel"}, {ID: 2, Kind: "mutex"}, {ID: 3, Kind: "remote channel"},
+		{ID: 4, Kind: "pool"}, {ID: 5, Kind: "desk"}, {ID: 6, Kind: "supervisor"}}
 	c := newCollector(f)
 	c.again(t)
 	f.s.Taken = noon.Add(time.Second)
@@ -263,6 +274,7 @@ func TestSeriesAreCounted(t *testing.T) {
 		}
 	}
 	channels, remotes, objects := 0, 0, 0
+	own := map[string]int{}
 	for m := range All() {
 		if series[m.Name] == 0 {
 			t.Errorf("%s has no sample", m.Name)
@@ -270,19 +282,23 @@ func TestSeriesAreCounted(t *testing.T) {
 		switch {
 		case strings.HasPrefix(m.Name, "coir_remote_"):
 			remotes++
-		case slices.Equal(m.Labels, []string{"name"}):
+		case strings.HasPrefix(m.Name, "coir_channel_"):
 			channels++
+		case slices.Equal(m.Labels, []string{"name"}):
+			kind, _, _ := strings.Cut(strings.TrimPrefix(m.Name, "coir_"), "_")
+			own[kind]++
 		case slices.Contains(m.Labels, "name"):
 			objects++
 		}
 	}
-	if fixed > fixedSeries || channels != channelSeries || remotes != remoteSeries || objects != objectSeries {
-		t.Errorf("%d series without a name, %d of a channel, %d of a remote one, %d of another object: correct the "+
-			"constants in groups.go", fixed, channels, remotes, objects)
+	if fixed > fixedSeries || channels != channelSeries || remotes != remoteSeries || objects != objectSeries ||
+		!maps.Equal(own, ownSeries) {
+		t.Errorf("%d series without a name, %d of a channel, %d of a remote one, %d of another object, %v: correct the "+
+			"constants in groups.go", fixed, channels, remotes, objects, own)
 	}
 }
 
-// Each counter of an object is in a metric of channels, or of remote channels.
+// Each counter of an object is in a metric of objects of some kind.
 func TestEveryCounterOfAnObjectIsExported(t *testing.T) {
 	field := map[string]string{}
 	for f := range reflect.TypeFor[snapshot.Object]().Fields() {
@@ -291,7 +307,7 @@ func TestEveryCounterOfAnObjectIsExported(t *testing.T) {
 	}
 	for _, counter := range new(snapshot.Object).Counters() {
 		changed := false
-		for _, kind := range []string{"channel", "remote channel"} {
+		for _, kind := range []string{"channel", "remote channel", "mutex", "supervisor"} {
 			f := &fake{s: snapshot.Snapshot{Taken: noon, Process: snapshot.Process{PID: 1}}}
 			f.s.Objects = []snapshot.Object{{ID: 1, Kind: kind, Name: "orders"}}
 			c := newCollector(f)
@@ -299,7 +315,7 @@ func TestEveryCounterOfAnObjectIsExported(t *testing.T) {
 			f.s.Taken = f.s.Taken.Add(time.Minute)
 			reflect.ValueOf(&f.s.Objects[0]).Elem().FieldByName(field[counter.Name]).SetUint(7e9)
 			for name, value := range c.again(t) {
-				changed = changed || strings.HasSuffix(name, "{orders}") && value-before[name] >= 7e9
+				changed = changed || strings.HasSuffix(name, "orders}") && value-before[name] >= 7e9
 			}
 		}
 		if !changed {
@@ -423,8 +439,8 @@ func TestForgottenChannelsAreNotCountedTwice(t *testing.T) {
 		if got := c.again(t)["coir_channel_sent_total{jobs}"]; got != float64(want) {
 			t.Errorf("the total is %v, not %d", got, want)
 		}
-		if len(c.groups.channels) > mostChannels {
-			t.Errorf("the counts of %d channels are kept", len(c.groups.channels))
+		if len(c.groups.counted) > mostCounted {
+			t.Errorf("the counts of %d channels are kept", len(c.groups.counted))
 		}
 	}
 	channels(1, 6000)

@@ -228,6 +228,20 @@ var table = []row{
 		"Values of the remote channels with this name that this process has made dead letters.", []string{"name"}},
 		remoteTotal("dead")},
 
+	{Metric{"coir_pool_lent", KindUpDown, "{value}",
+		"Values that the pools with this name have lent; missing while no snapshot has such a pool.", []string{"name"}},
+		ofKind(poolKind, func(g *group) (int, bool) { return g.length, g.objects > 0 })},
+	{Metric{"coir_pool_capacity", KindUpDown, "{value}",
+		"Values that these pools can lend.", []string{"name"}},
+		ofKind(poolKind, func(g *group) (int, bool) { return g.capacity, g.objects > 0 })},
+	{Metric{"coir_desk_open", KindUpDown, "{ticket}",
+		"Open tickets of the desks with this name; missing while no snapshot has such a desk, as without ListObjects.",
+		[]string{"name"}},
+		ofKind(deskKind, func(g *group) (int, bool) { return g.length, g.objects > 0 })},
+	{Metric{"coir_supervisor_restarts_total", KindCounter, "{restart}",
+		"Restarts of the children of the supervisors with this name.", []string{"name"}},
+		totalOfKind(supervisorKind, "restarts")},
+
 	{Metric{"coir_object_waiting", KindUpDown, "{fiber}",
 		"Fibers and goroutines that wait for an object other than a channel, such as a mutex or an event.",
 		[]string{"kind", "name"}},
@@ -235,6 +249,10 @@ var table = []row{
 	{Metric{"coir_object_wait_oldest_seconds", KindGauge, "s",
 		"Age of the oldest wait for such an object; 0 if nothing waits.", []string{"kind", "name"}},
 		object(func(v *view, g *group) float64 { return v.age(g.oldest) })},
+	{Metric{"coir_object_gave_up_total", KindCounter, "{wait}",
+		"Waits for a lock, a semaphore or a similar object that ended without it, as of the last wait for such an object.",
+		[]string{"kind", "name"}},
+		object(func(_ *view, g *group) float64 { return float64(g.totals[gaveUp]) })},
 
 	{Metric{"coir_scrapes_total", KindCounter, "{scrape}",
 		"Scrapes, except those that shared the numbers of another scrape.", nil},
@@ -314,10 +332,13 @@ func channelTotal(counter string) reader {
 }
 
 // remote reads a number of each group of remote channels.
-func remote(of func(*group) (int, bool)) reader {
+func remote(of func(*group) (int, bool)) reader { return ofKind(remoteKind, of) }
+
+// ofKind reads a number of each group of objects of a kind.
+func ofKind(kind string, of func(*group) (int, bool)) reader {
 	return func(v *view, add adder) {
 		for _, g := range v.groups {
-			if g.kind != remoteKind {
+			if g.kind != kind {
 				continue
 			}
 			if n, ok := of(g); ok {
@@ -328,11 +349,17 @@ func remote(of func(*group) (int, bool)) reader {
 }
 
 // remoteTotal reads a total of each group of remote channels.
-func remoteTotal(counter string) reader {
+func remoteTotal(counter string) reader { return totalOfKind(remoteKind, counter) }
+
+// gaveUp is the index of a counter in totals.
+var gaveUp = totalIndex("gaveUp")
+
+// totalOfKind reads a total of each group of objects of a kind.
+func totalOfKind(kind, counter string) reader {
 	t := totalIndex(counter)
 	return func(v *view, add adder) {
 		for _, g := range v.groups {
-			if g.kind == remoteKind {
+			if g.kind == kind {
 				add(float64(g.totals[t]), g.name)
 			}
 		}

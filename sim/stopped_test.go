@@ -276,8 +276,9 @@ func (s *stop) isAll(x snapshot.Explanation) bool {
 	return slices.Equal(ids, got)
 }
 
-// ownNumbers matches what a report and a snapshot count differently, and the children that a report names.
-var ownNumbers = regexp.MustCompile(`(channel )?#\d+|(to end): .*`)
+// ownNumbers matches what a report and a snapshot count differently, the children that a report names, and the restarts
+// that a snapshot shows of a supervisor.
+var ownNumbers = regexp.MustCompile(`(channel )?#\d+|(to end): .*| \(\w+: (\d+ restarts?|last error: ).*\)`)
 
 // wishes returns what a fiber waits for according to the report.
 func wishes(w *report.Wait) (texts []string) {

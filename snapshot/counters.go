@@ -17,6 +17,8 @@ func (o *Object) Counters() []Counter {
 		{"sent", "sent", o.Sent, true},
 		{"received", "received", o.Received, true},
 		{"dropped", "dropped", o.Dropped, false},
+		{"gaveUp", "waits given up", o.GaveUp, false},
+		{"restarts", "restarts", o.Restarts, false},
 		{"redelivered", "redelivered", o.Redelivered, false},
 		{"dead", "dead letters", o.Dead, false},
 	}

@@ -36,6 +36,9 @@ type Explanation struct {
 	// Since is the time when the oldest of the waits began. For a deadlock, it is the time when the last wait of the cycle
 	// began, because nothing in the cycle has moved since then. It is zero if that time is not known.
 	Since time.Time `json:"since,omitzero"`
+
+	// SaysAge says that Text has the time since then, or the age of the oldest wait.
+	SaysAge bool `json:"saysAge,omitempty"`
 }
 
 // Problem is a kind of problem.
@@ -414,7 +417,17 @@ func (p *pair) object(id uint64) *thing {
 
 // gather sets the waiters of the interesting objects: the fibers of the program that are in the same wait of that kind
 // in both snapshots. It returns the objects that have waiters.
-func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thing) {
+func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) []*thing {
+	return p.gatherIf(kind, interesting, func(f *both, _ *thing) bool { return f.same })
+}
+
+// gatherAlso is like gather. The waiters of an object that stands, see stands, are all that the later snapshot shows,
+// because each of their waits may have a time limit that is shorter than the time between the snapshots.
+func (p *pair) gatherAlso(kind WaitKind, interesting func(*thing) bool) []*thing {
+	return p.gatherIf(kind, interesting, func(f *both, o *thing) bool { return f.same || p.stands(o) })
+}
+
+func (p *pair) gatherIf(kind WaitKind, interesting func(*thing) bool, counts func(*both, *thing) bool) (all []*thing) {
 	wanted := map[uint64]*thing{}
 	for i := range p.objects {
 		if o := &p.objects[i]; interesting(o) {
@@ -427,13 +440,13 @@ func (p *pair) gather(kind WaitKind, interesting func(*thing) bool) (all []*thin
 	}
 	for i := range p.fibers {
 		f := &p.fibers[i]
-		if !f.same || f.System {
+		if f.System || !f.waits() {
 			continue
 		}
 		for _, w := range f.Wait {
 			o := wanted[w.Object]
-			if w.Kind != kind || o == nil || len(o.waiters) > 0 && o.waiters[len(o.waiters)-1] == i {
-				continue // in the last case: a select has two cases on one object
+			if w.Kind != kind || o == nil || len(o.waiters) > 0 && o.waiters[len(o.waiters)-1] == i || !counts(f, o) {
+				continue // if the last waiter is the same: a select has two cases on one object
 			}
 			if len(o.waiters) == 0 {
 				all = append(all, o)
@@ -526,6 +539,16 @@ func (p *pair) mayEnd(w Wait) bool {
 	return true
 }
 
+// outside returns a goroutine that is in the later snapshot only because it holds an object, or nil.
+func (p *pair) outside(id uint64) *Fiber {
+	for i := range p.later.Outside {
+		if f := &p.later.Outside[i]; f.ID == id {
+			return f
+		}
+	}
+	return nil
+}
+
 // isFree reports whether id is the number of a goroutine that waits for nothing of coir.
 func (p *pair) isFree(id uint64) bool { return id >= FirstGoroutine && !p.alive(id) }
 
@@ -590,10 +613,10 @@ func (p *pair) ids(fibers []int) []uint64 {
 	return ids
 }
 
-// tell adds an explanation about fibers.
+// tell adds an explanation about fibers, whose text says how old it is if since is known.
 func (p *pair) tell(kind Problem, like, text string, fibers []int, since time.Time, objects ...uint64) {
 	p.told = append(p.told, found{Explanation{
-		Kind: kind, Text: text, Fibers: p.ids(fibers), Objects: objects, Since: since,
+		Kind: kind, Text: text, Fibers: p.ids(fibers), Objects: objects, Since: since, SaysAge: !since.IsZero(),
 	}, like})
 }
 

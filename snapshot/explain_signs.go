@@ -83,6 +83,7 @@ func (p *pair) findCancelIgnored() {
 		text += fmt.Sprintf(", and %s not ended: %s",
 			pick(left, "1 fiber has", fmt.Sprintf("%d fibers have", len(left))), p.does(left))
 		p.tell(ProblemCancelIgnored, p.fibers[left[0]].like(), text, left, p.oldest(left))
+		p.told[len(p.told)-1].SaysAge = false
 	}
 }
 
@@ -204,15 +205,21 @@ func (p *pair) findNeverYields() {
 		f := &p.fibers[same[0]]
 		text := fmt.Sprintf("%s%s %s for %s without yielding", p.names(same), spawned(f.Spawned),
 			pick(same, "computes", "compute"), lasts)
-		p.tell(ProblemNeverYields, f.like(), text+f.isAt(), same, since)
+		p.tellHogs(f.like(), text+f.isAt(), same, since, lasts)
 	}
 	for _, same := range p.bySite(func(i int) bool { return never(i) && !computes(i) }) {
 		since, lasts := p.occupied(same)
 		f := &p.fibers[same[0]]
 		text := fmt.Sprintf("%s%s likely %s for %s", p.names(same), spawned(f.Spawned),
 			pick(same, "has not yielded its worker", "have not yielded their workers"), lasts)
-		p.tell(ProblemNeverYields, f.like(), text+f.isAt(), same, since)
+		p.tellHogs(f.like(), text+f.isAt(), same, since, lasts)
 	}
+}
+
+// tellHogs reports fibers that do not yield. since and lasts are the results of occupied, and text has lasts.
+func (p *pair) tellHogs(like, text string, same []int, since time.Time, lasts span) {
+	p.tell(ProblemNeverYields, like, text, same, since)
+	p.told[len(p.told)-1].SaysAge = lasts.d == p.since(since).d
 }
 
 // occupied returns the time since when the first of some fibers has occupied its worker, and for how long all of them
@@ -376,7 +383,7 @@ func (p *pair) findChannelFull() {
 	if p.gap < leastGap {
 		return
 	}
-	for _, o := range p.gather(WaitSend, full) {
+	for _, o := range p.gatherAlso(WaitSend, full) {
 		if !p.isNews(o) {
 			continue
 		}
@@ -427,7 +434,7 @@ func (p *pair) findExhausted() {
 		return o.Kind == pool && o.Len >= o.Cap && o.before.Len >= o.before.Cap && !o.Closed &&
 			(p.stays(o) || !o.moved() && p.stands(o))
 	}
-	for _, o := range p.gather(WaitRecv, lent) {
+	for _, o := range p.gatherAlso(WaitRecv, lent) {
 		p.tellExhausted(o, fmt.Sprintf("for a value of %s (%d of %d lent)", o.name(), o.Len, o.Cap), p.borrowers(o))
 	}
 	taken := func(o *thing) bool { return o.Kind == semaphore && p.stays(o) }
@@ -452,7 +459,7 @@ func (p *pair) borrowers(o *thing) string {
 		return "coir does not know who has the values"
 	}
 	if len(o.holders) == 1 {
-		return fmt.Sprintf("%s, which has all of them, %s", p.nameOf(o.holders[0]), p.chainOf(o.holders[0]))
+		return fmt.Sprintf("%s, which has all of them%s, %s", p.nameOf(o.holders[0]), p.heldFor(o), p.chainOf(o.holders[0]))
 	}
 	var alive []int
 	var texts []string
@@ -470,18 +477,23 @@ func (p *pair) borrowers(o *thing) string {
 	if more := gone - mostNames; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return "those that have the values: " + strings.Join(texts, "; ")
+	text := "those that have the values: " + strings.Join(texts, "; ")
+	if since := o.heldSince(); !since.IsZero() {
+		text += fmt.Sprintf("; %s has had one for the longest time, in each snapshot for %s", p.nameOf(o.longest()),
+			p.since(since))
+	}
+	return text
 }
 
-// findLockHeld reports locks that fibers have waited for for a long time. It omits those whose holder has ended, and
-// those whose waiters are all in deadlocks.
+// findLockHeld reports locks that fibers have waited for for a long time, and locks that have had one holder all the
+// time. It omits those whose holder has ended, and those whose waiters are all in deadlocks.
 func (p *pair) findLockHeld() {
 	gone := p.reported(ProblemHolderGone)
 	held := func(o *thing) bool {
 		return o.isLock() && len(o.holders) == len(o.Holders) && len(o.Holders) == len(o.before.Holders) && !gone[o.ID] &&
-			p.stays(o)
+			(p.stays(o) || p.keeps(o))
 	}
-	for _, o := range p.gather(WaitUse, held) {
+	for _, o := range p.gatherAlso(WaitUse, held) {
 		if !p.isNews(o) {
 			continue
 		}
@@ -491,10 +503,13 @@ func (p *pair) findLockHeld() {
 		case 0:
 			text += "coir does not know who holds it"
 		case 1:
-			text += p.nameOf(o.holders[0]) + ", which holds it, " + p.chainOf(o.holders[0])
+			text += p.nameOf(o.holders[0]) + ", which holds it" + p.heldFor(o) + ", " + p.chainOf(o.holders[0])
 		default:
 			text += fmt.Sprintf("it has %d holders, one of which is %s, which %s", len(o.holders), p.nameOf(o.holders[0]),
 				p.chainOf(o.holders[0]))
+		}
+		if n := o.GaveUp - min(o.GaveUp, o.before.GaveUp); n > 0 && !p.stays(o) {
+			text += "; " + count(int(n), "other wait") + " for it ended without it"
 		}
 		p.tell(ProblemLockHeld, o.like(), text, o.waiters, o.Oldest, o.ID)
 	}
@@ -512,13 +527,68 @@ func (p *pair) stays(o *thing) bool {
 	return !o.Oldest.IsZero() && o.Oldest.Equal(o.before.Oldest) && !o.moved() && p.since(o.Oldest).d >= leastFull
 }
 
+// keeps reports whether one holder has likely had a lock all the time between the snapshots, although no wait is as
+// long. A holder that has not begun to wait since then has not waited for its turn among the waiters. If the holder may
+// have moved, waits that last for long and end without the lock are the sign.
+func (p *pair) keeps(o *thing) bool {
+	if len(o.holders) != 1 || !p.stands(o) {
+		return false
+	}
+	if i, ok := p.fiber(o.holders[0]); ok {
+		f := &p.fibers[i]
+		if f.before != nil && f.Waits == f.before.Waits && f.State != StateOutside && f.before.State != StateOutside {
+			return true
+		}
+	}
+	waited := max(p.later.Taken.Sub(o.Oldest), p.earlier.Taken.Sub(o.before.Oldest))
+	return o.GaveUp > o.before.GaveUp && waited >= leastWait
+}
+
+// heldFor says for how long an object has had its only holder in each snapshot, in words that follow others. It says
+// nothing if only the age of the oldest wait is known, which says more.
+func (p *pair) heldFor(o *thing) string {
+	since := o.heldSince()
+	if since.IsZero() && !p.stays(o) {
+		since = p.earlier.Taken
+	}
+	if since.IsZero() {
+		return ""
+	}
+	return " (in each snapshot for " + p.since(since).String() + ")"
+}
+
+// heldSince returns the first of the times in HeldSince, or zero if none is known.
+func (o *thing) heldSince() (since time.Time) {
+	for _, t := range o.HeldSince {
+		since = first(since, t)
+	}
+	return since
+}
+
+// longest returns the holder that has had the object for the longest time, as far as that is known.
+func (o *thing) longest() uint64 {
+	at := 0
+	for i := range o.HeldSince[:min(len(o.HeldSince), len(o.Holders))] {
+		if t := o.HeldSince[i]; !t.IsZero() && (o.HeldSince[at].IsZero() || t.Before(o.HeldSince[at])) {
+			at = i
+		}
+	}
+	return o.Holders[at]
+}
+
 // moved reports whether a value was sent or received between the snapshots.
 func (o *thing) moved() bool { return o.Sent != o.before.Sent || o.Received != o.before.Received }
 
 // stands reports whether fibers waited for an object in both snapshots, which are so far apart that an object from
-// which nothing was received between them is stuck. If waits have time limits, none of them need be a long one.
+// which nothing was received between them is stuck. If waits have time limits, none of them need be a long one. Two
+// snapshots that are close together are enough if others before them have shown waits, and all holders, for as long.
 func (p *pair) stands(o *thing) bool {
-	return p.gap >= leastFull && !o.Oldest.IsZero() && !o.before.Oldest.IsZero()
+	if o.Oldest.IsZero() || o.before.Oldest.IsZero() {
+		return false
+	}
+	long := func(t time.Time) bool { return !t.IsZero() && p.since(t).d >= leastFull }
+	return p.gap >= leastFull || p.gap >= leastGap && long(o.WaitedSince) && len(o.HeldSince) > 0 &&
+		!slices.ContainsFunc(o.HeldSince, func(t time.Time) bool { return !long(t) })
 }
 
 // stood says for how long nothing was done with an object, if its waits do not say so.
@@ -581,18 +651,25 @@ func (f *both) blockedIn() string { return cmp.Or(f.Blocked(), f.before.Blocked(
 // blockedInBoth reports whether a fiber is blocked in Go in both snapshots.
 func (f *both) blockedInBoth() bool { return f.Blocked() != "" && f.before.Blocked() != "" }
 
-// findTicketOld reports fibers that have waited for the answers of tickets for a long time.
+// findTicketOld reports fibers that have waited for the answers of tickets for a long time, and tickets for which
+// fibers have waited again and again.
 func (p *pair) findTicketOld() {
-	old := func(o *thing) bool {
-		return o.Kind == ticket && !o.Oldest.IsZero() && p.since(o.Oldest).d >= leastTicket
+	again := func(o *thing) bool {
+		return !o.WaitedSince.IsZero() && p.since(o.WaitedSince).d >= leastTicket && p.stands(o)
 	}
-	for _, o := range p.gather(WaitUse, old) {
+	old := func(o *thing) bool {
+		return o.Kind == ticket && !o.Oldest.IsZero() && (p.since(o.Oldest).d >= leastTicket || again(o))
+	}
+	for _, o := range p.gatherAlso(WaitUse, old) {
 		name := o.name()
 		if o.Name != "" {
 			name = "ticket " + name
 		}
 		text := fmt.Sprintf("%s %s for the answer of %s%s%s", p.who(o.waiters), pick(o.waiters, "waits", "wait"), name,
 			p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
+		if p.since(o.Oldest).d < leastTicket {
+			text += fmt.Sprintf("; it was waited for in each snapshot for %s", p.since(o.WaitedSince))
+		}
 		p.tell(ProblemTicketOld, o.like(), text, o.waiters, o.Oldest, o.ID)
 	}
 }

@@ -904,6 +904,90 @@ func TestExhaustedPoolsAndHeldLocksAreExplained(t *testing.T) {
 		{"a lock that is passed on", locked, func(earlier, _ *Snapshot) { earlier.Objects[0].Holders[0] = 50 }, nil},
 		{"a lock that another fiber has got", locked,
 			func(earlier, _ *Snapshot) { earlier.Objects[0].Oldest = ago(10 * time.Second) }, nil},
+		{"a lock that is held, since when is known", locked, edit(func(s *Snapshot) {
+			s.Objects[0].HeldSince = []time.Time{ago(time.Minute)}
+		}), []string{"lock-held: a waits to lock mu for 6s; consumer, which holds it (in each snapshot for 1m), runs (at " +
+			"shop/db.go:7)"}},
+		{"a pool whose values are lent, since when is known", lent, edit(func(s *Snapshot) {
+			s.Objects[0].Holders = []uint64{runs.ID, 1, 50, 51}
+			s.Objects[0].HeldSince = []time.Time{ago(time.Minute), {}, ago(5 * time.Minute), {}}
+		}), []string{"exhausted: 12 fibers wait for a value of connections (4 of 4 lent), the oldest for 20s; those that have " +
+			"the values: get[0] waits for a value of connections (4 of 4 lent); other runs; fiber 50 has ended; fiber 51 has " +
+			"ended; fiber 50 has had one for the longest time, in each snapshot for 5m"}},
+	})
+}
+
+// The waits for a lock have time limits, so that none of them is in both snapshots.
+func TestHeldLocksWhoseWaitsTimeOutAreExplained(t *testing.T) {
+	timeouts := func(edits ...change) change {
+		return func(earlier, later *Snapshot) {
+			earlier.Taken = ago(10 * time.Second)
+			earlier.Objects[0].Oldest, later.Objects[0].Oldest = ago(13*time.Second), ago(3*time.Second)
+			later.Fibers[0].Waits += 3
+			later.Objects[0].GaveUp += 3
+			for _, e := range edits {
+				e(earlier, later)
+			}
+		}
+	}
+	moves := func(_, later *Snapshot) { later.Fibers[1].Waits++ }
+	by := func(holder uint64) change { return edit(func(s *Snapshot) { s.Objects[0].Holders[0] = holder }) }
+	stack := "goroutine 7 [chan receive, 2 minutes]:\nexample.com/shop.(*Cache).load(0xc000, {0x1, 0x2})\n" +
+		"\t/src/shop/cache.go:31 +0x1d\ncreated by example.com/shop.Serve in goroutine 1\n\t/src/shop/main.go:9 +0x9d\n"
+	known := func(stack string) change {
+		return edit(func(s *Snapshot) {
+			s.Outside = []Fiber{{ID: FirstGoroutine + 7, Name: "goroutine[7]", State: StateOutside, Stack: stack,
+				At: "/src/shop/cache.go:31", Spawned: "/src/shop/main.go:9"}}
+		})
+	}
+	const head = "lock-held: a waits to lock mu for 3s; "
+	const others = "; 3 other waits for it ended without it"
+	testExplain(t, []explainTest{
+		{"a holder that has not waited", locked, timeouts(), []string{
+			head + "consumer, which holds it (in each snapshot for 10s), runs (at shop/db.go:7)" + others}},
+		{"a holder that has waited", locked, timeouts(moves), []string{
+			head + "consumer, which holds it (in each snapshot for 10s), runs (at shop/db.go:7)" + others}},
+		{"a holder that has waited, and short waits", locked, timeouts(moves, func(earlier, later *Snapshot) {
+			earlier.Objects[0].Oldest, later.Objects[0].Oldest = ago(10*time.Second), ago(time.Millisecond)
+		}), nil},
+		{"a holder that has waited, and no wait gave up", locked,
+			timeouts(moves, edit(func(s *Snapshot) { s.Objects[0].GaveUp = 0 })), nil},
+		{"a goroutine", locked, timeouts(by(FirstGoroutine + 7)), []string{head + "goroutine[7], which holds it (in each " +
+			"snapshot for 10s), does not wait in coir: it computes, waits for something else, or has ended" + others}},
+		{"a goroutine whose stack is known", locked, timeouts(by(FirstGoroutine+7), known(stack)), []string{
+			head + "goroutine[7], which holds it (in each snapshot for 10s), waits in shop.(*Cache).load (chan " +
+				"receive at shop/cache.go:31), started at shop/main.go:9" + others}},
+		{"a goroutine that computes", locked,
+			timeouts(by(FirstGoroutine+7), known(strings.Replace(stack, "chan receive, 2 minutes", "runnable", 1))), []string{
+				head + "goroutine[7], which holds it (in each snapshot for 10s), computes in shop.(*Cache).load (at " +
+					"shop/cache.go:31), started at shop/main.go:9" + others}},
+		{"too soon to say, but snapshots before say it", locked, timeouts(func(earlier, later *Snapshot) {
+			earlier.Taken, earlier.Objects[0].Oldest = ago(time.Second), ago(4*time.Second)
+			later.Objects[0].HeldSince, later.Objects[0].WaitedSince = []time.Time{ago(9 * time.Second)}, ago(8*time.Second)
+		}), []string{head + "consumer, which holds it (in each snapshot for 9s), runs (at shop/db.go:7)" + others}},
+		{"too soon to say, also by the snapshots before", locked, timeouts(func(earlier, later *Snapshot) {
+			earlier.Taken, earlier.Objects[0].Oldest = ago(time.Second), ago(4*time.Second)
+			later.Objects[0].HeldSince, later.Objects[0].WaitedSince = []time.Time{ago(4 * time.Second)}, ago(8*time.Second)
+		}), nil},
+		{"another holder", locked, timeouts(func(earlier, _ *Snapshot) { earlier.Objects[0].Holders[0] = 50 }), nil},
+		{"a holder that is not known", locked, timeouts(edit(func(s *Snapshot) { s.Objects[0].Holders = nil })), nil},
+		{"nobody waited before", locked, timeouts(func(earlier, _ *Snapshot) { earlier.Objects[0].Oldest = time.Time{} }), nil},
+		{"too soon to say", locked, timeouts(func(earlier, _ *Snapshot) { earlier.Taken = ago(4 * time.Second) }), nil},
+		{"a full channel", full, func(earlier, later *Snapshot) {
+			earlier.Taken, later.Fibers[0].Waits = ago(8*time.Second), 9
+			earlier.Objects[0].Oldest, later.Objects[0].Oldest = ago(9*time.Second), ago(time.Second)
+		}, []string{"channel-full: producer waits to send to orders (full, 64 of 64) for 1s; nothing was received for at " +
+			"least 8s; consumer, which was the last to receive from it, runs (at shop/db.go:7)"}},
+		{"a ticket", tickets, func(earlier, later *Snapshot) {
+			earlier.Taken, later.Fibers[0].Waits = ago(10*time.Second), 9
+			earlier.Objects[0].Oldest, later.Objects[0].Oldest = ago(13*time.Second), ago(3*time.Second)
+			later.Objects[0].WaitedSince = ago(2 * time.Minute)
+		}, []string{"ticket-old: pay waits for the answer of ticket payments for 3s; it was waited for in each snapshot for 2m"}},
+		{"a ticket, not for long", tickets, func(earlier, later *Snapshot) {
+			earlier.Taken, later.Fibers[0].Waits = ago(10*time.Second), 9
+			earlier.Objects[0].Oldest, later.Objects[0].Oldest = ago(13*time.Second), ago(3*time.Second)
+			later.Objects[0].WaitedSince = ago(59 * time.Second)
+		}, nil},
 	})
 }
 

@@ -290,11 +290,47 @@ func (p *pair) chainOf(id uint64) string {
 	case ok:
 		return p.chain(i)
 	case id >= FirstGoroutine:
+		if f := p.outside(id); f != nil {
+			return f.outsideDoes()
+		}
 		return "does not wait in coir: it computes, waits for something else, or has ended"
 	case p.later.Omitted > 0:
 		return "is not in the snapshot"
 	}
 	return "has ended"
+}
+
+// outsideDoes says what a goroutine outside of coir does, as far as its stack says it.
+func (f *Fiber) outsideDoes() string {
+	text := "computes"
+	switch in := f.Blocked(); {
+	case in != "" && f.At != "":
+		text = "waits"
+	case in != "":
+		text = "is blocked in " + callWords(in)
+	}
+	if name := f.function(); name != "" {
+		text += " in " + name
+	}
+	text += f.line()
+	if f.Spawned != "" {
+		text += ", started at " + place(f.Spawned)
+	}
+	return text
+}
+
+// function returns the name of the function of the program where a fiber is, with only the last element of its path, or
+// "" if its stack is not known.
+func (f *Fiber) function() string {
+	before, _, ok := strings.Cut(f.Stack, "\n\t"+f.At)
+	if !ok || f.At == "" {
+		return ""
+	}
+	name := before[strings.LastIndexByte(before, '\n')+1:]
+	if i := strings.LastIndexByte(name, '('); i > 0 {
+		name = name[:i]
+	}
+	return clean(name[strings.LastIndexByte(name, '/')+1:], mostName)
 }
 
 // waitText returns a wait in words that follow "waits". If waitText has no better words, it uses those of the snapshot.

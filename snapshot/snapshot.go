@@ -28,6 +28,10 @@ type Snapshot struct {
 	Objects   []Object      `json:"objects"`
 	Workers   []Worker      `json:"workers"`
 
+	// Outside has the goroutines that hold an object, are no fibers, and wait for nothing of coir, so that they are not in
+	// Fibers. Their state is StateOutside. They are known only with [Options.Stacks].
+	Outside []Fiber `json:"outside,omitempty"`
+
 	// Omitted is the number of fibers that are not in Fibers, because there were more than [Options.Fibers].
 	Omitted int `json:"omitted,omitempty"`
 }
@@ -37,7 +41,8 @@ type Options struct {
 	// Fibers is the maximum number of fibers and goroutines in a snapshot; 0 means 100,000. It bounds the memory, which
 	// is about 500 bytes for each. The others are counted in [Snapshot.Omitted].
 	Fibers int
-	// Stacks adds the stack of each fiber that has begun. It stops the program for as long as a goroutine profile does.
+	// Stacks adds the stack of each fiber that has begun, and [Snapshot.Outside]. It stops the program for as long as a
+	// goroutine profile does.
 	Stacks bool
 	// Each, if not nil, is called for each fiber, in place of adding it to [Snapshot.Fibers]. So a snapshot of any number
 	// of fibers needs no more memory than one fiber. Each may return false to end the snapshot. It must not keep the
@@ -205,6 +210,11 @@ type Object struct {
 	Dropped  uint64 `json:"dropped,omitempty"`
 	Closed   bool   `json:"closed,omitempty"`
 
+	// GaveUp counts the waits for a lock, a semaphore or a similar object that ended without it, such as by a time limit.
+	GaveUp uint64 `json:"gaveUp,omitempty"`
+
+	Restarts uint64 `json:"restarts,omitempty"` // restarts of the children of a supervisor of package supervise
+
 	Redelivered uint64 `json:"redelivered,omitempty"` // received values of a remote channel that had been delivered before
 	Dead        uint64 `json:"dead,omitempty"`        // values of a remote channel that became dead letters
 
@@ -223,6 +233,13 @@ type Object struct {
 	// pool are those to which it has lent its values; one that has several values is listed several times.
 	Holders []uint64 `json:"holders,omitempty"`
 	Ends    string   `json:"ends,omitempty"`
+
+	// HeldSince says for each of Holders since when it has been among the holders in each snapshot, and WaitedSince since
+	// when the object has been waited for in each snapshot. Snapshots without the object do not count. Between two
+	// snapshots a holder may have given the object back and taken it again. Package inspect sets both, from the snapshots
+	// that it has taken, if that is at least a second; they are not known from one snapshot.
+	HeldSince   []time.Time `json:"heldSince,omitempty"`
+	WaitedSince time.Time   `json:"waitedSince,omitzero"`
 
 	Senders   int       `json:"senders,omitempty"`   // fibers and goroutines that wait to send
 	Receivers int       `json:"receivers,omitempty"` // fibers and goroutines that wait to receive

@@ -60,7 +60,9 @@ var errStopped = errors.New("supervise: the supervisor stops the child")
 
 func newRound(in context.Context, s *Supervisor, n *coir.Nursery) *round {
 	r := &round{Supervisor: s, in: in, n: n, kids: make([]kid, len(s.children))}
-	r.exits = coir.NewChan[exit](coir.Unbounded, coir.WithName(s.title()+" exits"))
+	r.exits = coir.NewChan[exit](coir.Unbounded, coir.WithName(s.name))
+	r.exits.Describe(childVerb)
+	r.exits.Show(s.shown.show)
 	for i, c := range s.children {
 		r.kids[i].Child = c
 	}
@@ -276,6 +278,7 @@ func (r *round) join(i int) {
 // tell puts an event into the channel of events without waiting.
 func (r *round) tell(e Event) {
 	e.Supervisor, e.At = r.name, coir.Now(r.in)
+	r.shown.add(&e)
 	_ = r.events.TrySend(e)
 }
 

@@ -107,6 +107,7 @@ type Supervisor struct {
 	children []Child
 	events   *coir.Writer[Event]
 	reader   *coir.Reader[Event]
+	shown    history
 	site     coir.FiberOption // where New was called: the place in the program that defines the children
 	running  locks.Mutex      // not an atomic, so that package sim sees that two calls of Run depend on each other
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/sim"
+	"github.com/coir-go/coir/snapshot"
 	"github.com/coir-go/coir/supervise"
 )
 
@@ -295,6 +296,68 @@ func TestSupervisorWithoutAName(t *testing.T) {
 	}
 }
 
+// brokenError is an error whose text cannot be had.
+type brokenError struct{}
+
+func (brokenError) Error() string { panic("no text") }
+
+// A snapshot shows how often children were restarted, and the last error of each.
+func TestSnapshotShowsRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := coir.NewRuntime()
+		fails := func(errs ...error) func(context.Context) error {
+			return func(ctx context.Context) error {
+				if len(errs) == 0 {
+					return coir.WaitCancel(ctx)
+				}
+				err := errs[0]
+				errs = errs[1:]
+				return err
+			}
+		}
+		app := supervise.New([]supervise.Child{
+			{Name: "db", Run: fails(errFail, errors.New("no connection\nand a stack"))},
+			{Name: "ends", Run: fails(nil)},
+			{Name: "broken", Run: fails(brokenError{}), Restart: supervise.RestartTemporary},
+			{Name: "web", Run: coir.WaitCancel},
+		}, supervise.WithName("app"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		done := make(chan error, 1)
+		go func() {
+			done <- rt.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error { return app.Run(ctx) })
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		s := rt.Snapshot(snapshot.Options{})
+		i := slices.IndexFunc(s.Objects, func(o snapshot.Object) bool { return o.Kind == "supervisor" })
+		if i < 0 {
+			t.Fatalf("it is not in the snapshot: %+v", s.Objects)
+		}
+		o := &s.Objects[i]
+		notes := strings.Split(o.Note, "; ")
+		slices.Sort(notes)
+		want := []string{
+			"broken: last error: (its Error method panics)", "db: 2 restarts, last error: no connection", "ends: 1 restart",
+		}
+		if o.Name != "app" || o.Restarts != 3 || !slices.Equal(notes, want) || o.Len != 0 || o.Received != 0 {
+			t.Errorf("it is %+v", o)
+		}
+		for _, f := range s.Fibers {
+			for _, w := range f.Wait {
+				if w.Object == o.ID && w.Text != "for a child of app ("+o.Note+")" {
+					t.Errorf("it waits %s", w.Text)
+				}
+			}
+		}
+		cancel()
+		<-done
+		if err := rt.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // sim's report names the supervisor and the child that ignores its context.
 func TestReportNamesTheChild(t *testing.T) {
 	res := sim.Explore(func(ctx context.Context, _ *sim.Sim) {
@@ -313,7 +376,7 @@ func TestReportNamesTheChild(t *testing.T) {
 	if res.Failure == nil || res.Failure.Kind != sim.KindDeadlock {
 		t.Fatalf("no deadlock: %v", res.Failure)
 	}
-	for _, want := range []string{"waits in Supervisor.Run to receive from app exits", "stubborn waits to receive from deaf"} {
+	for _, want := range []string{"waits in Supervisor.Run for a child of app", "stubborn waits to receive from deaf"} {
 		if text := res.Failure.Error(); !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q:\n%s", want, text)
 		}

@@ -60,6 +60,9 @@ func cleanDump(d *inspect.Dump) {
 	for i := range s.Fibers {
 		cleanFiber(&s.Fibers[i])
 	}
+	for i := range s.Outside {
+		cleanFiber(&s.Outside[i])
+	}
 	for i := range s.Nurseries {
 		cleanText(&s.Nurseries[i].Cause)
 	}

@@ -232,6 +232,13 @@ func (d *data) held(o *snapshot.Object) string {
 	if len(o.Holders) > 0 && o.Kind != pool {
 		parts = append(parts, strings.TrimPrefix(d.heldBy(o), ", "))
 	}
+	if o.Kind == pool {
+		text := grouped(o.Len) + " of " + grouped(o.Cap) + " lent"
+		if len(o.Holders) > 0 {
+			text += " to " + d.list(o.Holders)
+		}
+		parts = append(parts, text)
+	}
 	receive := " to receive"
 	if o.Kind == pool {
 		receive = " for a value"
@@ -246,13 +253,6 @@ func (d *data) held(o *snapshot.Object) string {
 		case w.n > 1:
 			parts = append(parts, grouped(w.n)+" wait"+w.what)
 		}
-	}
-	if o.Kind == pool {
-		text := grouped(o.Len) + " of " + grouped(o.Cap) + " lent"
-		if len(o.Holders) > 0 {
-			text += " to " + d.list(o.Holders)
-		}
-		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -245,7 +245,7 @@ func TestWhatIsUrgentComesFirst(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(rows, ", "); !strings.HasSuffix(got, "feed #5, worker[0] #2, main #1") {
+	if got := strings.Join(rows, ", "); !strings.Contains(got, "feed #5, worker[0] #2, main #1") {
 		t.Errorf("the rows are in the order %s", got)
 	}
 	m.press("3")
@@ -276,7 +276,29 @@ func TestPoolsHaveTheirOwnWords(t *testing.T) {
 	m := showing(t, dump)
 	has(t, m.text(), "waits ", "…, lent to worker[1] #3\n")
 	m.press("3")
-	has(t, m.text(), "3 wait for a value, 2 of 2 lent to worker[1] #3")
+	has(t, m.text(), "2 of 2 lent to worker[1] #3, 3 wait for a value")
+}
+
+// If the columns cut the selected row, all of it is below the rows. The page of an object says since when it is held.
+func TestTheSelectedRowIsShownWhole(t *testing.T) {
+	dump := shop()
+	s := dump.Snapshot
+	s.Objects = append(s.Objects, snapshot.Object{ID: 99, Kind: "pool", Name: "conns", Len: 5, Cap: 5, Receivers: 3,
+		Holders: []uint64{3, 2, 5, 4, 1}, HeldSince: []time.Time{s.Taken.Add(-time.Minute), {}, s.Taken.Add(-time.Hour), {}, {}},
+		Oldest: s.Taken.Add(-time.Minute)})
+	m := showing(t, dump)
+	m.press("3")
+	const whole = "   1m pool conns #99 5 of 5 lent to worker[1] #3, worker[0] #2, feed #5, front\n   #4, main #1, 3 wait for " +
+		"a value\n"
+	lacks(t, m.text(), whole)
+	for range len(m.data.objects) {
+		if !strings.Contains(m.cursorRow(), "conns") {
+			m.press("down")
+		}
+	}
+	has(t, m.text(), "lent to worker[1] #3, worker[0] #2, fee…", whole)
+	m.press("enter")
+	has(t, m.text(), "in each snapshot by feed #5 for 1h, by worker[1] #3 for 1m")
 }
 
 func TestFit(t *testing.T) {

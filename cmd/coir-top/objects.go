@@ -164,6 +164,7 @@ func objectText(m *model, id uint64, width int) []string {
 		add("", "No fiber waits for it now, so the snapshot does not have it. This is what was seen last.")
 	}
 	add("state", d.held(o)+oldest(d, o))
+	add("held", d.heldSince(o))
 	if isChannel(o) {
 		add("has", channelText(d, o))
 	}
@@ -196,6 +197,25 @@ func objectText(m *model, id uint64, width int) []string {
 		curve("received", values, most, "at most "+rate(most)+"/s")
 	}
 	return lines
+}
+
+// heldSince says for how long the object has had its holders in each snapshot, the longest first, if that is known.
+func (d *data) heldSince(o *snapshot.Object) string {
+	var all []int
+	for i, t := range o.HeldSince[:min(len(o.HeldSince), len(o.Holders))] {
+		if !t.IsZero() {
+			all = append(all, i)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return o.HeldSince[a].Compare(o.HeldSince[b]) })
+	var texts []string
+	for _, i := range all[:min(len(all), 4)] {
+		texts = append(texts, fmt.Sprintf("by %s for %s", d.named(o.Holders[i]), d.since(o.HeldSince[i])))
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return "in each snapshot " + strings.Join(texts, ", ")
 }
 
 // oldest describes the age of the oldest wait for an object.

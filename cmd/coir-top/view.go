@@ -124,22 +124,47 @@ func (m *model) middle(lines []string, height int) []string {
 	if head := s.head(m, m.width-3); head != "" {
 		lines = append(lines, styled(bold, "   "+head))
 	}
-	strip := 0
+	bottom := m.whole(s)
 	if m.follow != 0 && !m.once {
-		strip = 1
+		bottom = append(bottom, styled(bold, m.following(m.width)))
 	}
-	rows, shown := m.rows(s, height-strip-len(lines))
+	rows, shown := m.rows(s, height-len(bottom)-len(lines))
 	lines = append(lines, rows...)
 	if at < len(lines) {
 		lines[at] = m.titles(s, shown)
 	}
-	if strip == 0 {
+	if len(bottom) == 0 {
 		return lines
 	}
-	for len(lines) < height-1 {
+	for len(lines) < height-len(bottom) {
 		lines = append(lines, "")
 	}
-	return append(lines[:max(0, height-1)], styled(bold, m.following(m.width)))
+	return append(lines[:max(0, height-len(bottom))], bottom...)
+}
+
+// whole returns the whole text of the selected row if its columns cut it, in a few lines.
+func (m *model) whole(s screen) []string {
+	const (
+		most  = 3    // lines
+		least = 16   // lines of a terminal that has room for them
+		wide  = 4096 // columns in which nothing is cut
+	)
+	if _, why := s.(*whyScreen); why || m.once || isPlain(s) || s.len() == 0 || m.height < least {
+		return nil
+	}
+	text := func(width int) string {
+		row := s.row(m, min(s.state().cursor, s.len()-1), width)[0]
+		return strings.Join(strings.Fields(row), " ")
+	}
+	short := text(max(1, m.width-3))
+	if full := text(wide); strings.Contains(short, "…") && full != short {
+		lines := hang("   ", full, m.width)
+		if len(lines) > most {
+			lines[most-1] = cut(lines[most-1]+" …", m.width)
+		}
+		return lines[:min(len(lines), most)]
+	}
+	return nil
 }
 
 // alarms returns the lines that say why there is no newer snapshot, and what is wrong, which takes at most most lines.

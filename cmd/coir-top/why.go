@@ -58,7 +58,7 @@ func (s *whyScreen) row(m *model, i, width int) []string {
 	lines := hang(whyHead(e), whyText(e), width)
 	lines[0] = colour(e, lines[0])
 	var more []string
-	if !e.Since.IsZero() {
+	if !e.Since.IsZero() && !e.SaysAge {
 		more = append(more, "for "+m.data.since(e.Since))
 	}
 	if len(e.Fibers) > 0 {

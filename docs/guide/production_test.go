@@ -19,7 +19,7 @@ func observe(dir string) error {
 	if err := coir.Configure(coir.WithLabels()); err != nil { // profiles and crashes name fibers
 		return err
 	}
-	coir.ListObjects(true) // snapshots also show named channels for which no fiber waits
+	coir.ListObjects(true) // snapshots also show named channels, made from now on, for which no fiber waits
 	go func() {
 		if err := inspect.Serve(context.Background(), "localhost:7117"); err != nil {
 			slog.Error("inspector", "error", err)

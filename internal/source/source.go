@@ -123,6 +123,23 @@ func Standard(function, file string) bool {
 	return false
 }
 
+// Spawned returns the line that started the goroutine of a stack, as the Go runtime prints it, as file:line. It returns
+// "" if there is none, or if it is coir's or the standard library's.
+func Spawned(stack string) string {
+	_, after, ok := strings.Cut(stack, "\ncreated by ")
+	function, after, found := strings.Cut(after, "\n\t")
+	if !ok || !found {
+		return ""
+	}
+	at, _, _ := strings.Cut(after, "\n")
+	at, _, _ = strings.Cut(at, " ")
+	file := at[:max(0, strings.LastIndexByte(at, ':'))]
+	if Own(function, file) || Standard(function, file) {
+		return ""
+	}
+	return at
+}
+
 // Line returns the innermost line of a stack, as the Go runtime prints it, that is neither coir's nor the standard
 // library's, as file:line. It returns "" if there is none.
 func Line(stack string) string {

@@ -55,6 +55,22 @@ func TestOwn(t *testing.T) {
 	}
 }
 
+func TestSpawned(t *testing.T) {
+	const stack = "goroutine 7 [running]:\nmain.f()\n\t/src/main.go:9 +0x1d\n"
+	for _, c := range []struct{ stack, want string }{
+		{"", ""},
+		{stack, ""}, // the first goroutine
+		{stack + "created by main.main in goroutine 1\n\t/src/main.go:29 +0x9d\n", "/src/main.go:29"},
+		{stack + "created by main.main in goroutine 1\n\t/src/main.go:29", "/src/main.go:29"},
+		{stack + "created by github.com/coir-go/coir.Go in goroutine 1\n\t" + sources + "fiber.go:2 +0x9d\n", ""},
+		{stack + "created by net/http.(*Server).Serve in goroutine 1\n\t" + goSources + "net/http/server.go:3 +0x9d\n", ""},
+	} {
+		if got := Spawned(c.stack); got != c.want {
+			t.Errorf("found %q, want %q in\n%s", got, c.want, c.stack)
+		}
+	}
+}
+
 func TestLine(t *testing.T) {
 	const tail = `github.com/coir-go/coir.(*thunk).RunThunk(0xc0001f8240)
 	/src/coir/fiber.go:374 +0x25d
