@@ -314,6 +314,20 @@ func TestOneOrder(*testing.T) {
 	}
 }
 
+// Almost all places at which a goroutine could stop are in package net/http. These bugs need a handler to stop at one
+// line of the test.
+func TestShutdownBehindHTTP(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	got := explored(t, "-schedules=300", "-shrink=0", "-run=HTTP", "./measure/strategies/testdata/shutdown")
+	for _, test := range []string{"TestBugHTTPSendClosed", "TestBugHTTPQueuedJob"} {
+		if o := got[test]; o.Failure == nil {
+			t.Errorf("%s: no failure in %d schedules", test, o.Schedules)
+		}
+	}
+}
+
 // Tests in bubbles of testing/synctest may wait for locks and for the network, which keep time from moving under go
 // test.
 func TestSynctest(t *testing.T) {
