@@ -95,6 +95,11 @@ func (w *world) Moves(i int) int32 { return w.fibers[i].moves }
 //go:norace
 func (w *world) Logged() int { return w.log.n }
 
+// Site implements search.World. The lines of fibers are not known.
+//
+//go:norace
+func (w *world) Site() int { return 0 }
+
 // RoundRobin lets the fibers take turns of one operation each. It has one schedule.
 func RoundRobin() Strategy { return &shared{Strategy: search.RoundRobin()} }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/internal/events"
@@ -91,14 +92,26 @@ func (w *writer) few(r *result) bool {
 		!r.complete && w.o.total == 0
 }
 
-// fewText returns the note about tests with few schedules. many is the number of schedules of a test, or few. tests
-// names the tests, or is empty.
-func (w *writer) fewText(many, tests string) string {
+// fewText returns the note about tests with few schedules, of which r is one. many is the number of schedules of r, or
+// few. tests names the tests, or is empty.
+func (w *writer) fewText(p *pkg, r *result, many, tests string) string {
 	if tests != "" {
 		tests = ": " + tests
 	}
-	return fmt.Sprintf("%s was enough for %s of %s schedules%s; -budget sets another time, and the result of -schedules n "+
-		"does not depend on how busy the machine is", shortTime(w.o.limit()), many, chart.Grouped(w.o.schedules), tests)
+	return fmt.Sprintf("%s was enough for %s of %s schedules%s; to search longer: %s", shortTime(w.o.limit()), many,
+		chart.Grouped(w.o.schedules), tests, w.longer(p, r))
+}
+
+// longer returns the command that explores a test again, for longer.
+func (w *writer) longer(p *pkg, r *result) string {
+	text := w.command(p, &r.record)
+	if w.o.racing {
+		text += " -racing"
+	}
+	if w.o.strategy != strategies[0].name {
+		text += " -strategy " + w.o.strategy
+	}
+	return text + " -budget " + shortTime(max(2*time.Minute, 10*w.o.limit()))
 }
 
 const atomicsHint = "this package uses sync/atomic: -atomics explores those operations too"

@@ -212,9 +212,14 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		w.suites.finished(p, "interrupted", took)
 	}
 	var few []string
+	var fewest *result
 	for _, r := range results {
-		if r != nil && w.few(r) {
-			few = append(few, fmt.Sprintf("%s (%d)", r.test, r.schedules))
+		if r == nil || !w.few(r) {
+			continue
+		}
+		few = append(few, fmt.Sprintf("%s (%d)", r.test, r.schedules))
+		if fewest == nil || r.schedules < fewest.schedules {
+			fewest = r
 		}
 	}
 	for _, r := range results {
@@ -226,7 +231,7 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		}
 	}
 	if len(few) > 0 {
-		w.line(p, "", "note: %s\n", w.fewText("few", report.Names(few, 3)))
+		w.line(p, "", "note: %s\n", w.fewText(p, fewest, "few", report.Names(few, 3)))
 	}
 	if !w.o.atomicPoints() && n.schedules > n.tests && p.usesAtomics() {
 		w.line(p, "", "note: %s\n", atomicsHint)
@@ -252,7 +257,7 @@ func (w *writer) test(p *pkg, r *result) (failed bool) {
 	of := w.print(p, r, verdict)
 	var notes []string
 	if w.few(r) {
-		notes = append(notes, w.fewText(strconv.Itoa(r.schedules), ""))
+		notes = append(notes, w.fewText(p, r, strconv.Itoa(r.schedules), ""))
 	}
 	if text := w.recoveredNote(p, r); text != "" && of.action == "pass" {
 		notes = append(notes, text)

@@ -42,7 +42,13 @@ type World interface {
 	Moves(actor int) int32
 	// Logged returns how many events the log has; see Event.
 	Logged() int
+	// Site returns the number of the line of the program that the running actor executes, below MostSites. It is always
+	// 0 if lines are not known. Only forks with Keep have a site.
+	Site() int
 }
+
+// MostSites limits the numbers of sites.
+const MostSites = 1 << 10
 
 // The ways that are not actors.
 const (

@@ -17,6 +17,7 @@ type threads struct {
 	moves []int32
 	cur   int
 	log   []Event[int]
+	site  func(actor, move int) int // nil: sites are not known
 	fork  Fork
 	text  strings.Builder
 }
@@ -26,6 +27,13 @@ func (w *threads) Actors() int           { return len(w.left) }
 func (w *threads) Running() int          { return w.cur }
 func (w *threads) Moves(actor int) int32 { return w.moves[actor] }
 func (w *threads) Logged() int           { return len(w.log) }
+
+func (w *threads) Site() int {
+	if w.site == nil {
+		return 0
+	}
+	return w.site(w.cur, int(w.moves[w.cur]))
+}
 
 // run runs a schedule, and returns the actors in the order in which they ran.
 func (w *threads) run(s Strategy, steps ...int) string {
@@ -209,6 +217,49 @@ func TestDelayStopsForLong(t *testing.T) {
 		}
 		if n < c.min || n > c.max {
 			t.Errorf("%s: the actor is stopped in %d of 1000 schedules", c.strategy.Name(), n)
+		}
+	}
+}
+
+// An actor visits one line once, and others often. If sites are known, it is often stopped at that line.
+func TestDelayStopsAtRareLines(t *testing.T) {
+	lines := func(actor, move int) int {
+		if actor == 0 && move == 150 {
+			return 3
+		}
+		return 1 + actor
+	}
+	for _, c := range []struct {
+		site     func(actor, move int) int
+		min, max int
+	}{{nil, 0, 20}, {lines, 200, 500}} {
+		w, s, n := &threads{site: c.site}, Delay(1, 50, 1), 0
+		for schedule := range 1000 {
+			s.Begin(schedule)
+			order := w.run(s, 200, 500)
+			if before, _, found := strings.Cut(order, strings.Repeat("1", 100)); found && strings.Count(before, "0") == 150 {
+				n++
+			}
+		}
+		if n < c.min || n > c.max {
+			t.Errorf("with sites %v: the actor is stopped at the line in %d of 1000 schedules", c.site != nil, n)
+		}
+	}
+}
+
+// A schedule that is run again has the same sites, although its visits are known now.
+func TestSitesAgain(t *testing.T) {
+	w := &threads{site: func(actor, move int) int { return 1 + actor*10 + move%10 }}
+	for _, s := range []Strategy{Delay(1, 50, 2), PCT(1, 3)} {
+		for schedule := range 100 {
+			s.Begin(schedule)
+			order := w.run(s, 20, 30)
+			if !Again(s) {
+				t.Fatalf("%s cannot run a schedule again", s.Name())
+			}
+			if again := w.run(s, 20, 30); again != order {
+				t.Fatalf("%s, schedule %d: %s, then %s", s.Name(), schedule, order, again)
+			}
 		}
 	}
 }

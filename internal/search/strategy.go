@@ -234,12 +234,27 @@ func (s *delay) isStopped(actor int) bool { return actor >= 0 && s.stopped[actor
 
 // places are random places of a schedule. Only forks at which the running actor could continue count: at others it has
 // stopped anyway, and programs with many goroutines that wait for each other, such as servers, have many of these.
+//
+// If the sites are known, a place is a random visit to a random site. So each line of the program is as likely as any
+// other, however often it is visited. In a server, most forks are inside packages such as net/http, and so belong to
+// the few sites that call these packages.
 type places struct {
 	n      int
 	at     [16]int
 	length int // of the longest schedule so far: places are spread over it
 	met    int // forks that count
 	asked  int // all forks
+
+	visits     [16]visit
+	drawn      bool             // the places are visits, not at
+	most, seen [MostSites]int32 // how often each site was visited: the most of any schedule, and in this schedule
+	end        int              // all sites that were visited are below it
+}
+
+// visit is the nth visit to a site, from 0.
+type visit struct {
+	site int
+	nth  int32
 }
 
 func newPlaces(n int) places { return places{n: min(max(n, 0), 16), length: 32} }
@@ -250,12 +265,29 @@ const fairAfter = 20000
 
 // draw draws the places of the next schedule, or of the same one again.
 func (p *places) draw(rng *RNG, again bool) {
-	if !p.isLong() && !again {
+	learns := !p.isLong() && !again
+	if learns {
 		p.length = max(p.length, p.met)
 	}
 	p.met, p.asked = 0, 0
 	for i := range p.n {
 		p.at[i] = rng.Below(p.length)
+	}
+	var known []int
+	for i := range p.end {
+		if learns {
+			p.most[i] = max(p.most[i], p.seen[i])
+		}
+		if p.seen[i] = 0; p.most[i] > 0 {
+			known = append(known, i)
+		}
+	}
+	if p.drawn = len(known) > 0 && known[len(known)-1] > 0; !p.drawn {
+		return
+	}
+	for i := range p.n {
+		site := known[rng.Below(len(known))]
+		p.visits[i] = visit{site, int32(rng.Below(int(p.most[site])))}
 	}
 }
 
@@ -270,9 +302,13 @@ func (p *places) meet(f *Fork) (is bool) {
 	if !f.Keep {
 		return false
 	}
+	site := f.World.Site()
+	v := visit{site, p.seen[site]}
 	for i := range p.n {
-		is = is || p.at[i] == p.met
+		is = is || p.drawn && p.visits[i] == v || !p.drawn && p.at[i] == p.met
 	}
+	p.seen[site]++
+	p.end = max(p.end, site+1)
 	p.met++
 	return is
 }
