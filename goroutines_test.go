@@ -255,7 +255,7 @@ func TestDeadlockOfAGoroutineAndAFiberIsExplained(t *testing.T) {
 				return a.Lock(ctx)
 			})
 			waitingGoroutines(t, rt, "handler")
-			untilWaiting(t, rt, "main")
+			untilMainWaits(t, rt)
 			earlier := rt.Snapshot(snapshot.Options{})
 			later := rt.Snapshot(snapshot.Options{})
 			for _, s := range []*snapshot.Snapshot{earlier, later} { // as if it had lasted for a minute
@@ -277,16 +277,16 @@ func TestDeadlockOfAGoroutineAndAFiberIsExplained(t *testing.T) {
 	}
 }
 
-// untilWaiting takes snapshots until the fiber with that name waits for a lock.
-func untilWaiting(t *testing.T, rt *coir.Runtime, name string) {
+// untilMainWaits takes snapshots until the fiber main waits for a lock.
+func untilMainWaits(t *testing.T, rt *coir.Runtime) {
 	t.Helper()
 	for begin := time.Now(); time.Since(begin) < time.Minute; runtime.Gosched() {
-		f := fiberIn(rt.Snapshot(snapshot.Options{}), name)
+		f := fiberIn(rt.Snapshot(snapshot.Options{}), "main")
 		if f != nil && len(f.Wait) > 0 && f.Wait[0].Kind == snapshot.WaitUse {
 			return
 		}
 	}
-	t.Fatalf("%s does not wait", name)
+	t.Fatalf("%s does not wait", "main")
 }
 
 // A child with its own goroutine is shown with what it waits for, and as the holder of a lock.
@@ -309,7 +309,7 @@ func TestSnapshotSaysWhatAChildOnAGoroutineWaitsFor(t *testing.T) {
 		}
 		return mutex.Lock(ctx)
 	})
-	untilWaiting(t, rt, "main")
+	untilMainWaits(t, rt)
 	for begin := time.Now(); ; runtime.Gosched() {
 		s := rt.Snapshot(snapshot.Options{})
 		f := fiberIn(s, "native")
@@ -360,7 +360,7 @@ func TestGoroutineHolds(t *testing.T) {
 			}()
 			<-locked
 			end := inBackground(rt, func(ctx context.Context, _ *coir.Nursery) error { return mutex.Lock(ctx) })
-			untilWaiting(t, rt, "main")
+			untilMainWaits(t, rt)
 			o := objectIn(rt.Snapshot(snapshot.Options{}), "mutex")
 			if len(o.Holders) != 1 || o.Holders[0] < snapshot.FirstGoroutine {
 				t.Errorf("the holders of the mutex are %v, want the goroutine", o.Holders)
@@ -400,7 +400,7 @@ func TestSnapshotHasTheStackOfAGoroutineThatHolds(t *testing.T) {
 		t.Error("it is locked twice")
 	}
 	end := inBackground(rt, func(ctx context.Context, _ *coir.Nursery) error { return mutex.Lock(ctx) })
-	untilWaiting(t, rt, "main")
+	untilMainWaits(t, rt)
 	if s := rt.Snapshot(snapshot.Options{}); len(s.Outside) > 0 {
 		t.Errorf("without stacks there are %+v", s.Outside)
 	}
