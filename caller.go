@@ -194,10 +194,19 @@ func (c *caller) ended() *ending {
 //go:norace
 func (c *caller) refused() *ending {
 	e := c.ended()
-	if e != nil && c.f != nil && c.f.simulated {
-		c.f.tell(outcomeOf(e.reason()), -1)
+	if e != nil {
+		c.tellRefused(e)
 	}
 	return e
+}
+
+// tellRefused tells the policy that an operation returns without doing anything, because of e.
+//
+//go:norace
+func (c *caller) tellRefused(e *ending) {
+	if c.f != nil && c.f.simulated {
+		c.f.tell(outcomeOf(e.reason()), -1)
+	}
 }
 
 // cancelled returns how the caller's context ended. It is called after a wait that ended with reason Cancelled.

@@ -41,6 +41,8 @@ type Cond struct {
 	mu      xatomic.Mutex
 	waiters wait.Queue
 	woken   wait.Queue     // claimed waiters that are asleep; Unlock readies them
+	away    int            // waiters that look at their contexts, and have not been signalled: see whileAway
+	called  int            // the same, and have been signalled
 	changes xatomic.Uint64 // number of calls of Signal and Broadcast
 	what    *policy.Verb   // describes a wait, if Describe was called
 }
@@ -102,20 +104,20 @@ func (c *Cond) Unlock() {
 // ctx's error and has not used up a Signal. The caller must hold the lock. When Wait returns, the caller must check its
 // condition again, because another fiber may have changed it.
 func (c *Cond) Wait(ctx context.Context) error {
-	err := c.wait(ctx)
-	c.mu.Lock()
-	return err
-}
-
-// wait is like Wait, but returns without the lock.
-//
-//go:norace
-func (c *Cond) wait(ctx context.Context) error {
 	_ = c.name // panics here if the Cond is nil, before synchronisation is hidden
 	f, sc := ownFiber(ctx)
 	if f == nil {
 		return c.waitAny(ctx)
 	}
+	err := c.wait(f, sc)
+	c.mu.Lock()
+	return err
+}
+
+// wait implements Wait for a fiber under a scope of its own. It returns without the lock.
+//
+//go:norace
+func (c *Cond) wait(f *Fiber, sc *scope) error {
 	race.Disable()
 	r := c.begin(f, sc)
 	if r == park.None {
@@ -140,18 +142,16 @@ func (c *Cond) wait(ctx context.Context) error {
 	return nil
 }
 
-// begin starts a wait of f under sc, and unlocks c. It returns None if f must park. It does not call sc.done with the
-// lock held: that may cancel sc, which calls functions that lock c.
+// begin starts a wait of f under sc, and unlocks c. It returns None if f must park.
 //
 //go:noinline
 //go:norace
 func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
 	if sc.ends() {
-		c.unlock(nil)
-		if sc.done() {
-			return park.Cancelled
+		if r := c.checkEnd(sc); r != park.None {
+			c.unlock(nil)
+			return r
 		}
-		return park.Data // as if signalled: the caller checks its condition again
 	}
 	t := f.arm(sc, (*toSignal)(c))
 	c.waiters.Push(f.task.Kit().Event(), &f.task.Parker, t)
@@ -163,25 +163,47 @@ func (c *Cond) begin(f *Fiber, sc *scope) park.Reason {
 	return park.Cancelled
 }
 
-// waitAny implements wait for all other callers. If fibers used it too, the cond comparison in bench/ratios would take
+// checkEnd checks whether sc has ended. It returns None if it has not, and the caller has not been signalled meanwhile.
+//
+//go:noinline
+//go:norace
+func (c *Cond) checkEnd(sc *scope) park.Reason {
+	ended := false
+	race.EnterUser()
+	signalled := c.whileAway(func() bool {
+		race.Disable()
+		ended = sc.done()
+		race.Enable()
+		return ended
+	})
+	race.LeaveUser()
+	switch {
+	case signalled:
+		return park.Data
+	case ended:
+		return park.Cancelled
+	}
+	return park.None
+}
+
+// waitAny implements Wait for all other callers. If fibers used it too, the cond comparison in bench/ratios would take
 // 1.29 times as long.
 //
 //go:noinline
 //go:norace
 func (c *Cond) waitAny(ctx context.Context) error {
-	by := resolve(ctx)
-	race.Disable()
-	ends := by.sc != nil && by.sc.ends()
-	race.Enable()
-	if ends { // see begin
-		c.release()
-		if e := by.refused(); e != nil {
-			return e.op
-		}
+	var by caller
+	var e *ending
+	signalled := c.whileAway(func() bool {
+		by = resolve(ctx)
+		e = by.ended()
+		return e != nil
+	})
+	if signalled {
 		return nil
 	}
-	if e := by.refused(); e != nil {
-		c.release()
+	if e != nil {
+		by.tellRefused(e)
 		return e.op
 	}
 	race.Disable()
@@ -190,6 +212,7 @@ func (c *Cond) waitAny(ctx context.Context) error {
 	x := w.kit.Event()
 	c.waiters.Push(x, w.p, t)
 	c.unlock(by.f)
+	defer c.mu.Lock() // also if a method of ctx panics
 	r := by.await(&w, t, never)
 	if r != park.Data {
 		c.withdraw(x)
@@ -200,6 +223,43 @@ func (c *Cond) waitAny(ctx context.Context) error {
 		return by.cancelled().op
 	}
 	return nil
+}
+
+// whileAway calls check, which looks at the context of a waiter that is about to wait, without the lock, and locks c
+// again. With the lock, check could wait for ever: it may cancel a scope and so call functions that lock c. It may also
+// call methods of the context, which may panic or exit.
+//
+// Meanwhile Signal, Broadcast and Len count the caller as a waiter. Signal chooses it only if no other waits, and not
+// by name: if several are away, the first one to come back takes the signal. check reports whether the context has
+// ended. Then the caller takes a signal only if it has to.
+func (c *Cond) whileAway(check func() (ended bool)) (signalled bool) {
+	c.away++
+	c.release()
+	ended, returned := true, false
+	defer func() {
+		c.mu.Lock()
+		if c.called == 0 || ended && c.away > 0 {
+			c.away--
+			return
+		}
+		c.called--
+		if signalled = returned; !returned {
+			c.Signal() // in place of the one that this waiter had to take
+		}
+	}()
+	ended = check()
+	returned = true
+	return false
+}
+
+// callAway signals up to most waiters that are away, and returns their number.
+//
+//go:norace
+func (c *Cond) callAway(most int) int {
+	n := min(c.away, most)
+	c.away -= n
+	c.called += n
+	return n
 }
 
 // release is Unlock without announcing a step to the policy.
@@ -238,14 +298,14 @@ func (c *Cond) unlock(f *Fiber) {
 func (c *Cond) Signal() bool {
 	c.changes.Add(1)
 	if c.waiters.Empty() {
-		return false
+		return c.callAway(1) > 0
 	}
 	race.Disable()
 	defer race.Enable()
 	for {
 		x := c.waiters.Shift()
 		if x == nil {
-			return false
+			return c.callAway(1) > 0
 		}
 		if won, asleep := x.Claim(park.Data); won {
 			if asleep != nil {
@@ -261,12 +321,13 @@ func (c *Cond) Signal() bool {
 //go:norace
 func (c *Cond) Broadcast() int {
 	c.changes.Add(1)
+	n := c.callAway(c.away)
 	if c.waiters.Empty() {
-		return 0
+		return n
 	}
 	race.Disable()
 	defer race.Enable()
-	return claimAll(&c.waiters, &c.woken)
+	return n + claimAll(&c.waiters, &c.woken)
 }
 
 // WaitCase returns a case that happens when Signal or Broadcast is called after WaitCase. Call WaitCase with the lock
@@ -292,7 +353,7 @@ func (c *Cond) WaitCase() Case {
 // lock.
 //
 //go:norace
-func (c *Cond) Len() int { return c.waiters.Len() }
+func (c *Cond) Len() int { return c.waiters.Len() + c.away }
 
 // String returns a short description of c: its name, or its number if it has none, and how many waiters it has. The
 // caller must not hold the lock.
@@ -302,7 +363,7 @@ func (c *Cond) String() string {
 	_ = c.name // panics here if the Cond is nil, before synchronisation is hidden
 	race.Disable()
 	c.mu.Lock()
-	n := c.waiters.Len()
+	n := c.Len()
 	c.mu.Unlock()
 	race.Enable()
 	return "coir.Cond(" + c.title() + ", " + strconv.Itoa(n) + " waiting)"

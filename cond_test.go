@@ -3,9 +3,13 @@ package coir_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/coir-go/coir"
 	"github.com/coir-go/coir/internal/invariant"
@@ -284,24 +288,184 @@ func (l locker) Ended(error) {
 	l.Unlock()
 }
 
-// A Watcher may lock a Cond whose waiters wait under the same context: Wait does not call it with the lock held.
+// A Watcher may lock a Cond whose waiters wait under the same context, or one derived from it: Wait does not call it
+// with the lock held.
 func TestCondWithAWatcherThatLocksIt(t *testing.T) {
-	for range 200 {
-		ctx, cancel := context.WithCancel(t.Context())
-		c := coir.NewCond()
-		err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-			var w coir.Watch
-			if err := w.Start(ctx, locker{c}); err != nil {
-				return err
+	type key struct{}
+	for name, derive := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"itself":             func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+		"coir.WithCancel":    coir.WithCancel,
+		"context.WithCancel": context.WithCancel,
+		"context.WithTimeout": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Hour)
+		},
+		"context.WithValue": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithValue(ctx, key{}, 1), func() {}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 200 {
+				ctx, cancel := context.WithCancel(t.Context())
+				c := coir.NewCond()
+				err := coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
+					var w coir.Watch
+					if err := w.Start(ctx, locker{c}); err != nil {
+						return err
+					}
+					defer w.Stop()
+					in, stop := derive(ctx)
+					defer stop()
+					c.Lock()
+					defer c.Unlock()
+					cancel()
+					return c.Wait(in)
+				})
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
 			}
-			defer w.Stop()
+		})
+	}
+}
+
+// ownContext is a context with a Done channel and an Err of its own. Package context starts no goroutine for it.
+type ownContext struct {
+	context.Context
+	done chan struct{}
+	err  func() error
+}
+
+func (c *ownContext) Done() <-chan struct{}        { return c.done }
+func (c *ownContext) Err() error                   { return c.err() }
+func (c *ownContext) AfterFunc(func()) func() bool { return func() bool { return true } }
+func (c *ownContext) Deadline() (time.Time, bool)  { return time.Time{}, false }
+func (c *ownContext) ended() (closed bool) {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// If a method of the context panics or exits, the lock is held, so the caller's deferred Unlock finds it so.
+func TestCondIsLockedAfterAPanic(t *testing.T) {
+	for name, leave := range map[string]func(){"panic": func() { panic("broken") }, "Goexit": runtime.Goexit} {
+		for _, inFiber := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, inFiber), func(t *testing.T) {
+				c := coir.NewCond()
+				outer := &ownContext{Context: context.Background(), done: make(chan struct{})}
+				outer.err = func() error {
+					if outer.ended() {
+						leave()
+					}
+					return nil
+				}
+				wait := func(context.Context, *coir.Nursery) error {
+					in, stop := coir.WithCancel(outer)
+					_ = stop
+					defer func() { _ = recover() }()
+					c.Lock()
+					defer c.Unlock()
+					close(outer.done)
+					return c.Wait(in)
+				}
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					if inFiber {
+						_ = coir.Run(context.Background(), wait)
+					} else {
+						_ = wait(nil, nil)
+					}
+				}()
+				<-ended
+				if !c.TryLock() || c.Len() != 0 {
+					t.Errorf("the lock is held, or somebody waits: %v", c.Len())
+				}
+			})
+		}
+	}
+}
+
+// A fiber waits in a scope inside a context that has not ended, although it has the values of a scope that has.
+func TestCondInADetachedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := coir.NewCond()
+	_ = coir.Run(ctx, func(ctx context.Context, _ *coir.Nursery) error {
+		outer := &ownContext{Context: ctx, done: make(chan struct{}), err: func() error { return nil }}
+		in, stop := coir.WithCancel(outer)
+		defer stop()
+		cancel()
+		var signalled sync.WaitGroup
+		defer signalled.Wait()
+		signalled.Go(func() {
+			for n := 0; n == 0; runtime.Gosched() {
+				c.Lock()
+				n = c.Broadcast()
+				c.Unlock()
+			}
+		})
+		c.Lock()
+		defer c.Unlock()
+		if err := c.Wait(in); err != nil {
+			t.Error(err)
+		}
+		return nil
+	})
+}
+
+// Signal and Len count a waiter that looks at its context, and its signal is not lost if the context has ended, or if a
+// method of it panics.
+func TestCondSignalsAWaiterThatIsAway(t *testing.T) {
+	for _, how := range []string{"waits", "ended", "panics"} {
+		t.Run(how, func(t *testing.T) {
+			c := coir.NewCond()
+			other := make(chan error, 1)
+			ctx := &ownContext{Context: context.Background(), done: make(chan struct{})}
+			asked := false
+			ctx.err = func() error {
+				if asked { // context.Cause asks again
+					return context.Canceled
+				}
+				asked = true
+				c.Lock()
+				if n := c.Len(); n != 1 || !c.Signal() || c.Len() != 0 || c.Signal() {
+					t.Errorf("%d wait, then %d", n, c.Len())
+				}
+				c.Unlock()
+				switch how {
+				case "ended":
+					return context.Canceled
+				case "panics":
+					go func() {
+						c.Lock()
+						other <- c.Wait(context.Background())
+						c.Unlock()
+					}()
+					for !strings.Contains(c.String(), ", 1 waiting") {
+						runtime.Gosched()
+					}
+					panic("broken")
+				}
+				return nil
+			}
+			defer func() {
+				_ = recover()
+				if how == "panics" {
+					if err := <-other; err != nil {
+						t.Error(err)
+					}
+				}
+				if !c.TryLock() || c.Len() != 0 || c.Broadcast() != 0 {
+					t.Error("the lock is held, or somebody waits")
+				}
+			}()
 			c.Lock()
 			defer c.Unlock()
-			cancel()
-			return c.Wait(ctx)
+			if err := c.Wait(ctx); err != nil {
+				t.Error(err)
+			}
 		})
-		if !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
 	}
 }
