@@ -25,7 +25,7 @@ type graceScope struct {
 // WithGrace returns a scope that has the values of ctx, and ends d after ctx has ended. Operations under it then return
 // an error that is [ErrTimeout]. It is for work that has been accepted and must be finished after a cancellation, such
 // as a signal, but not for ever. While ctx has not ended, the work may take any time. If ctx has ended already, d
-// begins now. Call cancel when the scope is no longer needed.
+// begins now. If d is not positive, the scope ends when ctx does. Call cancel when the scope is no longer needed.
 //
 //	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 //	defer stop()
@@ -44,10 +44,14 @@ func WithGrace(ctx context.Context, d time.Duration) (context.Context, context.C
 	return &g.scopeContext, g.cancel
 }
 
-// Ended implements Watcher.
+// Ended implements Watcher. It is called while synchronisation is visible: see callEnded.
 //
 //go:norace
 func (g *graceScope) Ended(error) {
+	if g.d == 0 {
+		g.expire() // a timer would be late
+		return
+	}
 	sc := (*scope)(&g.scopeContext)
 	clk := sc.rt.s.Clock()
 	race.Release(unsafe.Pointer(&g.timer)) // for Expire

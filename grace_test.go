@@ -77,11 +77,81 @@ func TestGraceIsCancelled(t *testing.T) {
 		stop()
 		work, cancel := coir.WithGrace(gone, -time.Second)
 		defer cancel()
-		time.Sleep(time.Millisecond)
 		if !errors.Is(work.Err(), context.DeadlineExceeded) {
 			t.Errorf("a grace below 0: %v", work.Err())
 		}
 	})
+}
+
+// Without a grace, the scope ends in the call that ends the context, or at once if the context has ended.
+func TestGraceOfNothing(t *testing.T) {
+	for _, d := range []time.Duration{0, -time.Second} {
+		ctx, end := coir.WithCancel(t.Context())
+		early, cancelEarly := coir.WithGrace(ctx, d)
+		var told calls
+		var w coir.Watch
+		stop := context.AfterFunc(early, func() {})
+		if err := w.Start(early, &told); err != nil {
+			t.Errorf("d = %v, before the end: %v", d, err)
+		}
+		end()
+		late, cancelLate := coir.WithGrace(ctx, d)
+		for name, work := range map[string]context.Context{"early": early, "late": late} {
+			select {
+			case <-work.Done():
+			default:
+				t.Errorf("d = %v, %s: the scope is not done", d, name)
+			}
+			if err := coir.Ended(work); !errors.Is(err, coir.ErrTimeout) || work.Err() != context.DeadlineExceeded {
+				t.Errorf("d = %v, %s: %v, %v", d, name, err, work.Err())
+			}
+		}
+		if told.n.Load() != 1 || !errors.Is(told.err, coir.ErrTimeout) || stop() {
+			t.Errorf("d = %v: the watch got %d calls, with %v", d, told.n.Load(), told.err)
+		}
+		cancelEarly()
+		cancelLate()
+		if err := coir.Ended(early); !errors.Is(err, coir.ErrTimeout) {
+			t.Errorf("d = %v, after the cancel function: %v", d, err)
+		}
+	}
+}
+
+// Under sim, a scope without a grace needs no time to end: a fiber that only yields sees the end.
+func TestGraceOfNothingInASimulation(t *testing.T) {
+	for _, kind := range []string{"ended", "scope", "standard"} {
+		t.Run(kind, func(t *testing.T) {
+			res := sim.Explore(func(ctx context.Context, s *sim.Sim) {
+				_ = coir.Run(coir.Shield(ctx), func(ctx context.Context, n *coir.Nursery) error {
+					in, end := coir.WithCancel(ctx)
+					if kind == "standard" {
+						in, end = context.WithCancel(ctx)
+					}
+					if kind == "ended" {
+						end()
+					}
+					work, cancel := coir.WithGrace(in, 0)
+					defer cancel()
+					waiter := n.Go("waiter", func(context.Context) error {
+						if err := coir.WaitCancel(work); !errors.Is(err, coir.ErrTimeout) {
+							s.Errorf("%v", err)
+						}
+						return nil
+					})
+					end()
+					for coir.Yield(work) == nil {
+						if kind != "standard" {
+							s.Errorf("the context has ended, and the scope has not")
+						}
+					}
+					return waiter.Wait(ctx)
+				})
+			}, sim.WithSchedules(undersim()))
+			if res.Failure != nil {
+				t.Fatal(res.Failure)
+			}
+		})
+	}
 }
 
 // The end of the context, the end of the grace and calls of the cancel function meet in any order, and leave no timer.
