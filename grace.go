@@ -27,6 +27,9 @@ type graceScope struct {
 // as a signal, but not for ever. While ctx has not ended, the work may take any time. If ctx has ended already, d
 // begins now. If d is not positive, the scope ends when ctx does. Call cancel when the scope is no longer needed.
 //
+// The scope has no deadline, because a deadline must not change when the grace begins. So operations that fail early if
+// the deadline comes first, such as [Timer.Wait] and Retry of package pace, wait under this scope until it ends.
+//
 //	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 //	defer stop()
 //	work, cancel := coir.WithGrace(ctx, 10*time.Second) // ends 10 s after the signal
