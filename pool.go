@@ -249,8 +249,9 @@ func (p *Pool[T]) show(o *snapshot.Object) {
 }
 
 // Close closes the pool. Waiting and later calls of Get return an error that is [ErrClosed]. The pool discards idle
-// values now, and lent values when they are given back. Every value is passed to [OnUndelivered], even if the handler
-// panics for one of them. Close reports whether this call closed the pool.
+// values now, and lent values when they are given back. A Get that is creating a value when Close is called may still
+// return it, and that value is lent. Every value is passed to [OnUndelivered], even if the handler panics for one of
+// them. Close reports whether this call closed the pool.
 func (p *Pool[T]) Close() bool {
 	if !p.permits.Abort(nil) {
 		return false
