@@ -7,9 +7,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coir-go/coir"
+	"github.com/coir-go/coir/stream"
 )
+
+// A cancel in a function that the program has passed to the library is not shown as the library's call of the function.
+func TestSiteOfACancel(t *testing.T) {
+	f := found(t, KindError, func(ctx context.Context, s *Sim) {
+		_ = stream.ForEach(ctx, stream.FromSlice([]int{1}), func(ctx context.Context, _ int) error {
+			ctx, cancel := coir.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return coir.Sleep(ctx, time.Millisecond)
+		})
+		s.Errorf("end")
+	})
+	if at := f.sites[1]; len(f.sites) != 2 || at.call != "" || !strings.HasSuffix(at.file, "sites_test.go") {
+		t.Errorf("the cancel is at %v of %d", at, len(f.sites))
+	}
+}
 
 // The lines are those of the reported run, and each step has its own.
 func TestSitesOfOperations(t *testing.T) {

@@ -102,7 +102,8 @@ func (r *recorder) site() (at site) {
 func here() (at site) {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	named := false // whether the function of the library that the program called is known
+	named := false   // whether the function of the library that the program called is known
+	cancels := false // it is the function that cancels a scope, which has no name
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
@@ -110,13 +111,14 @@ func here() (at site) {
 		case f.Function == "":
 		case ours(f.Function, f.File):
 			at.sleeps = at.sleeps || at.file == "" && f.Function == library+".Sleep"
+			cancels = cancels || f.Function == library+".(*scope).announceCancel"
 			call, ok := callOf(f.Function, f.File)
 			if ok {
 				at.call = call
 			}
 			if at.file == "" { // only frames of the library so far
 				at.path = (at.path ^ uint64(f.PC)) * fnvPrime
-				named = ok
+				named = ok || cancels
 			} else if call != "" {
 				return at
 			}
