@@ -235,7 +235,7 @@ func tokenNow(t *testing.T, old string, fn func(context.Context, *Sim), opts ...
 	set := settle(opts)
 	w := newWorld(r.mode, set.limit)
 	w.quit, w.options = set.quit, set.replayed()
-	w.runInFiber(func(ctx context.Context) {
+	left := w.runInFiber(func(ctx context.Context) {
 		w.script = &search.Script{Ways: r.script}
 		s := &Sim{w: w, faults: planFaults(set.faults)}
 		s.faults.asks = true
@@ -243,6 +243,9 @@ func tokenNow(t *testing.T, old string, fn func(context.Context, *Sim), opts ...
 			token = encode(r.mode, r.script, f.hash, f.hashes)
 		}
 	})
+	if left != nil {
+		t.Fatal(left)
+	}
 	return token
 }
 
