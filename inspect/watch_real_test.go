@@ -219,7 +219,7 @@ func TestWatchLogsAShortDeadlock(t *testing.T) {
 // A lock is held for a minute, and clients that wait for it give up, so that no wait is in the snapshots of two looks,
 // or none is a long one.
 func TestWatchLogsAHeldLockWhoseWaitsTimeOut(t *testing.T) {
-	const fiber = `holder, which holds it \(in each snapshot for \d+s\), waits for time to pass`
+	const fiber = `holder, which holds it \(in each snapshot for [\d.]+s\), waits for time to pass`
 	for _, test := range []struct {
 		holder          string
 		interval, limit time.Duration
