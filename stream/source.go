@@ -191,10 +191,15 @@ func Ticks(period time.Duration) Stream[int] {
 
 // Lines returns a stream of the lines of a reader, without their line ends. If a line is longer than 1 MiB, the stream
 // fails with an error that matches [bufio.ErrTooLong]. Lines reads up to 64 KiB at a time, or more if a line is longer,
-// in [coir.Blocking], and only when it has passed on all lines of the previous read. The end of ctx does not interrupt
-// a read: close the reader to do that. A reader can be read only once, and so can the stream.
+// in [coir.Blocking], and only when it has passed on all lines of the previous read. A reader can be read only once,
+// and so can the stream.
 //
 //	Lines(os.Stdin)   "a"-"b"-|
+//
+// The end of ctx does not interrupt a read: close the reader to do that. But Close does not interrupt a read of
+// os.Stdin. If the program must stop although nothing comes, open the same input once more, and close that:
+//
+//	in, err := os.Open("/dev/stdin")
 func Lines(r io.Reader) Stream[string] {
 	return source("Lines", func(ctx context.Context, d *demand, push func([]string) bool) error {
 		var (
