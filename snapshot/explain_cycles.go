@@ -33,7 +33,7 @@ type rule int
 
 const (
 	hard    rule = iota // only waits that are certainly stuck
-	limited             // also waits that a limit or a cancel may end
+	limited             // also waits that a limit or a cancel may end, and waits for pools
 	soft                // also waits for channels, pools and semaphores, but none that a limit or a cancel may end
 	loose               // also those: the waits of both limited and soft
 )
@@ -46,7 +46,9 @@ func (r rule) fits(p *pair, f *both) bool {
 	switch r {
 	case hard:
 		return !f.mayPass()
-	case limited, loose:
+	case limited:
+		return p.gap >= leastGap || p.old(f) // a limit of less than leastWait may end each of the waits
+	case loose:
 		return p.old(f)
 	}
 	return !f.mayPass() && p.old(f)
@@ -196,7 +198,7 @@ func (g *graph) enders(f *both, w Wait) (ids []uint64, ok bool) {
 	case WaitEnd:
 		return g.only(w.Fiber)
 	case WaitSend, WaitRecv:
-		if g.rule < soft {
+		if g.rule < soft && (g.rule != limited || !g.isPool(w.Object)) {
 			return nil, false
 		}
 	}

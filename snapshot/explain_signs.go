@@ -372,12 +372,14 @@ func (o *thing) troubled(p *pair) bool {
 		p.since(o.TroubleSince).d >= leastTrouble
 }
 
-// findChannelFull reports full channels from which nothing is received. It omits channels whose receiver has ended,
-// channels with trouble, and channels whose senders are all in deadlocks, because these were reported already.
+// findChannelFull reports full channels from which nothing is received, and channels of capacity 0 from which nothing
+// has ever been received. It omits channels whose receiver has ended, channels with trouble, and channels whose senders
+// are all in deadlocks, because these were reported already.
 func (p *pair) findChannelFull() {
 	gone := p.reported(ProblemReceiverGone, ProblemTrouble)
 	full := func(o *thing) bool {
-		return o.Cap > 0 && o.Len == o.Cap && o.before.Len == o.before.Cap && o.Received == o.before.Received &&
+		unused := o.Kind == channel && o.Cap == 0 && o.Received == 0 // otherwise a sender may often wait for long
+		return (o.Cap > 0 || unused) && o.Len == o.Cap && o.before.Len == o.before.Cap && o.Received == o.before.Received &&
 			!gone[o.ID] && !o.Oldest.IsZero() && (p.since(o.Oldest).d >= leastFull || p.stands(o))
 	}
 	if p.gap < leastGap {
@@ -387,8 +389,12 @@ func (p *pair) findChannelFull() {
 		if !p.isNews(o) {
 			continue
 		}
-		text := fmt.Sprintf("%s %s to send to %s (full, %d of %d)%s%s", p.who(o.waiters),
-			pick(o.waiters, "waits", "wait"), o.name(), o.Len, o.Cap, p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
+		holds := fmt.Sprintf("full, %d of %d", o.Len, o.Cap)
+		if o.Cap == 0 {
+			holds = "of capacity 0"
+		}
+		text := fmt.Sprintf("%s %s to send to %s (%s)%s%s", p.who(o.waiters), pick(o.waiters, "waits", "wait"), o.name(),
+			holds, p.line(o.waiters), p.lasts(o.Oldest, o.waiters))
 		who, receivers := p.receivers(o)
 		if !strings.HasPrefix(who, "nothing") {
 			text += p.stood(o, "received")

@@ -471,6 +471,13 @@ func TestLikelyCyclesAreExplained(t *testing.T) {
 	testExplain(t, []explainTest{
 		{"with a limit", crossed, edit(func(s *Snapshot) { s.Fibers[1].Until = noon.Add(4 * time.Second) }), []string{
 			likelyText + ", until a wait ends by itself in 4s"}},
+		{"with a limit, young", crossed, func(earlier, later *Snapshot) {
+			earlier.Taken = ago(100 * time.Millisecond)
+			for _, s := range []*Snapshot{earlier, later} {
+				s.Fibers[0].Since, s.Fibers[1].Since = ago(time.Second/2), ago(time.Second/2)
+				s.Fibers[1].Until = noon.Add(time.Second / 2)
+			}
+		}, []string{strings.Replace(likelyText, "3.1s", "500ms", 1) + ", until a wait ends by itself in 500ms"}},
 		{"with a limit in the earlier", crossed, func(earlier, _ *Snapshot) { earlier.Fibers[1].Until = noon }, []string{
 			likelyText + ", until a wait ends by itself"}},
 		{"with a deadline around", crossed, edit(func(s *Snapshot) {
@@ -558,6 +565,16 @@ func TestLikelyCyclesAreExplained(t *testing.T) {
 		}, nil, []string{"deadlock: watcher waits to receive from changes, and was itself the last to send to it: likely a " +
 			"deadlock, for 3.1s"}},
 		{"a lock and a pool", borrowed, nil, []string{borrowedText}},
+		{"a lock and a pool, young, with a limit", borrowed, func(earlier, later *Snapshot) {
+			earlier.Taken = ago(100 * time.Millisecond)
+			for _, s := range []*Snapshot{earlier, later} {
+				s.Objects[0].Oldest = ago(time.Second / 2)
+				for i := range 4 {
+					s.Fibers[i].Since, s.Fibers[i].Until = ago(time.Second/2), noon.Add(time.Second/2)
+				}
+			}
+		}, []string{strings.Replace(strings.ReplaceAll(borrowedText, "3.1s", "500ms"), "500ms", "500ms, until a wait ends by "+
+			"itself in 500ms", 1)}},
 		{"a lock and a pool with one value", borrowed, edit(func(s *Snapshot) {
 			o := &s.Objects[0]
 			o.Len, o.Cap, o.Holders = 1, 1, []uint64{2}
@@ -839,7 +856,13 @@ func TestFullChannelsAreExplained(t *testing.T) {
 		{"a channel that is full, not for long", full,
 			edit(func(s *Snapshot) { s.Objects[0].Oldest = ago(4 * time.Second) }), nil},
 		{"a channel that is full, another wait", full, func(_, later *Snapshot) { later.Fibers[0].Waits++ }, nil},
-		{"a channel without a buffer", full, edit(func(s *Snapshot) { s.Objects[0].Len, s.Objects[0].Cap = 0, 0 }), nil},
+		{"a channel without a buffer", full, edit(func(s *Snapshot) {
+			s.Objects[0].Len, s.Objects[0].Cap, s.Objects[0].Received = 0, 0, 1
+		}), nil},
+		{"a channel without a buffer, never used", full, edit(func(s *Snapshot) {
+			s.Objects[0] = Object{ID: 11, Kind: "channel", Name: "orders", Senders: 1, Oldest: s.Objects[0].Oldest}
+		}), []string{"channel-full: producer waits to send to orders (of capacity 0) for 12s; nothing has ever been received " +
+			"from it"}},
 		{"a channel that is full, of coir", full, edit(func(s *Snapshot) { s.Fibers[0].System = true }), nil},
 
 		{"a channel that is full, and who holds what its receiver waits for", audited, edit(func(s *Snapshot) {

@@ -41,17 +41,25 @@ func (o *Object) contention() (kind WaitKind, n int) {
 }
 
 // NoProblem returns a sentence for people to whom [Explain] has nothing to say. If fibers have waited for 10 s or more
-// for a lock, a pool or a semaphore, or to send, it names the oldest of these waits. Like the text of an explanation,
+// for a lock, a pool or a semaphore, or to send, it names the oldest of these waits. It also names the object for which
+// the most waits have been given up: if time limits end all waits, none is ever old. Like the text of an explanation,
 // it is safe for a terminal.
 func NoProblem(s *Snapshot) string {
-	const none = "No problem found."
-	var o *Object
+	none := "No problem found."
+	var o, left *Object
 	for i := range s.Objects {
 		x := &s.Objects[i]
+		if x.GaveUp > 0 && (left == nil || x.GaveUp > left.GaveUp) {
+			left = x
+		}
 		if x.Contended() && !x.Oldest.IsZero() && s.Taken.Sub(x.Oldest) >= leastIdle &&
 			(o == nil || x.Oldest.Before(o.Oldest)) {
 			o = x
 		}
+	}
+	if left != nil {
+		none += fmt.Sprintf(" So far, %s for %s ended without it, by a time limit or a cancel.",
+			count(int(left.GaveUp), "wait"), left.name())
 	}
 	if o == nil {
 		return none

@@ -19,6 +19,8 @@ func TestNoProblemNamesTheOldestWait(t *testing.T) {
 			none + " The oldest wait: 2 fibers have waited up to 10s to acquire limit."},
 		{"a lock", locked, func(s *Snapshot) { s.Objects[0].Oldest = ago(time.Minute) },
 			none + " The oldest wait: 1 fiber has waited up to 1m to lock mu."},
+		{"a lock whose waits time out", locked, func(s *Snapshot) { s.Objects[0].GaveUp = 117 },
+			none + " So far, 117 waits for mu ended without it, by a time limit or a cancel."},
 		{"a send", full, func(s *Snapshot) { s.Objects[0].Senders, s.Fibers[0] = 1, goroutine(34, send(11)) },
 			none + " The oldest wait: 1 goroutine has waited up to 12s to send to something."},
 		{"a receive", Snapshot{
