@@ -30,6 +30,7 @@ type writer struct {
 	leaks   map[string]string // by package and go statement: the first test whose report names the statement
 
 	failedBuilds map[string]bool // packages whose events have been printed
+	tests        int             // tests in the packages that are finished
 
 	suites  *suites
 	shrinks *shrinks        // may be nil
@@ -203,9 +204,13 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		}
 	}
 	n := totalsOf(results)
-	verdict := "ok  "
-	if n.fails() {
-		verdict = "FAIL"
+	w.tests += len(results)
+	verdict, action := "ok  ", "pass"
+	switch {
+	case n.fails():
+		verdict, action = "FAIL", "fail"
+	case w.o.replay != "" && len(results) == 0: // a replay that runs nothing shows nothing
+		verdict, action = "?   ", "skip"
 	}
 	w.suites.finished(p, verdict, took)
 	if n.missing > 0 {
@@ -238,7 +243,6 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	}
 	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, n.text(w.within(), took))
 	if w.o.json {
-		action := map[bool]string{false: "pass", true: "fail"}[n.fails()]
 		w.event(events.Event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
 	}
 	return n.fails()
