@@ -73,6 +73,24 @@ func TestSlowNote(t *testing.T) {
 	}
 }
 
+// The note about tests with few schedules begins with the test whose command it has.
+func TestFewNote(t *testing.T) {
+	w := newWriter(io.Discard, &options{budget: time.Second, schedules: 10000, strategy: strategies[0].name})
+	var results []*result
+	for i, n := range []int{30, 800, 20, 40, 10, 20} {
+		results = append(results, &result{record: record{tested: &tested{test: "Test" + string(rune('A'+i))}},
+			outcome: coir.VerdictPass, decided: true, timeUp: true, tally: tally{schedules: n}})
+	}
+	const want = "1s was enough for few of 10,000 schedules: TestE (10), TestC (20), TestF (20) and 2 more; " +
+		"to search longer: coir test m -run '^TestE$' -budget 2m"
+	if got := w.fewNote(&pkg{ImportPath: "m"}, append(results, nil)); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := w.fewNote(&pkg{ImportPath: "m"}, results[1:2]); got != "" {
+		t.Errorf("a test with many schedules has the note %q", got)
+	}
+}
+
 // The flags decide about the verdict: -strict about what was not controlled, -replay about what passes.
 func TestVerdicts(t *testing.T) {
 	for _, c := range []struct {

@@ -15,7 +15,6 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/internal/chart"
-	"github.com/coir-go/coir/internal/report"
 )
 
 // writer prints results in the form of go test.
@@ -216,17 +215,6 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 	if n.missing > 0 {
 		w.suites.finished(p, "interrupted", took)
 	}
-	var few []string
-	var fewest *result
-	for _, r := range results {
-		if r == nil || !w.few(r) {
-			continue
-		}
-		few = append(few, fmt.Sprintf("%s (%d)", r.test, r.schedules))
-		if fewest == nil || r.schedules < fewest.schedules {
-			fewest = r
-		}
-	}
 	for _, r := range results {
 		if r == nil || r.outcome != coir.VerdictPass {
 			continue
@@ -235,8 +223,8 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 			w.line(p, "", "note: %s: %s\n", r.test, text)
 		}
 	}
-	if len(few) > 0 {
-		w.line(p, "", "note: %s\n", w.fewText(p, fewest, "few", report.Names(few, 3)))
+	if text := w.fewNote(p, results); text != "" {
+		w.line(p, "", "note: %s\n", text)
 	}
 	if !w.o.atomicPoints() && n.schedules > n.tests && p.usesAtomics() {
 		w.line(p, "", "note: %s\n", atomicsHint)
