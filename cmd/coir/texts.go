@@ -77,8 +77,11 @@ func (w *writer) explored(r *result) string {
 	case r.all > 0:
 		text = fmt.Sprintf("%s, among them all %s%s", text, chart.Grouped(r.all), w.within())
 	}
-	if r.racing > 0 {
+	switch {
+	case r.racing > 0:
 		text += fmt.Sprintf(", and %s as on a slow machine", chart.Grouped(r.racing))
+	case r.noSlow:
+		text += ", none as on a slow machine"
 	}
 	return text
 }

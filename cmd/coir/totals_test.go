@@ -41,6 +41,8 @@ func TestTotals(t *testing.T) {
 		{[]*result{of("TestA", coir.VerdictFail, 1300, failed)}, true, "1 test, 7 schedules, and 1,293 to find a similar one that passes, 2.5 s"},
 		{[]*result{pass("TestA", 800, func(r *result) { r.racing = 200 })}, false,
 			"1 test, 800 schedules, and 200 as on a slow machine, 2.5 s"},
+		{[]*result{pass("TestA", 800, func(r *result) { r.noSlow = true })}, false,
+			"1 test, 800 schedules, 1 not run as on a slow machine (TestA), 2.5 s"},
 		{[]*result{nil}, true, "interrupted, 0 tests, 0 schedules, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds)}, false, "the seeds of 1 fuzz test, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds), pass("TestA", 3)}, false, "1 test, 3 schedules, the seeds of 1 fuzz test, 2.5 s"},
