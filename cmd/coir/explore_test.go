@@ -257,6 +257,24 @@ func TestSlowSchedulesAreCountedApart(t *testing.T) {
 	}
 }
 
+// With a process for each schedule, no schedule is as on a slow machine. The results of tests with timers say so.
+func TestFreshIsNotSlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	got := explored(t, "-v", "-fresh", "-schedules=2", "./testdata/slow")
+	const none = " schedules, none as on a slow machine"
+	for _, test := range []string{"TestTimeout", "TestSleepsToWait", "TestWaits", "TestNoTime"} {
+		if o := got[test]; o.Action != "pass" || strings.Contains(o.Output, none) != (test != "TestNoTime") {
+			t.Errorf("%s:\n%s", test, o.Output)
+		}
+	}
+	const last = ", 3 not run as on a slow machine (TestTimeout, TestSleepsToWait, TestWaits), "
+	if o := got[""]; !strings.Contains(o.Output, last) {
+		t.Errorf("the last line is\n%s", o.Output)
+	}
+}
+
 // If a test passes because its time was up after few schedules, it has a note, unless it has no other schedules.
 func TestFewSchedules(t *testing.T) {
 	if testing.Short() {

@@ -27,6 +27,7 @@ type job struct {
 	seed      uint64
 	faults    int      // the faults that may happen, as bits; 0: none
 	saved     []string // the tokens of earlier failures, which run first
+	before    int      // the schedules that ran before those of the job, in earlier rounds or without faults
 	kept      string   // the file where -for keeps the schedules of the test; empty: none
 }
 
@@ -95,6 +96,7 @@ type process struct {
 	replay    string // the token of the only schedule to run; empty: none
 	only      int    // the number of the only schedule to run, or exploring
 	from      int    // the number of the first schedule to run: other processes have run the earlier ones
+	before    int    // the number of schedules that have run before
 	patience  int    // see the constant patience
 	network   string
 	saved     []string // the tokens of the schedules to run first
@@ -109,7 +111,7 @@ func (j *job) process() process {
 	run, _ := parsePattern(j.options.run) // parse has checked it
 	return process{
 		job: j, strategy: j.options.strategy, schedules: j.schedules, budget: j.budget, replay: j.options.replay,
-		only: exploring, patience: patience, network: j.options.network, saved: j.saved,
+		only: exploring, before: j.before, patience: patience, network: j.options.network, saved: j.saved,
 		pattern: run.narrowed(j.test), timeout: j.options.timeout,
 	}
 }
@@ -147,6 +149,7 @@ func (j *job) foundAgain(token, pattern string) process {
 func (j *job) after(sofar *result) process {
 	proc := j.process()
 	proc.from = max(sofar.next, 0)
+	proc.before = j.before + sofar.schedules + sofar.racing
 	proc.schedules = j.schedules - sofar.schedules - sofar.racing
 	proc.budget = j.budget - sofar.used
 	proc.patience = sofar.patience()

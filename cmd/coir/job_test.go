@@ -129,6 +129,21 @@ func TestSequencesOfProcesses(t *testing.T) {
 	}
 }
 
+// A process knows how many schedules have run before, so that its messages number its schedules as the report does.
+func TestSchedulesBefore(t *testing.T) {
+	j := fakeJob(t, "x.test", "-faults=net")
+	j.before = 7
+	without, with := j.halves()
+	for _, of := range []*job{j, without, with} {
+		if n := of.process().before; n != 7 {
+			t.Errorf("the first process has %d schedules before it", n)
+		}
+	}
+	if n := j.after(&result{tally: tally{schedules: 3, racing: 2}}).before; n != 12 {
+		t.Errorf("the next process has %d schedules before it", n)
+	}
+}
+
 // withSaved writes a token into testdata of the package of a job, and returns the job for that.
 func withSaved(t *testing.T, j *job, token string) *job {
 	t.Helper()

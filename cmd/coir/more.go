@@ -62,6 +62,7 @@ func (r *result) mergeProcesses(before *result) {
 	}
 	r.mergeRounds(before)
 	r.decided = r.decided || before.decided
+	r.noSlow = r.noSlow || before.noSlow
 	r.used += before.used
 	r.trace = traceOf(before.trace, r.trace)
 }
@@ -93,6 +94,7 @@ func (r *result) mergeHalves(without *result) {
 		r.failure.schedule -= without.racing
 	}
 	r.once = cmp.Or(r.once, without.once)
+	r.noSlow = r.noSlow || without.noSlow
 	r.decided, r.timeUp = r.decided || without.decided, r.timeUp || without.timeUp
 	if r.complete = r.complete && without.complete; r.all > 0 && without.all > 0 {
 		r.all += without.all

@@ -140,7 +140,8 @@ func (o *options) table() []flagOfCoir {
 			"explore.Fault; or all. The first half of the schedules has none"},
 		{&o.leaks, "leaks", true, "if false, do not fail a test that leaves goroutines behind; -v shows them"},
 		{&o.strict, "strict", false, "fail a test if some of its schedules are not controlled"},
-		{&o.fresh, "fresh", false, "run each schedule in a process of its own; automatic if a test depends on earlier runs"},
+		{&o.fresh, "fresh", false, "run each schedule in a process of its own, none as on a slow machine; " +
+			"automatic if a test depends on earlier runs"},
 		{&o.total, "for", time.Duration(0), "explore all tests in rounds, for this time `d` in total, and keep the " +
 			"schedules that showed something new for the next run"},
 		{&o.keep, "keep", "", "the directory `dir` where -for keeps schedules (default in the user's cache)"},

@@ -57,6 +57,8 @@ func (d *reader) line(what string) {
 		r.complete, r.trace = d.bool(), d.quoted()
 	case "racing":
 		r.racing = d.int()
+	case "noslow":
+		r.noSlow = true
 	case "time":
 		r.timeUp, r.decided = d.bool(), d.bool()
 	case "outside":

@@ -23,6 +23,7 @@ type result struct {
 	seeds    bool // whether it is a fuzz test, whose seeds were run once
 	printed  bool // whether the user has seen the result
 	failed   bool
+	noSlow   bool // whether it has timers, but was not run as on a slow machine: each schedule had a process of its own
 	busy     bool // whether a schedule was given up because all goroutines never waited at the same moment
 
 	tally

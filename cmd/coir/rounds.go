@@ -149,6 +149,9 @@ func (s *rounds) round(ctx context.Context, n int) {
 			break
 		}
 		j := e.job.inRound(n, left, s.keep)
+		if e.all != nil {
+			j.before = e.all.schedules + e.all.racing
+		}
 		wait.Go(func() {
 			defer func() { <-slots }()
 			begins := time.Now()

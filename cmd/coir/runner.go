@@ -50,6 +50,7 @@ func (x *runner) inHalves(ctx context.Context) *result {
 	if ctx.Err() != nil || with.schedules == 0 || r.outcome != coir.VerdictPass && r.outcome != coir.VerdictNever {
 		return r
 	}
+	with.before += r.schedules
 	x.job = with
 	all := x.test(ctx)
 	if ctx.Err() != nil {
@@ -206,7 +207,7 @@ func (x *runner) run(ctx context.Context, proc process) *result {
 	c.Env = proc.env(x.tool, record)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
-	stop := x.tool.shrinks.follow(record, r.tested, x.job.p.Dir)
+	stop := x.tool.shrinks.follow(record, r.tested, x.job.p.Dir, proc.before)
 	err := runCommand(c)
 	stop()
 	text, readErr := os.ReadFile(record)

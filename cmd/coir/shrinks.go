@@ -53,8 +53,9 @@ func newShrinks(errs io.Writer) *shrinks {
 }
 
 // follow shows the failure of a process while the process shrinks it. name is the name of its record, and of describes
-// its test. The caller calls stop when the process has ended.
-func (s *shrinks) follow(name string, of *tested, dir string) (stop func()) {
+// its test. before is the number of schedules that have run before the process. The caller calls stop when the process
+// has ended.
+func (s *shrinks) follow(name string, of *tested, dir string, before int) (stop func()) {
 	if s == nil {
 		return func() {}
 	}
@@ -80,7 +81,7 @@ func (s *shrinks) follow(name string, of *tested, dir string) (stop func()) {
 					began = st.ModTime()
 				}
 			case time.Since(began) >= slowShrink:
-				now = s.begin(name+foundFile, of, dir, began)
+				now = s.begin(name+foundFile, of, dir, before, began)
 			}
 		}
 	})
@@ -94,7 +95,7 @@ func (s *shrinks) follow(name string, of *tested, dir string) (stop func()) {
 }
 
 // begin prints what has failed, as the file with the failure says.
-func (s *shrinks) begin(file string, of *tested, dir string, began time.Time) *shrink {
+func (s *shrinks) begin(file string, of *tested, dir string, before int, began time.Time) *shrink {
 	now := &shrink{test: of.test, began: began}
 	text, err := os.ReadFile(file)
 	r := &result{record: record{tested: of}}
@@ -102,6 +103,7 @@ func (s *shrinks) begin(file string, of *tested, dir string, began time.Time) *s
 		return now // without a message; the report will say more
 	}
 	now.switches = r.failure.switches
+	r.failure.schedule += before
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clearLine()

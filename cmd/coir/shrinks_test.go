@@ -20,7 +20,7 @@ const aFound = "failure\t\"panic\"\t\"oh no\"\t17\t3\t152\t\"c1.AA\"\ttrue\t0\t0
 // If shrinking a failure takes long, a message says what has failed. A terminal also shows how far shrinking has come,
 // until it ends or something else is printed.
 func TestShrinkingIsShown(t *testing.T) {
-	const message = "coir test: TestPay: panic: oh no, in schedule 17 (seed 3), with 152 switches; shrinking it\n"
+	const message = "coir test: TestPay: panic: oh no, in schedule 97 (seed 3), with 152 switches; shrinking it\n"
 	for _, c := range []struct {
 		name     string
 		found    string
@@ -40,7 +40,7 @@ func TestShrinkingIsShown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var errs bytes.Buffer
 				s := &shrinks{errs: &errs, terminal: c.terminal}
-				stop := s.follow(name, &tested{test: "TestPay"}, "/p")
+				stop := s.follow(name, &tested{test: "TestPay"}, "/p", 80)
 				if c.found != "" {
 					writeAt(t, name+foundFile, c.found)
 				}
@@ -88,7 +88,7 @@ func TestSeveralAreShrunk(t *testing.T) {
 		for i := range 3 {
 			name := filepath.Join(dir, fmt.Sprint(i))
 			writeAt(t, name, aFound)
-			all = append(all, s.begin(name, &tested{test: fmt.Sprint("TestA", i)}, "/p", time.Now()))
+			all = append(all, s.begin(name, &tested{test: fmt.Sprint("TestA", i)}, "/p", 0, time.Now()))
 		}
 		if got := last(); got != "shrinking TestA0: 152 switches, 0 s; an" {
 			t.Errorf("three are shown as %q", got)

@@ -143,7 +143,11 @@ func explore(ctx context.Context, o *options, out, errs io.Writer) (failed bool,
 	case o.total > 0:
 		return tool.exploreFor(ctx, o, packages, w, errs)
 	}
-	return tool.exploreEach(ctx, o, packages, w, errs), nil
+	failed = tool.exploreEach(ctx, o, packages, w, errs)
+	if o.replay != "" && o.list == "" && !failed && w.tests == 0 {
+		return false, fmt.Errorf("nothing was replayed: -run '%s' selects no test that has schedules", o.run)
+	}
+	return failed, nil
 }
 
 // compile builds the tests of a package, for -c. It reports whether they could not be built.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,8 +77,11 @@ func (w *writer) explored(r *result) string {
 	case r.all > 0:
 		text = fmt.Sprintf("%s, among them all %s%s", text, chart.Grouped(r.all), w.within())
 	}
-	if r.racing > 0 {
+	switch {
+	case r.racing > 0:
 		text += fmt.Sprintf(", and %s as on a slow machine", chart.Grouped(r.racing))
+	case r.noSlow:
+		text += ", none as on a slow machine"
 	}
 	return text
 }
@@ -90,6 +95,26 @@ const fewSchedules = 500
 func (w *writer) few(r *result) bool {
 	return r.outcome == coir.VerdictPass && r.timeUp && r.decided && r.schedules < fewSchedules && r.all == 0 &&
 		!r.complete && w.o.total == 0
+}
+
+// fewNote returns the note about the tests of a package with few schedules, or "". Those with the fewest come first,
+// because the command is for the first one only.
+func (w *writer) fewNote(p *pkg, results []*result) string {
+	var few []*result
+	for _, r := range results {
+		if r != nil && w.few(r) {
+			few = append(few, r)
+		}
+	}
+	if few == nil {
+		return ""
+	}
+	slices.SortStableFunc(few, func(a, b *result) int { return cmp.Compare(a.schedules, b.schedules) })
+	var names []string
+	for _, r := range few {
+		names = append(names, fmt.Sprintf("%s (%d)", r.test, r.schedules))
+	}
+	return w.fewText(p, few[0], "few", report.Names(names, 3))
 }
 
 // fewText returns the note about tests with few schedules, of which r is one. many is the number of schedules of r, or

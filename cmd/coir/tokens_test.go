@@ -33,6 +33,34 @@ func TestTheTokensOfTheDocuments(t *testing.T) {
 	}
 }
 
+// A replay that runs no test fails. Packages without the test are no error, if another one has it.
+func TestReplayOfNoTest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	const sends = "func TestSends(t *testing.T) {\n\tc := make(chan int)\n\tc <- 1\n}\n"
+	head := func(name string) string { return "package " + name + "\n\nimport \"testing\"\n\n" }
+	module(t, map[string]string{
+		"a/a_test.go": head("a") + sends, "b/b_test.go": head("b") + "func TestB(*testing.T) {}\n", "c/c.go": "package c\n",
+	})
+	token := explored(t, "-schedules=1", "./a")["TestSends"].Failure.Token
+	const none = "?   \texample.com/m/b\t[no tests to run]\n"
+	const failure = "coir test: nothing was replayed: -run '^TestSends$' selects no test that has schedules\n"
+	for _, c := range []struct {
+		packages string
+		code     int
+		out, err string
+	}{
+		{"./b", 2, none, failure}, {"./c", 2, "?   \texample.com/m/c\t[no test files]\n", failure}, {"./...", 1, none, ""},
+	} {
+		var out, errs bytes.Buffer
+		code := run([]string{"test", "-run=^TestSends$", "-replay=" + token, c.packages}, &out, &errs)
+		if code != c.code || !strings.Contains(out.String(), c.out) || errs.String() != c.err {
+			t.Errorf("%s: exit code %d, want %d:\n%s%s", c.packages, code, c.code, &out, &errs)
+		}
+	}
+}
+
 // README and the guide show lines of the report about a service. Numbers in them depend on the Go release.
 func TestTheReportOfTheService(t *testing.T) {
 	if testing.Short() {

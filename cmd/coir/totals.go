@@ -23,7 +23,7 @@ type totals struct {
 
 	skipped, left, outside, simulated int // tests
 
-	uncontrolled, once, slow []string // the names of tests
+	uncontrolled, once, slow, noSlow []string // the names of tests
 }
 
 // totalsOf counts the results of a package. The result of a test that was interrupted is nil.
@@ -82,6 +82,9 @@ func (n *totals) addPassed(r *result) {
 	if r.slow != nil {
 		n.slow = append(n.slow, r.test)
 	}
+	if r.noSlow && r.racing == 0 {
+		n.noSlow = append(n.noSlow, r.test)
+	}
 }
 
 // fails reports whether the package fails.
@@ -102,6 +105,7 @@ func (n *totals) text(within string, took time.Duration) string {
 		{n.simulated, "explored by sim"},
 		{len(n.once), "failed once, not again in a process of its own (" + report.Names(n.once, 3) + ")"},
 		{len(n.slow), "may fail on a slow machine (" + report.Names(n.slow, 3) + ")"},
+		{len(n.noSlow), "not run as on a slow machine (" + report.Names(n.noSlow, 3) + ")"},
 	} {
 		if of.n > 0 {
 			text += fmt.Sprintf(", %d %s", of.n, of.what)

@@ -41,6 +41,8 @@ func TestTotals(t *testing.T) {
 		{[]*result{of("TestA", coir.VerdictFail, 1300, failed)}, true, "1 test, 7 schedules, and 1,293 to find a similar one that passes, 2.5 s"},
 		{[]*result{pass("TestA", 800, func(r *result) { r.racing = 200 })}, false,
 			"1 test, 800 schedules, and 200 as on a slow machine, 2.5 s"},
+		{[]*result{pass("TestA", 800, func(r *result) { r.noSlow = true })}, false,
+			"1 test, 800 schedules, 1 not run as on a slow machine (TestA), 2.5 s"},
 		{[]*result{nil}, true, "interrupted, 0 tests, 0 schedules, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds)}, false, "the seeds of 1 fuzz test, 2.5 s"},
 		{[]*result{pass("FuzzA", 0, seeds), pass("TestA", 3)}, false, "1 test, 3 schedules, the seeds of 1 fuzz test, 2.5 s"},
@@ -70,6 +72,24 @@ func TestSlowNote(t *testing.T) {
 		if want := "note: " + c.headline + "\nto see how: " + c.want + "\n"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// The note about tests with few schedules begins with the test whose command it has.
+func TestFewNote(t *testing.T) {
+	w := newWriter(io.Discard, &options{budget: time.Second, schedules: 10000, strategy: strategies[0].name})
+	var results []*result
+	for i, n := range []int{30, 800, 20, 40, 10, 20} {
+		results = append(results, &result{record: record{tested: &tested{test: "Test" + string(rune('A'+i))}},
+			outcome: coir.VerdictPass, decided: true, timeUp: true, tally: tally{schedules: n}})
+	}
+	const want = "1s was enough for few of 10,000 schedules: TestE (10), TestC (20), TestF (20) and 2 more; " +
+		"to search longer: coir test m -run '^TestE$' -budget 2m"
+	if got := w.fewNote(&pkg{ImportPath: "m"}, append(results, nil)); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := w.fewNote(&pkg{ImportPath: "m"}, results[1:2]); got != "" {
+		t.Errorf("a test with many schedules has the note %q", got)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
 	"github.com/coir-go/coir/cmd/coir/internal/events"
 	"github.com/coir-go/coir/internal/chart"
-	"github.com/coir-go/coir/internal/report"
 )
 
 // writer prints results in the form of go test.
@@ -30,6 +29,7 @@ type writer struct {
 	leaks   map[string]string // by package and go statement: the first test whose report names the statement
 
 	failedBuilds map[string]bool // packages whose events have been printed
+	tests        int             // tests in the packages that are finished
 
 	suites  *suites
 	shrinks *shrinks        // may be nil
@@ -203,24 +203,17 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 		}
 	}
 	n := totalsOf(results)
-	verdict := "ok  "
-	if n.fails() {
-		verdict = "FAIL"
+	w.tests += len(results)
+	verdict, action := "ok  ", "pass"
+	switch {
+	case n.fails():
+		verdict, action = "FAIL", "fail"
+	case w.o.replay != "" && len(results) == 0: // a replay that runs nothing shows nothing
+		verdict, action = "?   ", "skip"
 	}
 	w.suites.finished(p, verdict, took)
 	if n.missing > 0 {
 		w.suites.finished(p, "interrupted", took)
-	}
-	var few []string
-	var fewest *result
-	for _, r := range results {
-		if r == nil || !w.few(r) {
-			continue
-		}
-		few = append(few, fmt.Sprintf("%s (%d)", r.test, r.schedules))
-		if fewest == nil || r.schedules < fewest.schedules {
-			fewest = r
-		}
 	}
 	for _, r := range results {
 		if r == nil || r.outcome != coir.VerdictPass {
@@ -230,15 +223,14 @@ func (w *writer) finished(p *pkg, results []*result, took time.Duration) (failed
 			w.line(p, "", "note: %s: %s\n", r.test, text)
 		}
 	}
-	if len(few) > 0 {
-		w.line(p, "", "note: %s\n", w.fewText(p, fewest, "few", report.Names(few, 3)))
+	if text := w.fewNote(p, results); text != "" {
+		w.line(p, "", "note: %s\n", text)
 	}
 	if !w.o.atomicPoints() && n.schedules > n.tests && p.usesAtomics() {
 		w.line(p, "", "note: %s\n", atomicsHint)
 	}
 	w.line(p, "", "%s\t%s\t%s\n", verdict, p.ImportPath, n.text(w.within(), took))
 	if w.o.json {
-		action := map[bool]string{false: "pass", true: "fail"}[n.fails()]
 		w.event(events.Event{Action: action, Package: p.ImportPath, Elapsed: took.Seconds()})
 	}
 	return n.fails()

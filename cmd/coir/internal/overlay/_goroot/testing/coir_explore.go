@@ -39,6 +39,7 @@ type coirExplorer struct {
 	onlyTimers bool // only timers make progress in the deadlock that is run again
 	slow       bool // searchSlowly runs
 	asNote     bool // the failure that searchSlowly found is only a note
+	noSlow     bool // the test has timers, but searchSlowly does not run, because each schedule has a process of its own
 	once       int  // failures that did not happen again
 	recovers   bool // a schedule that passes fails if a handler panicked in it
 
@@ -427,7 +428,9 @@ func (x *coirExplorer) alone() {
 	}
 	c := coirSet.config(s, coirSet.only)
 	c.Trace = true
-	if r := x.runShown(c); coirPart.on || !coirPart.asked {
+	r := x.runShown(c)
+	x.noSlow = coirSet.slow() && r.UsesTime
+	if coirPart.on || !coirPart.asked {
 		x.tell(new(coirRecord), r, coirSet.only+1, 0)
 	}
 }

@@ -56,6 +56,9 @@ func (x *coirExplorer) summary(r *coirRecord, verdict coir.Verdict) {
 		strconv.FormatUint(x.trace, 16))
 	r.add("racing", coirPart.racing+racing)
 	r.add("time", coirPart.timeUp || x.timeUp, coirPart.decided || x.decided)
+	if x.noSlow {
+		r.add("noslow")
+	}
 	r.add("outside", x.touched)
 	r.add("skips", x.skips)
 	r.add("beside", x.repeated, x.shrinks, x.ranSaved, x.ranToken, x.ranKept)
