@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -22,7 +23,7 @@ import (
 // The end that stores a dead letter also logs it as a warning, with the channel, the ID, the number of deliveries and
 // the reason, but not the value: see [WithLogger]. An end logs the first 10 dead letters, and then at most one every 10
 // seconds. That warning has the number of dead letters that were not logged since the previous one; Stats.Dead counts
-// all of them.
+// all of them. Values that cannot become dead letters, because there is no room, are logged in the same way.
 type DeadLetter struct {
 	ID     ID // of the value
 	Reason string
@@ -31,7 +32,9 @@ type DeadLetter struct {
 }
 
 // DeadCapacity is the capacity of a channel of dead letters. While that channel is full, values stay in their own
-// channel, and are delivered again.
+// channel, and receivers get them again, after growing delays, however often they were delivered. So a value that fails
+// can still succeed; one that cannot be decoded waits for room. The end logs a warning, and shows snapshots and metrics
+// as its trouble that the dead letters are full. List them with [Chan.AllDead], and remove or revive some.
 const DeadCapacity = 1000
 
 // DeadName returns the name of the channel for the dead letters of the given channel.
@@ -45,12 +48,37 @@ func (c *Chan[T]) bury(ctx context.Context, d Delivery, reason string) error {
 		dead := Msg{ID: m.ID, Data: data}
 		err = attempt.Repeat(ctx, 0, func(ctx context.Context) error { return c.t.Publish(ctx, DeadName(c.name), dead) })
 	}
+	if errors.Is(err, ErrFull) {
+		c.noteDead(DeadCapacity)
+		c.logDead(ctx, &c.sight.fulls, "remote: no room for a dead letter, so the value is delivered again: "+
+			"list the dead letters with AllDead, and remove or revive some", d, reason)
+	}
 	if err != nil {
 		return fmt.Errorf("remote: store the dead letter of %v of %s: %w", m.ID, c.name, err)
 	}
+	c.sight.deadFull.Clear()
 	c.count(func(st *Stats) { st.Dead++ })
-	c.logDead(ctx, d, reason)
+	c.logDead(ctx, &c.sight.logs, "remote: a value became a dead letter", d, reason)
 	return nil
+}
+
+// askDead asks the broker whether the dead letters are full.
+func (c *Chan[T]) askDead(ctx context.Context) error {
+	n, err := c.t.Len(ctx, DeadName(c.name))
+	if err == nil {
+		c.noteDead(n)
+	}
+	return err
+}
+
+// noteDead notes how many dead letters are stored. If they are full, that is the trouble of the end.
+func (c *Chan[T]) noteDead(n int) {
+	if n < DeadCapacity {
+		c.sight.deadFull.Clear()
+		return
+	}
+	c.sight.deadFull.Set(fmt.Sprintf("the dead letters of %s are full (%d of %d): list them with AllDead, and remove or "+
+		"revive some", c.name, n, DeadCapacity))
 }
 
 // The rate of warnings about dead letters.
@@ -59,14 +87,14 @@ const (
 	logEvery = 10 * time.Second // for each further one
 )
 
-// rate limits the warnings about the dead letters of an end. It is a bucket of logFirst tokens.
+// rate limits warnings of one kind about the dead letters of an end. It is a bucket of logFirst tokens.
 type rate struct {
 	begun   bool
 	full    time.Duration // when all tokens are there again
-	skipped int           // dead letters since the last warning
+	skipped int           // events since the last warning
 }
 
-// take takes a token. It reports whether there was one, and the number of dead letters without one since the last.
+// take takes a token. It reports whether there was one, and the number of events without one since the last.
 func (r *rate) take(now time.Duration) (skipped int, ok bool) {
 	if !r.begun || r.full < now {
 		r.begun, r.full = true, now
@@ -80,8 +108,8 @@ func (r *rate) take(now time.Duration) (skipped int, ok bool) {
 	return skipped, true
 }
 
-// logDead logs a dead letter.
-func (c *Chan[T]) logDead(ctx context.Context, d Delivery, reason string) {
+// logDead logs a warning about a dead letter.
+func (c *Chan[T]) logDead(ctx context.Context, r *rate, text string, d Delivery, reason string) {
 	log := c.set.logger
 	if log == nil {
 		if c.sight.silent {
@@ -90,7 +118,7 @@ func (c *Chan[T]) logDead(ctx context.Context, d Delivery, reason string) {
 		log = slog.Default()
 	}
 	c.sight.mu.Lock()
-	skipped, ok := c.sight.logs.take(coir.Now(ctx))
+	skipped, ok := r.take(coir.Now(ctx))
 	c.sight.mu.Unlock()
 	if !ok {
 		return
@@ -102,5 +130,5 @@ func (c *Chan[T]) logDead(ctx context.Context, d Delivery, reason string) {
 	if skipped > 0 {
 		attrs = append(attrs, slog.Int("notLogged", skipped))
 	}
-	log.LogAttrs(ctx, slog.LevelWarn, "remote: a value became a dead letter", attrs...)
+	log.LogAttrs(ctx, slog.LevelWarn, text, attrs...)
 }

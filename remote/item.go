@@ -126,7 +126,7 @@ func (it *Item[T]) Fail(ctx context.Context, err error) error {
 	}
 	poison := errors.Is(err, ErrPoison)
 	if it.Tries < it.c.set.tries && !poison || attempt.Open(err) || coir.Ended(ctx) != nil {
-		it.Nak(min(failTime<<min(it.Tries, 16), time.Minute))
+		it.Nak(it.delay())
 		return nil
 	}
 	if poison {
@@ -137,15 +137,30 @@ func (it *Item[T]) Fail(ctx context.Context, err error) error {
 
 // Reject removes the value from the channel, and stores it as a [DeadLetter] with the reason. It returns nil when both
 // are stored. After an error other than [ErrSettled], the value is delivered again, and may also be stored as a dead
-// letter.
+// letter. If the error matches [ErrFull], there is no room for another dead letter (see [DeadCapacity]), and the value
+// is delivered again after the same delay as after Fail.
 func (it *Item[T]) Reject(ctx context.Context, reason string) error {
+	err := it.reject(ctx, reason)
+	switch {
+	case errors.Is(err, ErrFull):
+		it.Nak(it.delay())
+	case err != nil:
+		it.Nak(failTime)
+	}
+	return err
+}
+
+// delay returns how long a value that has failed is not delivered.
+func (it *Item[T]) delay() time.Duration { return min(failTime<<min(it.Tries, 16), time.Minute) }
+
+// reject is Reject, but the value stays held if its dead letter was not stored.
+func (it *Item[T]) reject(ctx context.Context, reason string) error {
 	d, err := it.whileHeld(func() {})
 	if err != nil {
 		return err
 	}
 	if d != nil {
 		if err := it.c.bury(ctx, d, reason); err != nil {
-			it.Nak(failTime)
 			return err
 		}
 	}

@@ -44,8 +44,12 @@ func (c *Chan[T]) pull(ctx context.Context) error {
 	}
 }
 
-// ping asks a broker that had trouble whether it has returned. A pull that finds no value does not show that.
+// ping asks a broker that had trouble whether it has returned. A pull that finds no value does not show that. It also
+// asks whether dead letters that were full have room again.
 func (c *Chan[T]) ping(ctx context.Context) {
+	if c.sight.deadFull.Is() {
+		_ = attempt.Ask(ctx, attempt.Short, c.askDead)
+	}
 	if !c.sight.trouble.Is() {
 		return
 	}
@@ -130,15 +134,16 @@ func (c *Chan[T]) handOver(ctx context.Context, ds []Delivery, last bool) {
 
 // hand hands a value to a receiver. It reports false if ctx has ended.
 func (c *Chan[T]) hand(ctx context.Context, it *Item[T]) bool {
-	reason := ""
 	if err := c.set.codec.Unmarshal(it.Delivery().Msg().Data, &it.Value); err != nil {
-		reason = "the codec cannot decode the value: " + err.Error()
-	} else if most := crashes * c.set.tries; it.Tries > most {
-		reason = fmt.Sprintf("delivered %d times, and not acknowledged", most)
-	}
-	if reason != "" {
-		_ = it.Reject(ctx, reason) // if it fails, the value is delivered again
+		_ = it.Reject(ctx, "the codec cannot decode the value: "+err.Error()) // if it fails, the value is delivered again
 		return true
+	}
+	if most := crashes * c.set.tries; it.Tries > most {
+		err := it.reject(ctx, fmt.Sprintf("delivered %d times, and not acknowledged", most))
+		if !errors.Is(err, ErrFull) || errors.Is(err, ErrUnknown) {
+			it.Nak(failTime) // does nothing if the value is a dead letter now
+			return true
+		} // otherwise a receiver gets it, because nothing else can remove it
 	}
 	if c.in.Send(ctx, it) != nil {
 		return false

@@ -47,7 +47,8 @@ func Ready(ctx context.Context, parts ...Part) error {
 }
 
 // Ready implements [Part]. It asks the broker about the channel, and about the channel of its dead letters. The
-// channel cannot be used either if this end was left, or if receiving has failed for good.
+// channel cannot be used either if this end was left, or if receiving has failed for good. A full channel can be used,
+// and so can one whose dead letters are full: a process that mends that must be able to start.
 func (c *Chan[T]) Ready(ctx context.Context) error {
 	c.cond.Lock()
 	err := cmp.Or(c.left, c.failed)
@@ -57,7 +58,7 @@ func (c *Chan[T]) Ready(ctx context.Context) error {
 	}
 	if err == nil && c.stored {
 		if _, err = c.t.Len(ctx, c.name); err == nil {
-			_, err = c.t.Len(ctx, DeadName(c.name))
+			err = c.askDead(ctx)
 		}
 		c.heard(ctx, err)
 	}

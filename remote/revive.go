@@ -126,6 +126,10 @@ func (c *Chan[T]) others(ctx context.Context) (n int, err error) {
 // Revive returns nil when the value is stored and the dead letter is removed. It waits and fails like [Chan.Send], and
 // then like [Item.Ack]. If it fails, the dead letter stays, and an error that matches [ErrUnknown] means that the value
 // may be stored too. If the channel is full and drops values, Revive returns [ErrFull].
+//
+// So give ctx a time limit. If the channel is full of values that fail, and its dead letters are full too, Revive waits
+// until a receiver has processed one of these values. If none will, make room first: save some dead letters elsewhere,
+// and remove them with [Item.Ack]. Then values of the channel become dead letters, and leave room for a revived one.
 func (c *Chan[T]) Revive(ctx context.Context, it *Item[DeadLetter]) error {
 	_, err := it.whileHeld(func() {})
 	if err == nil && (!c.stored || it.c.name != DeadName(c.name)) {

@@ -53,12 +53,14 @@ type sight struct {
 	silent bool   // in a simulation: nothing is asked outside of the schedule
 
 	trouble  trouble.Record
-	full     atomic.Bool  // the last send got ErrFull; on a volatile channel this is valid only while a send waits
-	buffered atomic.Int64 // values in the buffer of a volatile channel
+	deadFull trouble.Record // the dead letters are full
+	full     atomic.Bool    // the last send got ErrFull; on a volatile channel this is valid only while a send waits
+	buffered atomic.Int64   // values in the buffer of a volatile channel
 
 	mu      sync.Mutex // guards the fields below; not held while anything waits
 	stats   Stats
-	logs    rate
+	logs    rate      // of dead letters
+	fulls   rate      // of dead letters that were not stored
 	sends   list.List // of time.Time: when the waiting sends began, the oldest first
 	left    bool
 	backlog int // the last answer of the broker; negative if there is none
@@ -100,7 +102,11 @@ func (c *Chan[T]) show(o *snapshot.Object) {
 	o.Note, o.Len = s.note(c.stored, c.cap)
 	if !s.left {
 		since, lost := c.t.Lost()
-		s.trouble.Show(o, since, lost)
+		r := &s.trouble
+		if !r.Is() && s.deadFull.Is() {
+			r = &s.deadFull
+		}
+		r.Show(o, since, lost)
 	}
 	// The fiber that hands values over may wait to send to the local channel, but only while none receives.
 	if o.Receivers == 0 {
@@ -217,6 +223,9 @@ func (c *Chan[T]) ask() {
 		n, err = c.t.Len(ctx, c.name)
 		return err
 	})
+	if err == nil && c.sight.deadFull.Is() {
+		_ = attempt.Ask(context.Background(), askTime, c.askDead) // if there is no answer, nothing has changed
+	}
 }
 
 // answered records the answer to a question, or the error if there was none.

@@ -39,7 +39,7 @@ var mutants = []mutant.Mutant{
 	{
 		Name: "a dead letter is stored after the removal", File: "item.go", Test: "TestSimPoisonBecomesADeadLetter",
 		Edits: []string{
-			"	if d != nil {\n		if err := it.c.bury(ctx, d, reason); err != nil {\n			it.Nak(failTime)\n			return err\n		}\n	}\n	return it.Ack(ctx)\n",
+			"	if d != nil {\n		if err := it.c.bury(ctx, d, reason); err != nil {\n			return err\n		}\n	}\n	return it.Ack(ctx)\n",
 			"	if err := it.Ack(ctx); err != nil {\n		return err\n	}\n	if d != nil {\n		return it.c.bury(ctx, d, reason)\n	}\n	return nil\n",
 		},
 	},

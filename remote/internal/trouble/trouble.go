@@ -34,14 +34,14 @@ func (r *Record) Heard(ctx context.Context, err error, away string) {
 		r.Clear()
 	case coir.Ended(ctx) != nil:
 	case errors.Is(err, attempt.ErrUnavailable):
-		r.set(away + ": " + err.Error())
+		r.Set(away + ": " + err.Error())
 	case errors.Is(err, attempt.ErrUnknown):
-		r.set("the broker does not answer: " + err.Error())
+		r.Set("the broker does not answer: " + err.Error())
 	}
 }
 
-// set sets the text. The time stays that of the first one.
-func (r *Record) set(text string) {
+// Set sets the text. The time stays that of the first one.
+func (r *Record) Set(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.text = Cut(text)
