@@ -275,6 +275,17 @@ func TestFreshIsNotSlow(t *testing.T) {
 	}
 }
 
+// With a process for each schedule, a failure is in the last one.
+func TestFreshIsNumbered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the standard library")
+	}
+	o := explored(t, "-fresh", "-schedules=100", "-run=^TestTransfer$", "./testdata/bank")["TestTransfer"]
+	if o.Failure == nil || o.Schedules < 2 || o.Failure.Schedule != o.Schedules {
+		t.Errorf("of %d schedules:\n%s", o.Schedules, o.Output)
+	}
+}
+
 // If a test passes because its time was up after few schedules, it has a note, unless it has no other schedules.
 func TestFewSchedules(t *testing.T) {
 	if testing.Short() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/coir-go/coir/cmd/coir/internal/coir"
@@ -104,7 +105,7 @@ func (n *totals) text(within string, took time.Duration) string {
 		{len(n.uncontrolled), "not controlled (" + report.Names(n.uncontrolled, 3) + ")"},
 		{n.simulated, "explored by sim"},
 		{len(n.once), "failed once, not again in a process of its own (" + report.Names(n.once, 3) + ")"},
-		{len(n.slow), "may fail on a slow machine (" + report.Names(n.slow, 3) + ")"},
+		{len(n.slow), "may fail on a slow machine (" + slowNames(n.slow) + ")"},
 		{len(n.noSlow), "not run as on a slow machine (" + report.Names(n.noSlow, 3) + ")"},
 	} {
 		if of.n > 0 {
@@ -115,6 +116,18 @@ func (n *totals) text(within string, took time.Duration) string {
 		text = "interrupted, " + text
 	}
 	return text + fmt.Sprintf(", %.1f s", took.Seconds())
+}
+
+// slowNames names at most three of the tests that may fail on a slow machine, and the flags that show how.
+func slowNames(names []string) string {
+	pattern := strings.Join(names[:min(len(names), 3)], "|")
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > 1:
+		pattern = "(" + pattern + ")"
+	}
+	return report.Names(names, 3) + "; -racing -run '^" + pattern + "$' shows how"
 }
 
 // counts says how many tests and schedules there are.

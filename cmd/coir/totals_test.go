@@ -51,11 +51,24 @@ func TestTotals(t *testing.T) {
 			pass("TestD", 4, func(r *result) { r.left, r.outside, r.once, r.slow = 1, 1, &r.record, &r.record }),
 		}, false, "4 tests, 6 schedules, 1 skipped, 1 with goroutines left behind, 1 passed with something from outside, " +
 			"1 not controlled (TestB), 1 explored by sim, 1 failed once, not again in a process of its own (TestD), " +
-			"1 may fail on a slow machine (TestD), 2.5 s"},
+			"1 may fail on a slow machine (TestD; -racing -run '^TestD$' shows how), 2.5 s"},
 	} {
 		n := totalsOf(c.results)
 		if got := n.text(" within", 2500*time.Millisecond); got != c.want || n.fails() != c.fails {
 			t.Errorf("%q, fails %v; want %q, fails %v", got, n.fails(), c.want, c.fails)
+		}
+	}
+}
+
+// The last line has the flags for the tests that it names.
+func TestSlowNames(t *testing.T) {
+	for want, names := range map[string][]string{
+		"A; -racing -run '^A$' shows how":                        {"A"},
+		"A, B; -racing -run '^(A|B)$' shows how":                 {"A", "B"},
+		"A, B, C and 2 more; -racing -run '^(A|B|C)$' shows how": {"A", "B", "C", "D", "E"},
+	} {
+		if got := slowNames(names); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -431,7 +431,7 @@ func (x *coirExplorer) alone() {
 	r := x.runShown(c)
 	x.noSlow = coirSet.slow() && r.UsesTime
 	if coirPart.on || !coirPart.asked {
-		x.tell(new(coirRecord), r, coirSet.only+1, 0)
+		x.tell(new(coirRecord), r, 1, 0) // the command adds those of other processes
 	}
 }
 

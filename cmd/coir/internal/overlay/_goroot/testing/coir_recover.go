@@ -23,7 +23,7 @@ func (x *coirExplorer) noteRecovered(r *coirRun) {
 	}
 	var pcs [64]uintptr
 	f := &coirRecovery{
-		found: max(x.count, coirSet.only+1), request: r.Request, text: r.RecoveredText,
+		found: max(x.count, min(coirSet.only+1, 1)), request: r.Request, text: r.RecoveredText,
 		pcs: append([]uintptr(nil), pcs[:coirRecoveredPCs(pcs[:])]...),
 	}
 	if !r.LostDecision {
