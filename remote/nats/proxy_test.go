@@ -50,7 +50,7 @@ func TestSilenceUnderLoad(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			err = coir.Run(ctx, func(ctx context.Context, n *coir.Nursery) error {
-				c, err := remote.Durable[[]byte](ctx, n, tr, "orders", 1000, remote.WithMeaning(remote.MeaningStored))
+				c, err := remote.Durable[[]byte](ctx, n, tr, "orders", 1<<20, remote.WithMeaning(remote.MeaningStored))
 				if err != nil {
 					return err
 				}
