@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/coir-go/coir"
-	"github.com/coir-go/coir/internal/search"
 	"github.com/coir-go/coir/locks"
 	"github.com/coir-go/coir/pace"
 	"github.com/coir-go/coir/supervise"
@@ -236,10 +235,7 @@ func tokenNow(t *testing.T, old string, fn func(context.Context, *Sim), opts ...
 	w := newWorld(r.mode, set.limit)
 	w.quit, w.options = set.quit, set.replayed()
 	left := w.runInFiber(func(ctx context.Context) {
-		w.script = &search.Script{Ways: r.script}
-		s := &Sim{w: w, faults: planFaults(set.faults)}
-		s.faults.asks = true
-		if f := w.runChecked(ctx, s, fn, 0, false); f != nil {
+		if _, f := w.runScript(ctx, r.script, planFaults(set.faults), fn); f != nil {
 			token = encode(r.mode, r.script, f.hash, f.hashes)
 		}
 	})

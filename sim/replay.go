@@ -27,10 +27,8 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 	w.quit, w.options = set.quit, set.replayed()
 	var f *Failure
 	left := w.runInFiber(func(ctx context.Context) {
-		w.script, w.tells = &search.Script{Ways: r.script}, true
-		s := &Sim{w: w, faults: planFaults(set.faults)}
-		s.faults.asks = true
-		g := w.runChecked(ctx, s, fn, 0, false)
+		w.tells = true
+		s, g := w.runScript(ctx, r.script, planFaults(set.faults), fn)
 		if w.left() {
 			return
 		}
@@ -41,6 +39,16 @@ func Replay(token string, fn func(ctx context.Context, s *Sim), opts ...Option) 
 		return left, nil
 	}
 	return f, nil
+}
+
+// runScript runs the schedule with the given decisions, those about faults among them.
+func (w *world) runScript(
+	ctx context.Context, script []int, faults faultPlan, fn func(ctx context.Context, s *Sim),
+) (*Sim, *Failure) {
+	w.script = &search.Script{Ways: script}
+	s := &Sim{w: w, faults: faults}
+	s.faults.asks = true
+	return s, w.runChecked(ctx, s, fn, 0, false)
 }
 
 // compared returns the failure f of a replay, which may be nil, or a failure of KindDiverged if the operations were not
